@@ -1,0 +1,567 @@
+//! The program as the explicit engine runs it: registers and memory cells are slots of a packed state, expressions are short
+//! instruction lists, edges know what they may change that a property can see.
+
+use fencewright_program::reference::is_unbounded;
+use fencewright_program::{
+    Action, Address, BinaryOp, EdgeId, EvalError, Expr, Formula, LocationId, MemoryModel, Numbers, Observable, Op,
+    Program, PropertyKind, Range, RegisterId, Span, ThreadId, UnaryOp,
+};
+
+use super::layout::{Bounds, Field, Sizes};
+use super::liveness::{Liveness, live_writes};
+use crate::task::Task;
+
+/// A part of the state other than a buffer.
+pub type Slot = u32;
+
+/// The compiled program.
+pub struct Code {
+    /// The memory model.
+    pub model: MemoryModel,
+    /// The threads.
+    pub threads: Vec<ThreadCode>,
+    /// The slot of the first memory cell.
+    pub memory: Slot,
+    /// Values below 0 are violations.
+    pub naturals: bool,
+    /// Whether local events come first (THESIS16 Algorithms 4.2 and 4.3).
+    pub local_first: bool,
+    /// How many slots there are.
+    pub slots: usize,
+    /// For each property, its formula.
+    pub formulas: Vec<Option<Program64>>,
+}
+
+/// A compiled thread.
+pub struct ThreadCode {
+    /// The edges that leave each location.
+    pub edges: Vec<Box<[EdgeCode]>>,
+    /// Where a fault leads.
+    pub fault: u64,
+    /// Whether the thread has ended at a location.
+    pub ended: Vec<bool>,
+    /// The slots of registers that are dead at each location.
+    pub dead: Vec<Vec<Slot>>,
+    /// The slot of each register.
+    pub registers: Vec<Slot>,
+    /// For each location whether each register is live.
+    pub live: Vec<Vec<bool>>,
+    /// The cells the thread stores to through its buffer, in order.
+    pub buffered_cells: Vec<u32>,
+    /// Position in `buffered_cells` of each memory cell, or `u32::MAX`.
+    pub cell_kind: Vec<u32>,
+    /// Whether a flush of each of the `buffered_cells` can change what a property sees.
+    pub flush_visible: Vec<bool>,
+}
+
+/// A compiled edge.
+pub struct EdgeCode {
+    /// Its number in the thread.
+    pub id: EdgeId,
+    /// Where it leads.
+    pub to: u64,
+    /// What it does.
+    pub action: ActionCode,
+    /// Local events commute with everything other threads do, and no property sees them.
+    pub local: bool,
+    /// Whether it can change the value of a property's formula.
+    pub visible: bool,
+    /// The statement it comes from.
+    pub span: Span,
+}
+
+/// A compiled action.
+pub enum ActionCode {
+    /// One operation.
+    Op(OpCode),
+    /// See [`Action::Fence`].
+    Fence,
+    /// See [`Action::StoreFence`].
+    StoreFence,
+    /// See [`Action::Lock`].
+    Lock,
+    /// See [`Action::Unlock`].
+    Unlock,
+    /// See [`Action::Atomic`].
+    Atomic {
+        /// The operations.
+        ops: Box<[OpCode]>,
+        /// Whether the own buffer must be empty.
+        drains: bool,
+    },
+}
+
+/// Where a value goes: the slot, unless the register is dead afterwards, and the range it must lie in.
+pub struct Target {
+    /// The slot.
+    pub slot: Option<Slot>,
+    /// The range.
+    pub range: Option<Range>,
+}
+
+/// A compiled operation.
+pub enum OpCode {
+    /// Nothing.
+    Skip,
+    /// See [`Op::Assign`].
+    Assign(Target, Program64),
+    /// See [`Op::Havoc`]; `sampled` if not all values are tried.
+    Havoc {
+        /// Where the value goes.
+        target: Target,
+        /// The values.
+        range: Option<Range>,
+        /// Whether only samples are tried.
+        sampled: bool,
+    },
+    /// See [`Op::Assume`].
+    Assume(Program64),
+    /// See [`Op::Assert`].
+    Assert(Program64),
+    /// See [`Op::Load`].
+    Load(Target, AddressCode),
+    /// See [`Op::Store`].
+    Store(AddressCode, Option<Range>, Program64),
+}
+
+/// A compiled address.
+pub enum AddressCode {
+    /// This cell.
+    Cell(u32),
+    /// A computed one: the index, the indices, the cell of the first one, and whether the array is open.
+    Computed {
+        /// The index.
+        index: Program64,
+        /// The legal indices.
+        indices: Range,
+        /// The first cell.
+        base: u32,
+        /// Whether an index outside is a limit instead of a fault.
+        open: bool,
+    },
+}
+
+/// A compiled expression.
+pub enum Program64 {
+    /// A constant.
+    Const(i64),
+    /// A slot.
+    Slot(Slot),
+    /// A slot and a constant.
+    SlotConst(BinaryOp, Slot, i64),
+    /// Anything else: instructions for a stack.
+    Stack(Box<[Instruction]>),
+}
+
+/// An instruction for the stack.
+pub enum Instruction {
+    /// Pushes a constant.
+    Const(i64),
+    /// Pushes a slot.
+    Slot(Slot),
+    /// Pushes whether the slot (a program counter) is one of these locations.
+    At(Slot, Box<[bool]>),
+    /// Replaces the top.
+    Unary(UnaryOp),
+    /// Replaces the top two.
+    Binary(BinaryOp),
+    /// If the top is 0, replaces it by 0 and skips so many instructions; else drops it.
+    AndThen(u32),
+    /// If the top is not 0, replaces it by 1 and skips so many instructions; else drops it.
+    OrElse(u32),
+    /// Replaces the top by 0 or 1.
+    Truth,
+}
+
+impl Program64 {
+    /// The value in a packed state; `stack` is scratch space.
+    #[inline]
+    pub fn eval(&self, slots: &[Field], state: &[u64], stack: &mut Vec<i64>) -> Result<i64, EvalError> {
+        match self {
+            Program64::Const(value) => Ok(*value),
+            Program64::Slot(slot) => Ok(slots[*slot as usize].get(state)),
+            Program64::SlotConst(op, slot, constant) => op.apply(slots[*slot as usize].get(state), *constant),
+            Program64::Stack(instructions) => run(instructions, slots, state, stack),
+        }
+    }
+}
+
+fn run(
+    instructions: &[Instruction],
+    slots: &[Field],
+    state: &[u64],
+    stack: &mut Vec<i64>,
+) -> Result<i64, EvalError> {
+    stack.clear();
+    let mut next = 0;
+    while let Some(instruction) = instructions.get(next) {
+        next += 1;
+        match instruction {
+            Instruction::Const(value) => stack.push(*value),
+            Instruction::Slot(slot) => stack.push(slots[*slot as usize].get(state)),
+            Instruction::At(slot, locations) => {
+                stack.push(locations[slots[*slot as usize].raw(state) as usize] as i64);
+            }
+            Instruction::Unary(op) => {
+                let value = stack.pop().unwrap_or(0);
+                stack.push(op.apply(value)?);
+            }
+            Instruction::Binary(op) => {
+                let right = stack.pop().unwrap_or(0);
+                let left = stack.pop().unwrap_or(0);
+                stack.push(op.apply(left, right)?);
+            }
+            Instruction::AndThen(skip) => match stack.last() {
+                Some(0) => next += *skip as usize,
+                _ => drop(stack.pop()),
+            },
+            Instruction::OrElse(skip) => match stack.last_mut() {
+                Some(top) if *top != 0 => {
+                    *top = 1;
+                    next += *skip as usize;
+                }
+                _ => drop(stack.pop()),
+            },
+            Instruction::Truth => {
+                let value = stack.pop().unwrap_or(0);
+                stack.push((value != 0) as i64);
+            }
+        }
+    }
+    Ok(stack.pop().unwrap_or(0))
+}
+
+/// Compiles an expression whose leaves `leaf` turns into instructions.
+fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> Program64 {
+    if let Some(value) = e.constant() {
+        return Program64::Const(value);
+    }
+    match e {
+        Expr::Leaf(l) => {
+            if let Instruction::Slot(slot) = leaf(l) {
+                return Program64::Slot(slot);
+            }
+        }
+        Expr::Binary(op, left, right) if !matches!(op, BinaryOp::And | BinaryOp::Or) => {
+            if let (Expr::Leaf(l), Some(constant)) = (&**left, right.constant())
+                && let Instruction::Slot(slot) = leaf(l)
+            {
+                return Program64::SlotConst(*op, slot, constant);
+            }
+        }
+        _ => {}
+    }
+    let mut instructions = Vec::new();
+    emit(e, leaf, &mut instructions);
+    Program64::Stack(instructions.into())
+}
+
+fn emit<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
+    match e {
+        Expr::Const(value) => out.push(Instruction::Const(*value)),
+        Expr::Leaf(l) => out.push(leaf(l)),
+        Expr::Unary(op, operand) => {
+            emit(operand, leaf, out);
+            out.push(Instruction::Unary(*op));
+        }
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+            emit(left, leaf, out);
+            let jump = out.len();
+            out.push(Instruction::Truth);
+            emit(right, leaf, out);
+            out.push(Instruction::Truth);
+            let skip = (out.len() - jump - 1) as u32;
+            out[jump] = match op {
+                BinaryOp::And => Instruction::AndThen(skip),
+                _ => Instruction::OrElse(skip),
+            };
+        }
+        Expr::Binary(op, left, right) => {
+            emit(left, leaf, out);
+            emit(right, leaf, out);
+            out.push(Instruction::Binary(*op));
+        }
+    }
+}
+
+impl Code {
+    /// Compiles a task. `live` turns the live-variable reduction on, `local_first` the local-events-first reduction.
+    pub fn new(task: &Task<'_>, live: bool, local_first: bool) -> Self {
+        let program = task.program;
+        let threads = program.threads.len();
+        let memory = threads as Slot + 2;
+        let mut next = memory + program.cells() as Slot;
+        let visible = Visible::new(task);
+        let mut compiled = Vec::with_capacity(threads);
+        for (id, _) in program.threads() {
+            let liveness = Liveness::new(task, id, live);
+            let first = next;
+            next += liveness.fields as Slot;
+            compiled.push(thread_code(task, id, &liveness, first, &visible));
+        }
+        let mut code = Code {
+            model: task.model,
+            threads: compiled,
+            memory,
+            naturals: program.numbers == Numbers::Nat,
+            local_first,
+            slots: next as usize,
+            formulas: Vec::new(),
+        };
+        code.formulas =
+            task.properties.iter().map(|p| p.formula().map(|f| code.formula(program, f))).collect();
+        code
+    }
+
+    /// The slot of a program counter.
+    pub fn pc(&self, thread: usize) -> usize {
+        thread
+    }
+
+    /// The slot that says who holds the lock: 0 for nobody, else the thread plus 1.
+    pub fn lock(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// The slot of the favourite thread: 0 for none, else the thread plus 1.
+    pub fn favourite(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// How many slots never grow.
+    pub fn fixed_slots(&self) -> usize {
+        self.threads.len() + 2
+    }
+
+    /// The sizes to start with: program counters in full, everything else for the value 0 alone.
+    pub fn sizes(&self, program: &Program) -> Sizes {
+        let zero = Bounds { low: 0, high: 0 };
+        let mut values = vec![zero; self.slots];
+        for (bounds, thread) in values.iter_mut().zip(&program.threads) {
+            bounds.high = thread.locations.len() as i64 - 1;
+        }
+        let uses_lock =
+            program.threads.iter().any(|t| t.edges.iter().any(|e| matches!(e.action, Action::Lock)));
+        if uses_lock {
+            values[self.lock()].high = self.threads.len() as i64;
+        }
+        if self.local_first {
+            values[self.favourite()].high = self.threads.len() as i64;
+        }
+        let buffers = if self.model == MemoryModel::Sc { 0 } else { self.threads.len() };
+        Sizes { values, entries: vec![0; buffers], buffered: vec![zero; buffers] }
+    }
+
+    fn formula(&self, program: &Program, formula: &Formula) -> Program64 {
+        compile(formula, &|leaf| match leaf {
+            Observable::At(thread, at) => {
+                let mut locations = vec![false; program.thread(*thread).locations.len()];
+                at.iter().for_each(|l| locations[l.index()] = true);
+                Instruction::At(self.pc(thread.index()) as Slot, locations.into())
+            }
+            Observable::Register(thread, register) => {
+                Instruction::Slot(self.threads[thread.index()].registers[register.index()])
+            }
+            Observable::Memory(cell) => Instruction::Slot(self.memory + cell),
+        })
+    }
+}
+
+impl ThreadCode {
+    /// How many kinds of buffer entries there are: a cell each, and the barrier last.
+    pub fn buffer_kinds(&self) -> usize {
+        self.buffered_cells.len() + 1
+    }
+
+    /// The kind of a barrier.
+    pub fn barrier(&self) -> u64 {
+        self.buffered_cells.len() as u64
+    }
+}
+
+/// What `forbid`, `invariant` and the like look at in every state.
+struct Visible {
+    /// For each thread and location, which of the label sets in formulas it is in.
+    labels: Vec<Vec<Vec<bool>>>,
+    /// For each thread and register.
+    registers: Vec<Vec<bool>>,
+    /// For each memory cell.
+    memory: Vec<bool>,
+}
+
+impl Visible {
+    fn new(task: &Task<'_>) -> Self {
+        let program = task.program;
+        let mut visible = Visible {
+            labels: program.threads.iter().map(|t| vec![Vec::new(); t.locations.len()]).collect(),
+            registers: program.threads.iter().map(|t| vec![false; t.registers.len()]).collect(),
+            memory: vec![false; program.cells()],
+        };
+        for property in &task.properties {
+            let PropertyKind::Never(formula) = &property.kind else { continue };
+            formula.for_each_leaf(&mut |leaf| match leaf {
+                Observable::At(thread, at) => {
+                    for (location, sets) in visible.labels[thread.index()].iter_mut().enumerate() {
+                        sets.push(at.contains(&LocationId(location as u32)));
+                    }
+                }
+                Observable::Register(thread, register) => {
+                    visible.registers[thread.index()][register.index()] = true;
+                }
+                Observable::Memory(cell) => visible.memory[*cell as usize] = true,
+            });
+        }
+        visible
+    }
+}
+
+fn thread_code(task: &Task<'_>, id: ThreadId, liveness: &Liveness, first: Slot, visible: &Visible) -> ThreadCode {
+    let program = task.program;
+    let thread = program.thread(id);
+    let registers: Vec<Slot> = liveness.colours.iter().map(|&c| first + c as Slot).collect();
+    let labels = &visible.labels[id.index()];
+    let observed = &visible.registers[id.index()];
+    let buffered_cells = buffered_cells(program, id, task.model);
+    let mut cell_kind = vec![u32::MAX; program.cells()];
+    for (kind, &cell) in buffered_cells.iter().enumerate() {
+        cell_kind[cell as usize] = kind as u32;
+    }
+    let edges = (0..thread.locations.len())
+        .map(|location| {
+            let leaving = thread.edges_from(LocationId(location as u32));
+            leaving
+                .map(|(edge_id, edge)| {
+                    let ops = edge.action.ops();
+                    let everywhere = &liveness.live[thread.fault.index()];
+                    let writes = live_writes(ops, &liveness.live[edge.to.index()], everywhere);
+                    let compile_op = |(op, live): (&Op, &Option<RegisterId>)| {
+                        op_code(program, id, &registers, op, live.is_some())
+                    };
+                    let mut compiled = ops.iter().zip(&writes).map(compile_op);
+                    let action = match &edge.action {
+                        Action::Op(_) => ActionCode::Op(compiled.next().expect("one operation")),
+                        Action::Atomic { drains, .. } => {
+                            ActionCode::Atomic { ops: compiled.collect(), drains: *drains }
+                        }
+                        Action::Fence => ActionCode::Fence,
+                        Action::StoreFence => ActionCode::StoreFence,
+                        Action::Lock => ActionCode::Lock,
+                        Action::Unlock => ActionCode::Unlock,
+                    };
+                    let moves = labels[edge.from.index()] != labels[edge.to.index()]
+                        || (program.edge_may_fault(thread, edge)
+                            && labels[edge.from.index()] != labels[thread.fault.index()]);
+                    let writes_register =
+                        ops.iter().any(|op| op.written_register().is_some_and(|r| observed[r.index()]));
+                    let direct = task.model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. });
+                    let writes_memory = direct
+                        && ops.iter().any(|op| match op {
+                            Op::Store(a, _) => cells_of(program, a).any(|c| visible.memory[c as usize]),
+                            _ => false,
+                        });
+                    let seen = moves || writes_register || writes_memory;
+                    EdgeCode {
+                        id: edge_id,
+                        to: u64::from(edge.to.0),
+                        local: !seen && is_local(&edge.action, task.model),
+                        visible: seen,
+                        action,
+                        span: edge.span,
+                    }
+                })
+                .collect()
+        })
+        .collect();
+    let dead = liveness
+        .live
+        .iter()
+        .map(|live| {
+            let used: Vec<Slot> = (0..registers.len()).filter(|&r| live[r]).map(|r| registers[r]).collect();
+            (first..first + liveness.fields as Slot).filter(|slot| !used.contains(slot)).collect()
+        })
+        .collect();
+    ThreadCode {
+        edges,
+        fault: u64::from(thread.fault.0),
+        ended: (0..thread.locations.len()).map(|l| thread.is_end(LocationId(l as u32))).collect(),
+        dead,
+        registers,
+        live: liveness.live.clone(),
+        flush_visible: buffered_cells.iter().map(|&c| visible.memory[c as usize]).collect(),
+        buffered_cells,
+        cell_kind,
+    }
+}
+
+/// Local events (THESIS16 s.4.3): neither loads nor flushes nor anything about locks; under SC a store includes its flush.
+fn is_local(action: &Action, model: MemoryModel) -> bool {
+    match action {
+        Action::Op(Op::Load(..)) | Action::Atomic { .. } | Action::Lock | Action::Unlock => false,
+        Action::Op(Op::Store(..)) => model != MemoryModel::Sc,
+        Action::Op(_) | Action::Fence | Action::StoreFence => true,
+    }
+}
+
+/// The memory cells an address may denote.
+fn cells_of(program: &Program, address: &Address) -> std::ops::Range<u32> {
+    let variable = &program.variables[address.variable.index()];
+    let all = variable.cells();
+    match (&address.index, variable.indices) {
+        (Some(index), Some(range)) => match index.constant() {
+            Some(i) if range.contains(i) => {
+                let cell = variable.base + (i - range.low) as u32;
+                cell..cell + 1
+            }
+            _ => all.start as u32..all.end as u32,
+        },
+        _ => variable.base..variable.base + 1,
+    }
+}
+
+/// The cells a thread stores to through its buffer.
+fn buffered_cells(program: &Program, id: ThreadId, model: MemoryModel) -> Vec<u32> {
+    if model == MemoryModel::Sc {
+        return Vec::new();
+    }
+    let edges = &program.thread(id).edges;
+    let stores = edges.iter().filter_map(|e| match &e.action {
+        Action::Op(Op::Store(address, _)) => Some(address),
+        _ => None,
+    });
+    let mut cells: Vec<u32> = stores.flat_map(|a| cells_of(program, a)).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    cells
+}
+
+fn op_code(program: &Program, id: ThreadId, registers: &[Slot], op: &Op, live: bool) -> OpCode {
+    let value = |e: &Expr<RegisterId>| compile(e, &|r| Instruction::Slot(registers[r.index()]));
+    let target = |r: RegisterId| Target {
+        slot: live.then(|| registers[r.index()]),
+        range: program.thread(id).registers[r.index()].range,
+    };
+    let address = |a: &Address| {
+        let variable = &program.variables[a.variable.index()];
+        match (&a.index, variable.indices) {
+            (Some(index), Some(range)) => match index.constant() {
+                Some(i) if range.contains(i) => AddressCode::Cell(variable.base + (i - range.low) as u32),
+                _ => AddressCode::Computed {
+                    index: value(index),
+                    indices: range,
+                    base: variable.base,
+                    open: variable.open,
+                },
+            },
+            _ => AddressCode::Cell(variable.base),
+        }
+    };
+    match op {
+        Op::Skip => OpCode::Skip,
+        Op::Assign(r, e) => OpCode::Assign(target(*r), value(e)),
+        Op::Havoc(r, range) => OpCode::Havoc { target: target(*r), range: *range, sampled: is_unbounded(op) },
+        Op::Assume(e) => OpCode::Assume(value(e)),
+        Op::Assert(e) => OpCode::Assert(value(e)),
+        Op::Load(r, a) => OpCode::Load(target(*r), address(a)),
+        Op::Store(a, e) => OpCode::Store(address(a), program.variables[a.variable.index()].range, value(e)),
+    }
+}

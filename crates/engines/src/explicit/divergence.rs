@@ -1,0 +1,97 @@
+//! Why a search did not end: which buffer or counter grows, and which loop makes it grow.
+
+use fencewright_program::{Action, LocationId, Op, Program, Span, Thread};
+
+use super::code::Code;
+use super::layout::Sizes;
+
+/// A buffer with fewer entries is not worth a word.
+const LONG_BUFFER: u32 = 6;
+/// Nor is a value that stays in a range smaller than this.
+const WIDE_RANGE: u64 = 24;
+
+/// One sentence for each thing that grew, with the place that makes it grow.
+pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
+    let mut sentences = Vec::new();
+    for (thread, &entries) in program.threads.iter().zip(&sizes.entries) {
+        let drains = |action: &Action| match action {
+            Action::Fence | Action::Lock | Action::Unlock => true,
+            Action::Atomic { drains, .. } => *drains,
+            Action::Op(_) | Action::StoreFence => false,
+        };
+        let stores = |action: &Action| matches!(action, Action::Op(Op::Store(..)));
+        if entries >= LONG_BUFFER
+            && let Some(span) = in_loop(thread, &|a| !drains(a), &stores)
+        {
+            let name = &thread.name;
+            let sentence = format!(
+                "the store buffer of {name} grew to {entries} entries: this store is in a loop that nothing drains"
+            );
+            sentences.push((sentence, Some(span)));
+        }
+    }
+    let wide = |slot: usize| {
+        let bounds = sizes.values[slot];
+        (bounds.high.wrapping_sub(bounds.low) as u64 >= WIDE_RANGE).then_some(bounds)
+    };
+    for cell in 0..program.cells() as u32 {
+        let Some(bounds) = wide((code.memory + cell) as usize) else { continue };
+        let writes = |action: &Action| {
+            action.ops().iter().any(|op| match op {
+                Op::Store(address, value) => {
+                    program.variables[address.variable.index()].cells().contains(&(cell as usize))
+                        && value.constant().is_none()
+                }
+                _ => false,
+            })
+        };
+        let place = program.threads.iter().find_map(|t| in_loop(t, &|_| true, &writes));
+        let sentence = format!(
+            "the values of {} spread over {} to {}{}",
+            program.cell_name(cell),
+            bounds.low,
+            bounds.high,
+            if place.is_some() { ": this store is in a loop" } else { "" }
+        );
+        sentences.push((sentence, place));
+    }
+    for (thread, compiled) in program.threads.iter().zip(&code.threads) {
+        for (r, register) in thread.registers.iter().enumerate().filter(|(_, r)| !r.name.starts_with('%')) {
+            let Some(bounds) = wide(compiled.registers[r] as usize) else { continue };
+            let counts = |action: &Action| {
+                action.ops().iter().any(|op| match op {
+                    Op::Assign(target, e) => target.index() == r && e.constant().is_none(),
+                    _ => false,
+                })
+            };
+            if let Some(place) = in_loop(thread, &|_| true, &counts) {
+                let sentence = format!(
+                    "the values of {}.{} spread over {} to {}: this assignment is in a loop",
+                    thread.name, register.name, bounds.low, bounds.high
+                );
+                sentences.push((sentence, Some(place)));
+            }
+        }
+    }
+    sentences
+}
+
+/// An edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`.
+fn in_loop(thread: &Thread, passable: &dyn Fn(&Action) -> bool, wanted: &dyn Fn(&Action) -> bool) -> Option<Span> {
+    let returns = |from: LocationId, to: LocationId| {
+        let mut seen = vec![false; thread.locations.len()];
+        let mut stack = vec![from];
+        while let Some(location) = stack.pop() {
+            if location == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[location.index()], true) {
+                let next = thread.edges_from(location).filter(|(_, e)| passable(&e.action));
+                stack.extend(next.map(|(_, e)| e.to));
+            }
+        }
+        false
+    };
+    let mut candidates = thread.edges.iter().filter(|e| wanted(&e.action) && passable(&e.action));
+    candidates.find(|e| returns(e.to, e.from)).map(|e| e.span)
+}

@@ -1,0 +1,476 @@
+//! The steps that leave a packed state: the reference semantics again, but on bits, without allocation.
+//!
+//! Rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state
+//! whose favourite thread can move is left only by events of that thread (Algorithm 4.3); a favourite that has ended or is
+//! blocked is released, and so is one that performs a non-local event.
+
+use fencewright_program::reference::Limit;
+use fencewright_program::{EvalError, MemoryModel, Range, Span};
+
+use super::code::{ActionCode, AddressCode, Code, EdgeCode, OpCode, Program64, Target};
+use super::layout::{Growth, Layout};
+
+/// Who did what, in a step from a packed state.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    /// The thread.
+    pub thread: u32,
+    /// What it did.
+    pub kind: StepKind<'a>,
+    /// Whether a property's formula may have changed its value.
+    pub visible: bool,
+    /// Whether the thread faulted.
+    pub fault: bool,
+}
+
+/// What happened.
+#[derive(Clone, Copy)]
+pub enum StepKind<'a> {
+    /// An edge, with the values chosen for its `*`s.
+    Edge(&'a EdgeCode, &'a [i64]),
+    /// A flush of this cell.
+    Flush(u32),
+}
+
+/// Where successors go.
+pub trait Sink {
+    /// Takes one successor.
+    fn take(&mut self, step: Step<'_>, state: &[u64]);
+}
+
+/// What happened besides successors while a state was expanded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// Whether there was any step.
+    pub moved: bool,
+    /// Whether a `*` was tried with samples only.
+    pub sampled: bool,
+    /// Whether a store was left out because of the bound on buffers.
+    pub bounded: bool,
+    /// An action that explicit computation cannot do.
+    pub limit: Option<(Limit, Span)>,
+}
+
+/// How an operation went.
+enum Flow {
+    Done,
+    Disabled,
+    Fault,
+    Limit(Limit),
+}
+
+/// Expands states.
+pub struct Expander<'c> {
+    /// The program.
+    pub code: &'c Code,
+    /// Values to try for an unbounded `*`.
+    pub samples: &'c [i64],
+    /// At most so many buffered stores in each thread.
+    pub bound: Option<u32>,
+    next: Vec<u64>,
+    stack: Vec<i64>,
+    chosen: Vec<i64>,
+    summary: Summary,
+}
+
+impl<'c> Expander<'c> {
+    /// An expander for a program.
+    pub fn new(code: &'c Code, samples: &'c [i64], bound: Option<u32>) -> Self {
+        Expander {
+            code,
+            samples,
+            bound,
+            next: Vec::new(),
+            stack: Vec::new(),
+            chosen: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Gives all steps from `state` to the sink; on [`Growth`] some may be missing, and it must be called again.
+    pub fn expand<S: Sink>(&mut self, layout: &Layout, state: &[u64], sink: &mut S) -> Result<Summary, Growth> {
+        self.summary = Summary::default();
+        self.next.resize(layout.words, 0);
+        let threads = self.code.threads.len();
+        let favourite = if self.code.local_first {
+            layout.slots[self.code.favourite()].raw(state) as usize
+        } else {
+            0
+        };
+        if favourite != 0 {
+            self.thread(layout, state, favourite - 1, sink)?;
+            if self.summary.moved {
+                return Ok(self.summary);
+            }
+        }
+        for thread in (0..threads).filter(|t| t + 1 != favourite) {
+            self.thread(layout, state, thread, sink)?;
+        }
+        Ok(self.summary)
+    }
+
+    #[inline]
+    fn thread<S: Sink>(&mut self, layout: &Layout, state: &[u64], t: usize, sink: &mut S) -> Result<(), Growth> {
+        let code = self.code;
+        let holder = layout.slots[code.lock()].raw(state) as usize;
+        let access = holder == 0 || holder == t + 1;
+        let empty = layout.buffers.get(t).is_none_or(|b| b.count.raw(state) == 0);
+        let location = layout.slots[code.pc(t)].raw(state) as usize;
+        for edge in &code.threads[t].edges[location] {
+            let enabled = match &edge.action {
+                ActionCode::Fence => empty,
+                ActionCode::Lock => empty && holder == 0,
+                ActionCode::Unlock => empty && holder == t + 1,
+                ActionCode::Atomic { drains, .. } => access && (empty || !drains),
+                ActionCode::Op(OpCode::Load(..)) => access,
+                ActionCode::Op(OpCode::Store(..)) => access || code.model != MemoryModel::Sc,
+                ActionCode::Op(_) | ActionCode::StoreFence => true,
+            };
+            if enabled {
+                self.edge(layout, state, t, edge, sink)?;
+            }
+        }
+        if access && !empty {
+            self.flushes(layout, state, t, sink)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn edge<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        state: &[u64],
+        t: usize,
+        edge: &EdgeCode,
+        sink: &mut S,
+    ) -> Result<(), Growth> {
+        self.next.copy_from_slice(state);
+        self.chosen.clear();
+        match &edge.action {
+            ActionCode::Op(OpCode::Havoc { .. }) | ActionCode::Atomic { .. } => {
+                let (ops, direct) = match &edge.action {
+                    ActionCode::Op(op) => (std::slice::from_ref(op), false),
+                    ActionCode::Atomic { ops, drains } => (&**ops, *drains),
+                    _ => unreachable!("matched above"),
+                };
+                return self.ops(layout, t, edge, ops, direct, sink);
+            }
+            ActionCode::Op(op) => match self.perform(layout, t, op, false)? {
+                Flow::Done => {}
+                Flow::Disabled => return Ok(()),
+                Flow::Fault => {
+                    self.finish(layout, t, edge, true, sink);
+                    return Ok(());
+                }
+                Flow::Limit(limit) => {
+                    self.summary.limit = Some((limit, edge.span));
+                    return Ok(());
+                }
+            },
+            ActionCode::Fence => {}
+            ActionCode::StoreFence => self.barrier(layout, t)?,
+            ActionCode::Lock => layout.slots[self.code.lock()].set_raw(&mut self.next, t as u64 + 1),
+            ActionCode::Unlock => layout.slots[self.code.lock()].set_raw(&mut self.next, 0),
+        }
+        self.finish(layout, t, edge, false, sink);
+        Ok(())
+    }
+
+    /// Several operations in one step, some of them perhaps with a choice of values: all combinations, depth first.
+    fn ops<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        t: usize,
+        edge: &EdgeCode,
+        ops: &[OpCode],
+        direct: bool,
+        sink: &mut S,
+    ) -> Result<(), Growth> {
+        for (n, op) in ops.iter().enumerate() {
+            if let OpCode::Havoc { target, range, sampled } = op {
+                let before = self.next.clone();
+                let mut choose = |this: &mut Self, value: i64| {
+                    this.next.copy_from_slice(&before);
+                    this.chosen.push(value);
+                    let flow = this.write(layout, target, value);
+                    let result = match flow {
+                        Ok(Flow::Done) => this.ops(layout, t, edge, &ops[n + 1..], direct, sink),
+                        Ok(Flow::Fault) => {
+                            this.finish(layout, t, edge, true, sink);
+                            Ok(())
+                        }
+                        Ok(Flow::Disabled | Flow::Limit(_)) => Ok(()),
+                        Err(growth) => Err(growth),
+                    };
+                    this.chosen.pop();
+                    result
+                };
+                if *sampled {
+                    self.summary.sampled = true;
+                    // A `*` can always move, even when no sample happens to lie in its range.
+                    self.summary.moved = true;
+                    let (samples, naturals) = (self.samples, self.code.naturals);
+                    let allowed = |v: i64| match range {
+                        Some(range) => range.contains(v),
+                        None => v >= 0 || !naturals,
+                    };
+                    for &value in samples.iter().filter(|&&v| allowed(v)) {
+                        choose(self, value)?;
+                    }
+                } else if let Some(range) = range {
+                    for value in range.low..=range.high {
+                        choose(self, value)?;
+                    }
+                }
+                return Ok(());
+            }
+            match self.perform(layout, t, op, direct)? {
+                Flow::Done => {}
+                Flow::Disabled => return Ok(()),
+                Flow::Fault => {
+                    self.finish(layout, t, edge, true, sink);
+                    return Ok(());
+                }
+                Flow::Limit(limit) => {
+                    self.summary.limit = Some((limit, edge.span));
+                    return Ok(());
+                }
+            }
+        }
+        self.finish(layout, t, edge, false, sink);
+        Ok(())
+    }
+
+    #[inline]
+    fn finish<S: Sink>(&mut self, layout: &Layout, t: usize, edge: &EdgeCode, fault: bool, sink: &mut S) {
+        let code = self.code;
+        let to = if fault { code.threads[t].fault } else { edge.to };
+        layout.slots[code.pc(t)].set_raw(&mut self.next, to);
+        for &(word, mask) in &layout.dead[t][to as usize] {
+            self.next[word as usize] &= !mask;
+        }
+        if code.local_first {
+            let favourite = if edge.local && !fault && !code.threads[t].ended[to as usize] { t as u64 + 1 } else { 0 };
+            layout.slots[code.favourite()].set_raw(&mut self.next, favourite);
+        }
+        self.summary.moved = true;
+        let kind = StepKind::Edge(edge, &self.chosen);
+        sink.take(Step { thread: t as u32, kind, visible: edge.visible, fault }, &self.next);
+    }
+
+    /// One operation other than a choice, on `self.next`.
+    #[inline]
+    fn perform(&mut self, layout: &Layout, t: usize, op: &OpCode, direct: bool) -> Result<Flow, Growth> {
+        macro_rules! value {
+            ($e:expr) => {
+                match self.eval(layout, $e) {
+                    Ok(value) => value,
+                    Err(EvalError::DivisionByZero) => return Ok(Flow::Fault),
+                    Err(EvalError::Overflow) => return Ok(Flow::Limit(Limit::Overflow)),
+                }
+            };
+        }
+        macro_rules! cell {
+            ($address:expr) => {
+                match $address {
+                    AddressCode::Cell(cell) => *cell,
+                    AddressCode::Computed { index, indices, base, open } => {
+                        let index = value!(index);
+                        if !indices.contains(index) {
+                            return Ok(if *open { Flow::Limit(Limit::Window) } else { Flow::Fault });
+                        }
+                        base + (index - indices.low) as u32
+                    }
+                }
+            };
+        }
+        match op {
+            OpCode::Skip => {}
+            OpCode::Assign(target, e) => {
+                let value = value!(e);
+                return self.write(layout, target, value);
+            }
+            OpCode::Assume(e) => {
+                if value!(e) == 0 {
+                    return Ok(Flow::Disabled);
+                }
+            }
+            OpCode::Assert(e) => {
+                if value!(e) == 0 {
+                    return Ok(Flow::Fault);
+                }
+            }
+            OpCode::Load(target, address) => {
+                let cell = cell!(address);
+                let value = self.load(layout, t, cell);
+                return self.write(layout, target, value);
+            }
+            OpCode::Store(address, range, e) => {
+                let cell = cell!(address);
+                let value = value!(e);
+                if !self.fits(*range, value) {
+                    return Ok(Flow::Fault);
+                }
+                if direct || self.code.model == MemoryModel::Sc {
+                    self.set(layout, self.code.memory + cell, value)?;
+                } else {
+                    return self.buffer(layout, t, cell, value);
+                }
+            }
+            OpCode::Havoc { .. } => unreachable!("choices are made in `ops`"),
+        }
+        Ok(Flow::Done)
+    }
+
+    #[inline]
+    fn eval(&mut self, layout: &Layout, e: &Program64) -> Result<i64, EvalError> {
+        e.eval(&layout.slots, &self.next, &mut self.stack)
+    }
+
+    #[inline]
+    fn fits(&self, range: Option<Range>, value: i64) -> bool {
+        (!self.code.naturals || value >= 0) && range.is_none_or(|r| r.contains(value))
+    }
+
+    #[inline]
+    fn set(&mut self, layout: &Layout, slot: u32, value: i64) -> Result<(), Growth> {
+        match layout.slots[slot as usize].set(&mut self.next, value) {
+            true => Ok(()),
+            false => Err(Growth::Value(slot, value)),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, layout: &Layout, target: &Target, value: i64) -> Result<Flow, Growth> {
+        if !self.fits(target.range, value) {
+            return Ok(Flow::Fault);
+        }
+        if let Some(slot) = target.slot {
+            self.set(layout, slot, value)?;
+        }
+        Ok(Flow::Done)
+    }
+
+    /// (RB) and (RM): the newest own buffered value, else memory.
+    #[inline]
+    fn load(&self, layout: &Layout, t: usize, cell: u32) -> i64 {
+        if let Some(buffer) = layout.buffers.get(t) {
+            let kind = u64::from(self.code.threads[t].cell_kind[cell as usize]);
+            let count = buffer.count.raw(&self.next) as usize;
+            let newest = buffer.entries[..count].iter().rev().find(|(k, _)| k.raw(&self.next) == kind);
+            if let Some((_, value)) = newest {
+                return value.get(&self.next);
+            }
+        }
+        layout.slots[(self.code.memory + cell) as usize].get(&self.next)
+    }
+
+    /// (LS): a store enters the buffer; under PSO the entries after the last barrier are sorted by cell.
+    fn buffer(&mut self, layout: &Layout, t: usize, cell: u32, value: i64) -> Result<Flow, Growth> {
+        let fields = &layout.buffers[t];
+        let count = fields.count.raw(&self.next) as usize;
+        if self.bound.is_some_and(|bound| count >= bound as usize) {
+            self.summary.bounded = true;
+            return Ok(Flow::Disabled);
+        }
+        if count == fields.entries.len() {
+            return Err(Growth::Buffer(t as u32));
+        }
+        let kind = u64::from(self.code.threads[t].cell_kind[cell as usize]);
+        let mut position = count;
+        if self.code.model == MemoryModel::Pso {
+            let barrier = self.code.threads[t].barrier();
+            while position > 0 {
+                let older = fields.entries[position - 1].0.raw(&self.next);
+                if older <= kind || older == barrier {
+                    break;
+                }
+                self.copy_entry(layout, t, position - 1, position);
+                position -= 1;
+            }
+        }
+        fields.entries[position].0.set_raw(&mut self.next, kind);
+        if !fields.entries[position].1.set(&mut self.next, value) {
+            return Err(Growth::BufferValue(t as u32, value));
+        }
+        fields.count.set_raw(&mut self.next, count as u64 + 1);
+        Ok(Flow::Done)
+    }
+
+    /// `sfence`: under PSO a barrier, unless nothing stands before it.
+    fn barrier(&mut self, layout: &Layout, t: usize) -> Result<(), Growth> {
+        if self.code.model != MemoryModel::Pso {
+            return Ok(());
+        }
+        let fields = &layout.buffers[t];
+        let barrier = self.code.threads[t].barrier();
+        let count = fields.count.raw(&self.next) as usize;
+        if count == 0 || fields.entries[count - 1].0.raw(&self.next) == barrier {
+            return Ok(());
+        }
+        if count == fields.entries.len() {
+            return Err(Growth::Buffer(t as u32));
+        }
+        fields.entries[count].0.set_raw(&mut self.next, barrier);
+        fields.entries[count].1.set_raw(&mut self.next, 0);
+        fields.count.set_raw(&mut self.next, count as u64 + 1);
+        Ok(())
+    }
+
+    /// (WM): TSO flushes the oldest entry, PSO the oldest of any cell before the first barrier.
+    fn flushes<S: Sink>(&mut self, layout: &Layout, state: &[u64], t: usize, sink: &mut S) -> Result<(), Growth> {
+        let code = self.code;
+        let thread = &code.threads[t];
+        let fields = &layout.buffers[t];
+        let count = fields.count.raw(state) as usize;
+        let candidates = if code.model == MemoryModel::Pso { count } else { 1 };
+        let mut previous = u64::MAX;
+        for position in 0..candidates {
+            let kind = fields.entries[position].0.raw(state);
+            if kind == thread.barrier() {
+                break;
+            }
+            // Entries of one cell stand side by side, oldest first.
+            if kind == previous {
+                continue;
+            }
+            previous = kind;
+            self.next.copy_from_slice(state);
+            let cell = thread.buffered_cells[kind as usize];
+            let value = fields.entries[position].1.get(state);
+            self.set(layout, code.memory + cell, value)?;
+            self.remove_entry(layout, t, position, count);
+            if count > 1 && fields.entries[0].0.raw(&self.next) == thread.barrier() {
+                self.remove_entry(layout, t, 0, count - 1);
+            }
+            if code.local_first {
+                layout.slots[code.favourite()].set_raw(&mut self.next, 0);
+            }
+            self.summary.moved = true;
+            let visible = thread.flush_visible[kind as usize];
+            let step = Step { thread: t as u32, kind: StepKind::Flush(cell), visible, fault: false };
+            sink.take(step, &self.next);
+        }
+        Ok(())
+    }
+
+    fn copy_entry(&mut self, layout: &Layout, t: usize, from: usize, to: usize) {
+        let entries = &layout.buffers[t].entries;
+        let kind = entries[from].0.raw(&self.next);
+        let value = entries[from].1.raw(&self.next);
+        entries[to].0.set_raw(&mut self.next, kind);
+        entries[to].1.set_raw(&mut self.next, value);
+    }
+
+    /// Takes the entry at `position` out of a buffer of `count` entries.
+    fn remove_entry(&mut self, layout: &Layout, t: usize, position: usize, count: usize) {
+        for n in position + 1..count {
+            self.copy_entry(layout, t, n, n - 1);
+        }
+        let fields = &layout.buffers[t];
+        fields.entries[count - 1].0.set_raw(&mut self.next, 0);
+        fields.entries[count - 1].1.set_raw(&mut self.next, 0);
+        fields.count.set_raw(&mut self.next, count as u64 - 1);
+    }
+}

@@ -1,0 +1,99 @@
+//! Initial states: the product of what the program says about registers and memory at the start.
+
+use fencewright_program::{Init, RegisterId};
+
+use super::code::Code;
+use super::layout::{Layout, Sizes};
+use super::store::{Store, hash};
+use crate::task::{Limits, Reason, Task};
+
+/// A range of initial values larger than this is only sampled.
+const MOST_VALUES: u64 = 1 << 16;
+
+/// The sizes and layout for the initial states, the packed states side by side, and whether some values were only sampled.
+pub fn states(
+    task: &Task<'_>,
+    code: &Code,
+    samples: &[i64],
+    limits: &Limits,
+) -> (Sizes, Layout, Result<Vec<u64>, Reason>, bool) {
+    let program = task.program;
+    let mut choices: Vec<(u32, Vec<i64>)> = Vec::new();
+    let mut sampled = false;
+    let mut values = |init: Init| match init {
+        Init::Value(v) => vec![v],
+        Init::Any(Some(range)) if range.size() <= MOST_VALUES => (range.low..=range.high).collect(),
+        Init::Any(range) => {
+            sampled = true;
+            let fits = |v: i64| range.map_or(v >= 0 || !code.naturals, |r| r.contains(v));
+            let mut some: Vec<i64> = samples.iter().copied().filter(|&v| fits(v)).collect();
+            if some.is_empty() {
+                some.push(range.map_or(0, |r| r.low));
+            }
+            some
+        }
+    };
+    for (cell, init) in program.variables.iter().flat_map(|v| &v.init).enumerate() {
+        choices.push((code.memory + cell as u32, values(*init)));
+    }
+    for (thread, compiled) in program.threads.iter().zip(&code.threads) {
+        for (r, register) in thread.registers.iter().enumerate() {
+            if compiled.live[thread.entry.index()][r] {
+                choices.push((compiled.registers[RegisterId(r as u32).index()], values(register.init)));
+            }
+        }
+    }
+    let mut sizes = code.sizes(program);
+    for (slot, values) in &choices {
+        let bounds = &mut sizes.values[*slot as usize];
+        (bounds.low, bounds.high) = (values[0], values[0]);
+        for &value in values {
+            (bounds.low, bounds.high) = (bounds.low.min(value), bounds.high.max(value));
+        }
+    }
+    let layout = Layout::new(code, &sizes);
+    let states = product(task, code, &layout, &choices, limits);
+    (sizes, layout, states, sampled)
+}
+
+/// All combinations, like an odometer.
+fn product(
+    task: &Task<'_>,
+    code: &Code,
+    layout: &Layout,
+    choices: &[(u32, Vec<i64>)],
+    limits: &Limits,
+) -> Result<Vec<u64>, Reason> {
+    let mut state = vec![0; layout.words];
+    for (t, thread) in task.program.threads.iter().enumerate() {
+        layout.slots[code.pc(t)].set_raw(&mut state, u64::from(thread.entry.0));
+    }
+    let turning: Vec<&(u32, Vec<i64>)> = choices.iter().filter(|(_, values)| values.len() > 1).collect();
+    for (slot, values) in choices {
+        let fits = layout.slots[*slot as usize].set(&mut state, values[0]);
+        debug_assert!(fits, "the layout was made for these values");
+    }
+    // Registers that share a slot are not live together, so different choices give different states.
+    let mut seen = Store::new(layout.words);
+    let mut positions = vec![0; turning.len()];
+    let mut all = Vec::new();
+    loop {
+        if seen.insert(&state, hash(&state), 0).is_some() {
+            all.extend_from_slice(&state);
+        }
+        if all.len() % 1024 == 0
+            && let Some(reason) = limits.exceeded(all.len() as u64 * 24)
+        {
+            return Err(reason);
+        }
+        let Some(turn) = (0..turning.len()).find(|&n| positions[n] + 1 < turning[n].1.len()) else {
+            return Ok(all);
+        };
+        for n in 0..=turn {
+            positions[n] = if n == turn { positions[n] + 1 } else { 0 };
+            let (slot, values) = turning[n];
+            let fits = layout.slots[*slot as usize].set(&mut state, values[positions[n]]);
+            debug_assert!(fits, "the layout was made for these values");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! How a state is packed into 64-bit words.
+//!
+//! Every part of a state (a program counter, a register, a memory cell, the entries of a buffer) is a field of just as many bits as
+//! the values seen so far need. When a value does not fit, or a buffer needs one more entry, the search asks for a [`Growth`], a
+//! wider layout is made, and all stored states are packed anew. That happens a few dozen times, mostly while few states are
+//! stored, so it costs nothing that can be measured.
+//!
+//! Program counters, the lock and the favourite thread never grow and come first: their place is the same in every layout, which lets the
+//! parallel search distribute states by them once and for all.
+
+use super::code::Code;
+
+/// A field of a packed state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Field {
+    word: u32,
+    shift: u32,
+    /// The largest raw value, and the mask of its bits.
+    mask: u64,
+    /// The value whose raw form is 0.
+    base: i64,
+}
+
+impl Field {
+    /// The value of the field.
+    #[inline(always)]
+    pub fn get(self, state: &[u64]) -> i64 {
+        self.base.wrapping_add(self.raw(state) as i64)
+    }
+
+    /// The bits of the field.
+    #[inline(always)]
+    pub fn raw(self, state: &[u64]) -> u64 {
+        (state[self.word as usize] >> self.shift) & self.mask
+    }
+
+    /// Writes the field; false if the value does not fit.
+    #[inline(always)]
+    #[must_use]
+    pub fn set(self, state: &mut [u64], value: i64) -> bool {
+        let raw = value.wrapping_sub(self.base) as u64;
+        let fits = raw <= self.mask;
+        if fits {
+            self.set_raw(state, raw);
+        }
+        fits
+    }
+
+    /// Writes the bits of the field.
+    #[inline(always)]
+    pub fn set_raw(self, state: &mut [u64], raw: u64) {
+        let word = &mut state[self.word as usize];
+        *word = (*word & !(self.mask << self.shift)) | (raw << self.shift);
+    }
+}
+
+/// The least and greatest value a field must be able to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The least value.
+    pub low: i64,
+    /// The greatest value.
+    pub high: i64,
+}
+
+impl Bounds {
+    fn bits(self) -> u32 {
+        64 - (self.high.wrapping_sub(self.low) as u64).leading_zeros()
+    }
+
+    /// The smallest bounds of a whole number of bits that also hold `value`; what was seen stays at the same end.
+    pub fn extended(self, value: i64) -> Bounds {
+        let wide = Bounds { low: self.low.min(value), high: self.high.max(value) };
+        let span = u64::MAX.checked_shr(64 - wide.bits()).unwrap_or(0);
+        if value < self.low {
+            Bounds { low: wide.high.saturating_sub_unsigned(span), high: wide.high }
+        } else {
+            Bounds { low: wide.low, high: wide.low.saturating_add_unsigned(span) }
+        }
+    }
+}
+
+/// What the present layout cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// This value in this slot.
+    Value(u32, i64),
+    /// One more entry in the buffer of this thread.
+    Buffer(u32),
+    /// This value in an entry of the buffer of this thread.
+    BufferValue(u32, i64),
+}
+
+/// How large everything must be.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// For each slot.
+    pub values: Vec<Bounds>,
+    /// For each buffer, how many entries.
+    pub entries: Vec<u32>,
+    /// For each buffer, its values.
+    pub buffered: Vec<Bounds>,
+}
+
+impl Sizes {
+    /// Makes room for what did not fit.
+    pub fn grow(&mut self, growth: Growth) {
+        match growth {
+            Growth::Value(slot, value) => {
+                let bounds = &mut self.values[slot as usize];
+                *bounds = bounds.extended(value);
+            }
+            Growth::Buffer(thread) => {
+                let entries = &mut self.entries[thread as usize];
+                *entries += 1 + *entries / 4;
+            }
+            Growth::BufferValue(thread, value) => {
+                let bounds = &mut self.buffered[thread as usize];
+                *bounds = bounds.extended(value);
+            }
+        }
+    }
+}
+
+/// The fields of one store buffer: how many entries are in use, and for each its cell and value, oldest first. Unused
+/// entries are 0.
+#[derive(Clone, Debug, Default)]
+pub struct BufferFields {
+    /// How many entries are in use.
+    pub count: Field,
+    /// The cell (as its position among the cells the thread stores to) and the value of each entry.
+    pub entries: Vec<(Field, Field)>,
+}
+
+/// A layout: where each part of a state is.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// How many words a state has.
+    pub words: usize,
+    /// The field of each slot.
+    pub slots: Vec<Field>,
+    /// The fields of each store buffer; none under SC.
+    pub buffers: Vec<BufferFields>,
+    /// For each thread and location, the bits (word, mask) of registers that are dead there.
+    pub dead: Vec<Vec<Box<[(u32, u64)]>>>,
+    /// How many leading words hold the parts that never grow, and which bits of them.
+    pub fixed: Vec<u64>,
+}
+
+impl Layout {
+    /// The layout for these sizes.
+    pub fn new(code: &Code, sizes: &Sizes) -> Self {
+        let mut packer = Packer::default();
+        let fixed_slots = code.fixed_slots();
+        let mut slots = Vec::with_capacity(sizes.values.len());
+        let mut fixed = Vec::new();
+        for (slot, &bounds) in sizes.values.iter().enumerate() {
+            let field = packer.field(bounds);
+            if slot < fixed_slots {
+                fixed.resize(fixed.len().max(field.word as usize + 1), 0);
+                fixed[field.word as usize] |= field.mask << field.shift;
+            }
+            slots.push(field);
+        }
+        let buffers = (0..sizes.entries.len())
+            .map(|thread| {
+                let entries = sizes.entries[thread];
+                let cell = Bounds { low: 0, high: code.threads[thread].buffer_kinds() as i64 - 1 };
+                BufferFields {
+                    count: packer.field(Bounds { low: 0, high: i64::from(entries) }),
+                    entries: (0..entries)
+                        .map(|_| (packer.field(cell), packer.field(sizes.buffered[thread])))
+                        .collect(),
+                }
+            })
+            .collect();
+        let words = packer.free.len().max(1);
+        let dead = code
+            .threads
+            .iter()
+            .map(|thread| thread.dead.iter().map(|dead| bits_of(dead.iter().map(|&s| slots[s as usize]))).collect())
+            .collect();
+        Layout { words, slots, buffers, dead, fixed }
+    }
+
+    /// Packs a state of another layout anew.
+    pub fn repack(&self, code: &Code, old: &Layout, from: &[u64], to: &mut [u64]) {
+        to.fill(0);
+        for (field, old_field) in self.slots.iter().zip(&old.slots) {
+            let fits = field.set(to, old_field.get(from));
+            debug_assert!(fits, "a layout only grows");
+        }
+        for (buffer, old_buffer) in self.buffers.iter().zip(&old.buffers) {
+            let count = old_buffer.count.get(from);
+            let fits = buffer.count.set(to, count);
+            debug_assert!(fits, "a buffer only grows");
+            for (entry, old_entry) in buffer.entries.iter().zip(&old_buffer.entries).take(count as usize) {
+                entry.0.set_raw(to, old_entry.0.raw(from));
+                let fits = entry.1.set(to, old_entry.1.get(from));
+                debug_assert!(fits, "a buffer only grows");
+            }
+        }
+        // A dead register is raw 0 in every layout, though raw 0 may have stood for another value before.
+        self.clear_dead(code, to);
+    }
+
+    /// Sets the registers that are dead at the current locations to raw 0.
+    pub fn clear_dead(&self, code: &Code, state: &mut [u64]) {
+        for (thread, dead) in self.dead.iter().enumerate() {
+            let location = self.slots[code.pc(thread)].raw(state) as usize;
+            for &(word, mask) in &dead[location] {
+                state[word as usize] &= !mask;
+            }
+        }
+    }
+}
+
+/// The bits of some fields, word by word.
+fn bits_of(fields: impl Iterator<Item = Field>) -> Box<[(u32, u64)]> {
+    let mut bits: Vec<(u32, u64)> = Vec::new();
+    for field in fields.filter(|f| f.mask != 0) {
+        let mask = field.mask << field.shift;
+        match bits.iter_mut().find(|(word, _)| *word == field.word) {
+            Some((_, known)) => *known |= mask,
+            None => bits.push((field.word, mask)),
+        }
+    }
+    bits.into()
+}
+
+/// Puts fields into words, each into the first word with enough room.
+#[derive(Default)]
+struct Packer {
+    /// Free bits at the upper end of each word.
+    free: Vec<u32>,
+    /// Words before this one are full.
+    first: usize,
+}
+
+impl Packer {
+    fn field(&mut self, bounds: Bounds) -> Field {
+        let bits = bounds.bits();
+        if bits == 0 {
+            return Field { base: bounds.low, ..Field::default() };
+        }
+        let word = match (self.first..self.free.len()).find(|&w| self.free[w] >= bits) {
+            Some(word) => word,
+            None => {
+                self.free.push(64);
+                self.free.len() - 1
+            }
+        };
+        let shift = 64 - self.free[word];
+        self.free[word] -= bits;
+        while self.first < self.free.len() && self.free[self.first] == 0 {
+            self.first += 1;
+        }
+        Field { word: word as u32, shift, mask: u64::MAX >> (64 - bits), base: bounds.low }
+    }
+}

@@ -1,0 +1,147 @@
+//! Live registers, and how registers share fields.
+//!
+//! A register is live at a location if its value there can still matter. In a stored state a dead register is always 0, so states
+//! that differ only in dead registers are one state (the live-variable reduction of THESIS16 ch. 5). And two registers that
+//! are never live together share one field of the packed state: the temporaries of all statements usually fit into one.
+
+use fencewright_program::{Observable, Op, PropertyKind, RegisterId, Thread, ThreadId};
+
+use crate::task::Task;
+
+/// A set of registers of one thread.
+pub type Registers = Vec<bool>;
+
+/// Which registers are live where, and which field each one has.
+pub struct Liveness {
+    /// For each location, the registers that are live there.
+    pub live: Vec<Registers>,
+    /// The field of each register, counted from 0.
+    pub colours: Vec<usize>,
+    /// How many fields there are.
+    pub fields: usize,
+}
+
+impl Liveness {
+    /// Analyses one thread. Without `reduce`, every register is live everywhere and has its own field.
+    pub fn new(task: &Task<'_>, id: ThreadId, reduce: bool) -> Self {
+        let thread = task.program.thread(id);
+        let registers = thread.registers.len();
+        if !reduce {
+            let live = vec![vec![true; registers]; thread.locations.len()];
+            return Liveness { live, colours: (0..registers).collect(), fields: registers };
+        }
+        let (everywhere, at_end) = observed(task, id, registers);
+        let live = fixpoint(thread, &everywhere, &at_end);
+        let (colours, fields) = colour(thread, &live);
+        Liveness { live, colours, fields }
+    }
+}
+
+/// The registers that properties look at in every state, and in final states.
+fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Registers, Registers) {
+    let mut everywhere = vec![false; registers];
+    let mut at_end = vec![false; registers];
+    for property in &task.properties {
+        let (formula, set) = match &property.kind {
+            PropertyKind::Never(f) => (f, &mut everywhere),
+            PropertyKind::Finally(_, f) => (f, &mut at_end),
+            PropertyKind::Assertions | PropertyKind::NoDeadlock => continue,
+        };
+        formula.for_each_leaf(&mut |leaf| match leaf {
+            Observable::Register(t, r) if *t == id => set[r.index()] = true,
+            _ => {}
+        });
+    }
+    for observable in &task.observed {
+        if let Observable::Register(t, r) = observable
+            && *t == id
+        {
+            at_end[r.index()] = true;
+        }
+    }
+    (everywhere, at_end)
+}
+
+/// The least solution of: live before an edge is what it reads, and what is live after it and not written by it.
+fn fixpoint(thread: &Thread, everywhere: &Registers, at_end: &Registers) -> Vec<Registers> {
+    let ends = |location: usize| thread.is_end(fencewright_program::LocationId(location as u32));
+    let mut live: Vec<Registers> = (0..thread.locations.len())
+        .map(|l| everywhere.iter().zip(at_end).map(|(&e, &f)| e || (f && ends(l))).collect())
+        .collect();
+    loop {
+        let mut changed = false;
+        for edge in thread.edges.iter().rev() {
+            let mut before = live[edge.to.index()].clone();
+            for op in edge.action.ops().iter().rev() {
+                step_back(op, &mut before, everywhere);
+            }
+            for (known, new) in live[edge.from.index()].iter_mut().zip(before) {
+                changed |= new && !*known;
+                *known |= new;
+            }
+        }
+        if !changed {
+            return live;
+        }
+    }
+}
+
+/// From what is live after an operation to what is live before it. Properties look at some registers `everywhere`, and that
+/// includes the middle of an indivisible step: it may end there with a fault.
+fn step_back(op: &Op, live: &mut Registers, everywhere: &Registers) {
+    if let Some(written) = op.written_register() {
+        live[written.index()] = everywhere[written.index()];
+    }
+    op.for_each_read(&mut |r| live[r.index()] = true);
+}
+
+/// Fields for registers such that no two that are live together share one; greedy, in the order of declaration.
+fn colour(thread: &Thread, live: &[Registers]) -> (Vec<usize>, usize) {
+    let registers = thread.registers.len();
+    let mut conflicts = vec![vec![false; registers]; registers];
+    let conflict_all = |set: &Registers, conflicts: &mut Vec<Registers>| {
+        let members: Vec<usize> = (0..registers).filter(|&r| set[r]).collect();
+        for &a in &members {
+            for &b in &members {
+                conflicts[a][b] = true;
+            }
+        }
+    };
+    for set in live {
+        conflict_all(set, &mut conflicts);
+    }
+    let everywhere = &live[thread.fault.index()];
+    for edge in &thread.edges {
+        let mut after = live[edge.to.index()].clone();
+        for op in edge.action.ops().iter().rev() {
+            // Also within an indivisible step a write must not hit a value that is still needed.
+            conflict_all(&after, &mut conflicts);
+            step_back(op, &mut after, everywhere);
+        }
+    }
+    let mut colours = vec![0; registers];
+    let mut fields = 0;
+    for r in 0..registers {
+        let taken: Vec<usize> = (0..r).filter(|&other| conflicts[r][other]).map(|other| colours[other]).collect();
+        colours[r] = (0..).find(|c| !taken.contains(c)).expect("one of r + 1 colours is free");
+        fields = fields.max(colours[r] + 1);
+    }
+    (colours, fields)
+}
+
+/// For each operation of an edge whether the register it writes is live afterwards: a dead write must not happen, because
+/// its field may belong to another register. `everywhere` are the registers that are live where a fault leads.
+pub fn live_writes(ops: &[Op], live_after: &[bool], everywhere: &Registers) -> Vec<Option<RegisterId>> {
+    let mut live = live_after.to_vec();
+    let mut writes: Vec<Option<RegisterId>> = ops
+        .iter()
+        .rev()
+        .map(|op| {
+            let written = op.written_register().filter(|r| live[r.index()]);
+            step_back(op, &mut live, everywhere);
+            written
+        })
+        .collect();
+    writes.reverse();
+    writes
+}

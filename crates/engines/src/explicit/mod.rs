@@ -1,0 +1,187 @@
+//! Engine `explicit`: all reachable states, one by one (THESIS16 Algorithms 2.3 and 2.4, chapter 4).
+//!
+//! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)), found by breadth-first or depth-first search
+//! on all cores, and reduced by live variables and local events first. If the search ends by itself, the state space was finite
+//! and the answer is a proof. If not (buffers or integers grow without end, or a `*` has infinitely many values) it goes on to a
+//! violation or to a limit: `unknown`, never `safe`.
+//!
+//! Local events first (Algorithms 4.2 and 4.3) as printed preserves memory contents only. Here properties speak of labels and
+//! registers, so: an event that changes a label or register some property looks at is not local; neither is anything about locks and
+//! atomic steps, which releases the favourite thread; a favourite that has ended or is blocked is released too; and the
+//! favourite is part of the stored state. Without these corrections states are missed.
+
+mod code;
+mod divergence;
+mod expand;
+mod initial;
+mod layout;
+mod liveness;
+mod search;
+mod store;
+mod trace;
+
+use std::collections::BTreeSet;
+
+use fencewright_program::{Action, Expr, Op, Program, PropertyKind, Quantifier};
+
+use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+use code::Code;
+use search::Found;
+
+/// In which order states are expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Level by level: traces are as short as possible.
+    BreadthFirst,
+    /// The newest state first: less memory for the frontier.
+    DepthFirst,
+}
+
+/// How to search.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The order.
+    pub order: Order,
+    /// Forget the values of registers that no longer matter.
+    pub live_variables: bool,
+    /// Local events first.
+    pub local_first: bool,
+    /// How many threads to search with.
+    pub workers: usize,
+    /// At most so many buffered stores in each thread; a run that needs more is `unknown`.
+    pub buffer_bound: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            order: Order::BreadthFirst,
+            live_variables: true,
+            local_first: true,
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            buffer_bound: None,
+        }
+    }
+}
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Explicit {
+    /// How to search.
+    pub options: Options,
+}
+
+impl Engine for Explicit {
+    fn name(&self) -> &'static str {
+        "explicit"
+    }
+
+    fn about(&self) -> &'static str {
+        "all reachable states one by one: exact, a proof if there are finitely many"
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let options = &self.options;
+        let code = Code::new(task, options.live_variables, options.local_first);
+        let mut report = Report::default();
+        // An unbounded `*` is tried with more and more values; without one, the first round is the only one.
+        let mut radius = 2;
+        loop {
+            let samples = samples(task.program, radius);
+            let found = search::search(task, &code, options, &samples, limits, progress);
+            let undecided = found.decided.iter().any(Option::is_none);
+            let more = found.sampled && undecided && found.stopped.is_none() && radius < MOST_SAMPLES;
+            report.bytes = report.bytes.max(found.bytes);
+            report.states = found.stores.iter().map(|s| s.len() as u64).sum();
+            report.state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
+            if more {
+                radius *= 4;
+                continue;
+            }
+            report.complete = why_incomplete(&found, options, radius).is_none()
+                && (undecided || !task.observed.is_empty() || task.properties.is_empty());
+            if found.stopped.is_some() {
+                report.growth = divergence::explain(task.program, &code, &found.sizes);
+            }
+            report.answers = (0..task.properties.len())
+                .map(|n| answer(task, &code, &found, &samples, options, radius, n))
+                .collect();
+            report.finals = found.finals.into_iter().collect();
+            return report;
+        }
+    }
+}
+
+/// Sampling an unbounded `*` beyond this distance from 0 finds nothing new.
+const MOST_SAMPLES: i64 = 1 << 13;
+
+/// The values tried for an unbounded `*`: all within the radius, and those near constants of the program.
+fn samples(program: &Program, radius: i64) -> Vec<i64> {
+    let mut values: BTreeSet<i64> = (-radius..=radius).collect();
+    let mut near = |c: i64| values.extend([c.saturating_sub(1), c, c.saturating_add(1)]);
+    fn constants<L>(e: &Expr<L>, near: &mut impl FnMut(i64)) {
+        match e {
+            Expr::Const(c) => near(*c),
+            Expr::Leaf(_) => {}
+            Expr::Unary(_, operand) => constants(operand, near),
+            Expr::Binary(_, left, right) => {
+                constants(left, near);
+                constants(right, near);
+            }
+        }
+    }
+    let edges = program.threads.iter().flat_map(|t| &t.edges);
+    for op in edges.flat_map(|e| match &e.action {
+        Action::Op(_) | Action::Atomic { .. } => e.action.ops(),
+        Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => &[],
+    }) {
+        if let Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) | Op::Store(_, e) = op {
+            constants(e, &mut near);
+        }
+    }
+    for property in &program.properties {
+        if let Some(formula) = property.formula() {
+            constants(formula, &mut near);
+        }
+    }
+    let mut values: Vec<i64> = values.into_iter().collect();
+    values.sort_by_key(|v| (v.unsigned_abs(), *v));
+    values
+}
+
+/// Why some reachable states may not have been seen.
+fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reason> {
+    if let Some(reason) = &found.stopped {
+        return Some(reason.clone());
+    }
+    if let (true, Some(bound)) = (found.bounded, options.buffer_bound) {
+        return Some(Reason::BufferBound(bound));
+    }
+    if let Some((limit, span)) = found.limit {
+        return Some(Reason::Limit(limit, span));
+    }
+    found.sampled.then_some(Reason::UnboundedChoice(radius))
+}
+
+fn answer(
+    task: &Task<'_>,
+    code: &Code,
+    found: &Found,
+    samples: &[i64],
+    options: &Options,
+    radius: i64,
+    property: usize,
+) -> Answer {
+    let exists = matches!(task.properties[property].kind, PropertyKind::Finally(Quantifier::Exists, _));
+    match (found.decided[property], exists) {
+        (Some(number), exists) => {
+            let trace = trace::trace(task, code, found, samples, options.buffer_bound, number);
+            if exists { Answer::Holds(Some(trace)) } else { Answer::Violated(Some(trace)) }
+        }
+        (None, exists) => match why_incomplete(found, options, radius) {
+            Some(reason) => Answer::Unknown(reason),
+            None if exists => Answer::Violated(None),
+            None => Answer::Holds(None),
+        },
+    }
+}

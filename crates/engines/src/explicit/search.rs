@@ -1,0 +1,534 @@
+//! The search: breadth first or depth first, on one core or several, without recursion.
+//!
+//! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers ever touch
+//! the same table. A round goes: every worker expands some of its states and posts successors that belong to others; all
+//! wait for each other; every worker stores what was posted to it; all wait again and, together, decide what comes next: the next
+//! level (breadth first is level by level, so the first violation has a shortest trace), a wider layout, or the end. Alone, a worker
+//! does the same without anybody to wait for.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
+
+use fencewright_program::reference::Limit;
+use fencewright_program::{Observable, PropertyKind, Quantifier, Span};
+
+use super::code::Code;
+use super::expand::{Expander, Sink, Step, Summary};
+use super::layout::{Growth, Layout, Sizes};
+use super::store::{NONE, Store, hash};
+use super::{Options, Order};
+use crate::task::{Limits, Progress, Reason, Task};
+
+/// How many states a worker expands before it looks up.
+const ROUND: usize = 4096;
+/// How many successors are looked up together.
+const BATCH: usize = 64;
+/// A round of a worker that shares the work ends when it has posted so many successors.
+const POSTED: usize = 1 << 15;
+
+/// What the search found.
+pub struct Found {
+    /// The states each worker stored.
+    pub stores: Vec<Store>,
+    /// The final layout.
+    pub layout: Layout,
+    /// How large everything became.
+    pub sizes: Sizes,
+    /// For each property the state that decides it, if one does.
+    pub decided: Vec<Option<u32>>,
+    /// Why the search ended early, if it did.
+    pub stopped: Option<Reason>,
+    /// Whether a `*` was tried with samples only.
+    pub sampled: bool,
+    /// Whether the bound on buffers was reached.
+    pub bounded: bool,
+    /// An action that explicit computation cannot do.
+    pub limit: Option<(Limit, Span)>,
+    /// The values of the observed parts in all final states.
+    pub finals: BTreeSet<Vec<i64>>,
+    /// The most bytes in use at any time.
+    pub bytes: u64,
+}
+
+/// What all workers share.
+struct Shared<'a> {
+    task: &'a Task<'a>,
+    code: &'a Code,
+    options: &'a Options,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    workers: usize,
+    barrier: Barrier,
+    /// Successors posted to each worker.
+    mail: Vec<Mutex<Batch>>,
+    growth: Mutex<Vec<Growth>>,
+    decided: Mutex<Vec<Option<u32>>>,
+    undecided: AtomicUsize,
+    stopped: Mutex<Option<Reason>>,
+    stop: AtomicBool,
+    /// How many workers have more of the current level to do, and how many have anything at all to do.
+    busy: AtomicUsize,
+    pending: AtomicUsize,
+    bytes: Vec<AtomicU64>,
+    states: Vec<AtomicU64>,
+}
+
+/// Successors waiting to be looked up.
+#[derive(Default)]
+struct Batch {
+    states: Vec<u64>,
+    parents: Vec<u32>,
+    hashes: Vec<u64>,
+    /// Whether a formula may have changed (1), whether the thread faulted (2).
+    flags: Vec<u8>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.states.clear();
+        self.parents.clear();
+        self.hashes.clear();
+        self.flags.clear();
+    }
+
+    fn append(&mut self, other: &mut Batch) {
+        self.states.append(&mut other.states);
+        self.parents.append(&mut other.parents);
+        self.hashes.append(&mut other.hashes);
+        self.flags.append(&mut other.flags);
+    }
+}
+
+const VISIBLE: u8 = 1;
+const FAULT: u8 = 2;
+
+/// Which worker a state belongs to: decided by the part of it that looks the same in every layout.
+#[inline]
+fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
+    if workers == 1 {
+        return 0;
+    }
+    let mut mixed = 0u64;
+    for (&word, &mask) in state.iter().zip(&layout.fixed) {
+        mixed = (mixed ^ (word & mask)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^= mixed >> 29;
+    }
+    ((u128::from(mixed.wrapping_mul(0xa076_1d64_78bd_642f)) * workers as u128) >> 64) as usize
+}
+
+/// Searches from the initial states; an unbounded `*` takes the values in `samples`.
+pub fn search(
+    task: &Task<'_>,
+    code: &Code,
+    options: &Options,
+    samples: &[i64],
+    limits: &Limits,
+    progress: &Progress,
+) -> Found {
+    let workers = options.workers.max(1);
+    let shared = Shared {
+        task,
+        code,
+        options,
+        limits,
+        progress,
+        workers,
+        barrier: Barrier::new(workers),
+        mail: (0..workers).map(|_| Mutex::default()).collect(),
+        growth: Mutex::default(),
+        decided: Mutex::new(vec![None; task.properties.len()]),
+        undecided: AtomicUsize::new(task.properties.len()),
+        stopped: Mutex::new(None),
+        stop: AtomicBool::new(false),
+        busy: AtomicUsize::new(0),
+        pending: AtomicUsize::new(0),
+        bytes: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+        states: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+    };
+    let (sizes, layout, initial, sampled) = super::initial::states(task, code, samples, limits);
+    let mut crew: Vec<Worker<'_, '_>> = (0..workers)
+        .map(|me| Worker {
+            me,
+            shared: &shared,
+            sizes: sizes.clone(),
+            layout: layout.clone(),
+            store: Store::new(layout.words),
+            expander: Expander::new(code, samples, options.buffer_bound),
+            stack: Vec::new(),
+            cursor: 0,
+            level_end: 0,
+            out: (0..workers).map(|_| Batch::default()).collect(),
+            posted: 0,
+            deciding: (0..task.properties.len()).collect(),
+            eval_stack: Vec::new(),
+            summary: Summary { sampled, ..Summary::default() },
+            finals: BTreeSet::new(),
+            peak: 0,
+        })
+        .collect();
+    match initial {
+        Ok(states) => {
+            for state in states.chunks_exact(layout.words) {
+                let owner = owner(&layout, state, workers);
+                crew[owner].store_new(state, hash(state), NONE, VISIBLE);
+            }
+        }
+        Err(reason) => shared.stop_because(reason),
+    }
+    let crew: Vec<Worker<'_, '_>> = match crew.len() {
+        1 => crew.into_iter().map(Worker::run).collect(),
+        _ => std::thread::scope(|scope| {
+            let handles: Vec<_> = crew.into_iter().map(|worker| scope.spawn(|| worker.run())).collect();
+            handles.into_iter().map(|h| h.join().expect("a worker does not panic")).collect()
+        }),
+    };
+    let mut found = Found {
+        stores: Vec::new(),
+        layout: crew[0].layout.clone(),
+        sizes: crew[0].sizes.clone(),
+        decided: Vec::new(),
+        stopped: None,
+        sampled: false,
+        bounded: false,
+        limit: None,
+        finals: BTreeSet::new(),
+        bytes: 0,
+    };
+    for worker in crew {
+        found.sampled |= worker.summary.sampled;
+        found.bounded |= worker.summary.bounded;
+        found.limit = found.limit.or(worker.summary.limit);
+        found.bytes += worker.peak;
+        found.finals.extend(worker.finals);
+        found.stores.push(worker.store);
+    }
+    found.decided = shared.decided.into_inner().expect("no worker panicked");
+    found.stopped = shared.stopped.into_inner().expect("no worker panicked");
+    found
+}
+
+impl Shared<'_> {
+    fn stop_because(&self, reason: Reason) {
+        self.stopped.lock().expect("no worker panicked").get_or_insert(reason);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a state decides a property; the search ends when all are decided.
+    fn decide(&self, property: usize, number: u32) {
+        let mut decided = self.decided.lock().expect("no worker panicked");
+        if decided[property].is_none() {
+            decided[property] = Some(number);
+            let undecided = self.undecided.fetch_sub(1, Ordering::Relaxed) - 1;
+            if undecided == 0 && self.task.observed.is_empty() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// One worker.
+struct Worker<'a, 's> {
+    me: usize,
+    shared: &'s Shared<'a>,
+    sizes: Sizes,
+    layout: Layout,
+    store: Store,
+    expander: Expander<'s>,
+    /// Depth first: states not yet expanded.
+    stack: Vec<u32>,
+    /// Breadth first: the next state to expand, and the end of the current level.
+    cursor: usize,
+    level_end: usize,
+    out: Vec<Batch>,
+    posted: usize,
+    /// Properties that no state has decided yet, as far as this worker knows.
+    deciding: Vec<usize>,
+    eval_stack: Vec<i64>,
+    summary: Summary,
+    finals: BTreeSet<Vec<i64>>,
+    peak: u64,
+}
+
+/// Sorts successors by the worker they belong to.
+struct Sorter<'w> {
+    layout: &'w Layout,
+    out: &'w mut [Batch],
+    parent: u32,
+    posted: &'w mut usize,
+}
+
+impl Sink for Sorter<'_> {
+    #[inline]
+    fn take(&mut self, step: Step<'_>, state: &[u64]) {
+        let owner = owner(self.layout, state, self.out.len());
+        let batch = &mut self.out[owner];
+        batch.states.extend_from_slice(state);
+        batch.parents.push(self.parent);
+        batch.hashes.push(hash(state));
+        batch.flags.push(if step.visible { VISIBLE } else { 0 } | if step.fault { FAULT } else { 0 });
+        *self.posted += 1;
+    }
+}
+
+impl Worker<'_, '_> {
+    fn run(mut self) -> Self {
+        self.level_end = self.store.len();
+        loop {
+            self.expand_some();
+            self.post();
+            self.wait();
+            self.receive();
+            self.look_up();
+            self.wait();
+            let level_done = self.shared.busy.load(Ordering::Relaxed) == 0;
+            let all_done = self.shared.pending.load(Ordering::Relaxed) == 0;
+            if !self.grow() && (self.shared.stop.load(Ordering::Relaxed) || all_done) {
+                // Nobody may start another round and change what the others are still reading.
+                self.wait();
+                return self;
+            }
+            // Everybody has read the counters; nobody writes them before everybody has come to the next round.
+            if self.wait() {
+                self.shared.busy.store(0, Ordering::Relaxed);
+                self.shared.pending.store(0, Ordering::Relaxed);
+            }
+            if level_done {
+                self.level_end = self.store.len();
+            }
+        }
+    }
+
+    /// Waits for the others; true for exactly one of them.
+    fn wait(&self) -> bool {
+        self.shared.workers == 1 || self.shared.barrier.wait().is_leader()
+    }
+
+    /// Expands states until the round is over.
+    fn expand_some(&mut self) {
+        let depth_first = self.shared.options.order == Order::DepthFirst;
+        // A worker alone goes really depth first: a state's successors are stored before the next state is taken.
+        let batch = if depth_first { 1 } else { BATCH };
+        for _ in 0..ROUND {
+            if self.posted >= POSTED || self.shared.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let number = match depth_first {
+                true => match self.stack.last() {
+                    Some(&number) => number,
+                    None => break,
+                },
+                false if self.cursor < self.level_end => self.cursor as u32,
+                false => break,
+            };
+            if !self.expand(number) {
+                break;
+            }
+            if !depth_first {
+                self.cursor += 1;
+            }
+            if self.out[self.me].parents.len() >= batch {
+                self.store_own();
+            }
+        }
+        self.store_own();
+    }
+
+    /// Expands one state; false if it must be done again in a wider layout.
+    fn expand(&mut self, number: u32) -> bool {
+        let parent = number * self.shared.workers as u32 + self.me as u32;
+        let mut sorter =
+            Sorter { layout: &self.layout, out: &mut self.out, parent, posted: &mut self.posted };
+        let state = self.store.state(number);
+        let summary = match self.expander.expand(&self.layout, state, &mut sorter) {
+            Ok(summary) => summary,
+            Err(growth) => {
+                self.shared.growth.lock().expect("no worker panicked").push(growth);
+                return false;
+            }
+        };
+        if self.shared.options.order == Order::DepthFirst {
+            self.stack.pop();
+        }
+        self.summary.sampled |= summary.sampled;
+        self.summary.bounded |= summary.bounded;
+        self.summary.limit = self.summary.limit.or(summary.limit);
+        if !summary.moved {
+            self.at_rest(number, parent, summary);
+        }
+        true
+    }
+
+    /// A state without successors: final, deadlocked, or stopped by a fault or a limit.
+    fn at_rest(&mut self, number: u32, global: u32, summary: Summary) {
+        let code = self.shared.code;
+        let state = self.store.state(number);
+        let location = |t: usize| self.layout.slots[code.pc(t)].raw(state) as usize;
+        let ended = |t: usize| code.threads[t].ended[location(t)];
+        let faulted = |t: usize| location(t) as u64 == code.threads[t].fault;
+        let empty = self.layout.buffers.iter().all(|b| b.count.raw(state) == 0);
+        let is_final = empty && (0..code.threads.len()).all(ended);
+        let is_deadlock = !(0..code.threads.len()).all(|t| ended(t) || faulted(t))
+            && summary.limit.is_none()
+            && !summary.bounded;
+        for (n, property) in self.shared.task.properties.iter().enumerate() {
+            let decided = match &property.kind {
+                PropertyKind::NoDeadlock => is_deadlock,
+                PropertyKind::Finally(quantifier, _) if is_final => {
+                    let holds = formula_holds(code, &self.layout, n, state, &mut self.eval_stack);
+                    (*quantifier == Quantifier::Forall) != holds
+                }
+                _ => false,
+            };
+            if decided {
+                self.shared.decide(n, global);
+            }
+        }
+        if is_final && !self.shared.task.observed.is_empty() {
+            let value = |o: &Observable| match o {
+                Observable::At(t, at) => at.iter().any(|l| l.index() == location(t.index())) as i64,
+                Observable::Register(t, r) => {
+                    self.layout.slots[code.threads[t.index()].registers[r.index()] as usize].get(state)
+                }
+                Observable::Memory(cell) => self.layout.slots[(code.memory + cell) as usize].get(state),
+            };
+            self.finals.insert(self.shared.task.observed.iter().map(value).collect());
+        }
+    }
+
+    /// Stores the successors that belong to this worker.
+    fn store_own(&mut self) {
+        let mut batch = std::mem::take(&mut self.out[self.me]);
+        self.posted -= batch.parents.len();
+        self.store_batch(&batch);
+        batch.clear();
+        self.out[self.me] = batch;
+    }
+
+    fn store_batch(&mut self, batch: &Batch) {
+        let words = self.layout.words;
+        let count = batch.parents.len();
+        let mut start = 0;
+        while start < count {
+            let end = count.min(start + BATCH);
+            let touched = batch.hashes[start..end].iter().fold(0, |sum: u64, &h| sum ^ self.store.touch(h));
+            std::hint::black_box(touched);
+            for n in start..end {
+                let state = &batch.states[n * words..(n + 1) * words];
+                self.store_new(state, batch.hashes[n], batch.parents[n], batch.flags[n]);
+            }
+            start = end;
+        }
+    }
+
+    /// Stores a state and, if it is new, asks the properties about it.
+    #[inline]
+    fn store_new(&mut self, state: &[u64], hash: u64, parent: u32, flags: u8) {
+        let Some(number) = self.store.insert(state, hash, parent) else { return };
+        if self.shared.options.order == Order::DepthFirst {
+            self.stack.push(number);
+        }
+        if flags != 0 {
+            self.examine(number, state, flags);
+        }
+    }
+
+    #[cold]
+    fn examine(&mut self, number: u32, state: &[u64], flags: u8) {
+        let global = number * self.shared.workers as u32 + self.me as u32;
+        let mut n = 0;
+        while n < self.deciding.len() {
+            let property = self.deciding[n];
+            let violated = match &self.shared.task.properties[property].kind {
+                PropertyKind::Never(_) => {
+                    formula_holds(self.shared.code, &self.layout, property, state, &mut self.eval_stack)
+                }
+                PropertyKind::Assertions => flags & FAULT != 0,
+                PropertyKind::NoDeadlock | PropertyKind::Finally(..) => false,
+            };
+            if violated {
+                self.shared.decide(property, global);
+                self.deciding.swap_remove(n);
+            } else {
+                n += 1;
+            }
+        }
+    }
+
+    /// Posts the successors that belong to others.
+    fn post(&mut self) {
+        for owner in (0..self.shared.workers).filter(|&w| w != self.me) {
+            self.shared.mail[owner].lock().expect("no worker panicked").append(&mut self.out[owner]);
+        }
+        self.posted = 0;
+    }
+
+    /// Stores the successors that others have posted to this worker.
+    fn receive(&mut self) {
+        if self.shared.workers > 1 {
+            let batch = std::mem::take(&mut *self.shared.mail[self.me].lock().expect("no worker panicked"));
+            self.store_batch(&batch);
+        }
+    }
+
+    /// Tells the others how far this worker is, and looks at the limits.
+    fn look_up(&mut self) {
+        let shared = self.shared;
+        let frontier = match shared.options.order {
+            Order::DepthFirst => self.stack.len(),
+            Order::BreadthFirst => self.store.len() - self.cursor,
+        };
+        let in_level = match shared.options.order {
+            Order::DepthFirst => !self.stack.is_empty(),
+            Order::BreadthFirst => self.cursor < self.level_end,
+        };
+        shared.busy.fetch_add(usize::from(in_level), Ordering::Relaxed);
+        shared.pending.fetch_add(usize::from(frontier > 0), Ordering::Relaxed);
+        let bytes = self.store.bytes() as u64 + self.stack.len() as u64 * 4;
+        self.peak = self.peak.max(bytes);
+        shared.bytes[self.me].store(bytes + self.store.bytes_to_grow() as u64, Ordering::Relaxed);
+        shared.states[self.me].store(self.store.len() as u64, Ordering::Relaxed);
+        let sum = |counters: &[AtomicU64]| counters.iter().map(|c| c.load(Ordering::Relaxed)).sum::<u64>();
+        let used = sum(&shared.bytes);
+        if self.me == 0 {
+            shared.progress.states.store(sum(&shared.states), Ordering::Relaxed);
+            shared.progress.frontier.store(frontier as u64 * shared.workers as u64, Ordering::Relaxed);
+            shared.progress.bytes.store(used, Ordering::Relaxed);
+        }
+        if let Some(reason) = shared.limits.exceeded(used) {
+            shared.stop_because(reason);
+        }
+        if self.store.len() as u64 * shared.workers as u64 > u64::from(u32::MAX / 2) {
+            shared.stop_because(Reason::Memory(used));
+        }
+    }
+
+    /// Makes room for what did not fit; all workers do the same.
+    fn grow(&mut self) -> bool {
+        let mut requests = self.shared.growth.lock().expect("no worker panicked").clone();
+        if requests.is_empty() || self.shared.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        requests.sort_by_key(|growth| match *growth {
+            Growth::Value(slot, value) => (0, slot, value),
+            Growth::Buffer(thread) => (1, thread, 0),
+            Growth::BufferValue(thread, value) => (2, thread, value),
+        });
+        requests.dedup();
+        for growth in requests {
+            self.sizes.grow(growth);
+        }
+        let wider = Layout::new(self.shared.code, &self.sizes);
+        self.store.repack(self.shared.code, &self.layout, &wider);
+        self.layout = wider;
+        if self.wait() {
+            self.shared.growth.lock().expect("no worker panicked").clear();
+        }
+        true
+    }
+}
+
+fn formula_holds(code: &Code, layout: &Layout, property: usize, state: &[u64], stack: &mut Vec<i64>) -> bool {
+    let formula = code.formulas[property].as_ref().expect("this property has a formula");
+    formula.eval(&layout.slots, state, stack).is_ok_and(|value| value != 0)
+}

@@ -1,0 +1,86 @@
+//! From a stored state back to an execution: the chain of states it was reached through, and for each link the event that
+//! leads from one to the next. Events are not stored but found again, by expanding the earlier state once more.
+
+use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
+
+use super::code::Code;
+use super::expand::{Expander, Sink, Step, StepKind};
+use super::layout::Layout;
+use super::search::Found;
+use super::store::NONE;
+use crate::task::Task;
+
+/// The execution that leads to the state with this number.
+pub fn trace(task: &Task<'_>, code: &Code, found: &Found, samples: &[i64], bound: Option<u32>, number: u32) -> Trace {
+    let workers = found.stores.len() as u32;
+    let store = |number: u32| (&found.stores[(number % workers) as usize], number / workers);
+    let mut chain = vec![number];
+    loop {
+        let (store, local) = store(chain[chain.len() - 1]);
+        match store.parent(local) {
+            NONE => break,
+            parent => chain.push(parent),
+        }
+    }
+    chain.reverse();
+    let state = |number: u32| {
+        let (store, local) = store(number);
+        store.state(local)
+    };
+    let mut expander = Expander::new(code, samples, bound);
+    let events = chain
+        .windows(2)
+        .map(|link| {
+            let mut finder = Finder { target: state(link[1]), event: None };
+            // A search that ended early may never have needed the wider layout that the rest of this state's steps need.
+            let _ = expander.expand(&found.layout, state(link[0]), &mut finder);
+            finder.event.expect("a stored state was reached by a step from its parent")
+        })
+        .collect();
+    let (registers, memory) = unpack_initial(task, code, &found.layout, state(chain[0]));
+    Trace { registers, memory, events }
+}
+
+/// Looks for the step that leads to a certain state.
+struct Finder<'a> {
+    target: &'a [u64],
+    event: Option<Event>,
+}
+
+impl Sink for Finder<'_> {
+    fn take(&mut self, step: Step<'_>, state: &[u64]) {
+        if self.event.is_some() || state != self.target {
+            return;
+        }
+        let kind = match step.kind {
+            StepKind::Edge(edge, chosen) => EventKind::Step { edge: edge.id, chosen: chosen.to_vec() },
+            StepKind::Flush(cell) => EventKind::Flush { cell },
+        };
+        self.event = Some(Event { thread: ThreadId(step.thread), kind });
+    }
+}
+
+/// Registers and memory of an initial state; a dead register may start with any value it is allowed.
+fn unpack_initial(task: &Task<'_>, code: &Code, layout: &Layout, state: &[u64]) -> (Vec<Vec<i64>>, Vec<i64>) {
+    let any = |init: Init| match init {
+        Init::Value(v) => v,
+        Init::Any(range) => range.map_or(0, |r| r.low),
+    };
+    let registers = task
+        .program
+        .threads
+        .iter()
+        .zip(&code.threads)
+        .map(|(thread, compiled)| {
+            let live = &compiled.live[thread.entry.index()];
+            let value = |r: usize| match live[r] {
+                true => layout.slots[compiled.registers[r] as usize].get(state),
+                false => any(thread.registers[r].init),
+            };
+            (0..thread.registers.len()).map(value).collect()
+        })
+        .collect();
+    let memory =
+        (0..task.program.cells()).map(|cell| layout.slots[code.memory as usize + cell].get(state)).collect();
+    (registers, memory)
+}

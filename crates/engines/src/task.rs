@@ -1,0 +1,152 @@
+//! What an engine is asked, what it may use, and what it answers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fencewright_program::reference::Limit;
+use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
+
+/// A question: which of these properties hold of this program under this memory model?
+#[derive(Clone, Debug)]
+pub struct Task<'p> {
+    /// The program.
+    pub program: &'p Program,
+    /// The memory model.
+    pub model: MemoryModel,
+    /// The properties, all answered by one run.
+    pub properties: Vec<Property>,
+    /// What to report about final states (see [`Report::finals`]); nothing for most questions.
+    pub observed: Vec<Observable>,
+}
+
+impl<'p> Task<'p> {
+    /// A question about some properties.
+    pub fn new(program: &'p Program, model: MemoryModel, properties: Vec<Property>) -> Self {
+        Task { program, model, properties, observed: Vec::new() }
+    }
+}
+
+/// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// How long that is after the start, for messages.
+    pub timeout: Option<Duration>,
+    /// How many bytes to use at most.
+    pub memory: Option<u64>,
+    /// Stops the run when it becomes true.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+impl Limits {
+    /// Limits that start now.
+    pub fn starting_now(timeout: Option<Duration>, memory: Option<u64>, cancelled: Arc<AtomicBool>) -> Self {
+        let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+        Limits { deadline, timeout, memory, cancelled }
+    }
+
+    /// Why to stop now, if there is a reason.
+    pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Some(Reason::Cancelled);
+        }
+        if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            return Some(Reason::Timeout(self.timeout.unwrap_or_default()));
+        }
+        self.memory.filter(|&limit| bytes > limit).map(Reason::Memory)
+    }
+}
+
+/// How far a run has come: written by the engine, read by whoever shows it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// States stored.
+    pub states: AtomicU64,
+    /// States not yet expanded.
+    pub frontier: AtomicU64,
+    /// Bytes used.
+    pub bytes: AtomicU64,
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The time was up.
+    Timeout(Duration),
+    /// The memory was used up.
+    Memory(u64),
+    /// Somebody asked to stop.
+    Cancelled,
+    /// A buffer reached the bound of `--buffer`.
+    BufferBound(u32),
+    /// A `*` without a range (or with a very large one) was tried with some values only.
+    UnboundedChoice(i64),
+    /// A value or address that explicit computation cannot hold.
+    Limit(Limit, Span),
+    /// Two independent computations disagree: a defect of the tool.
+    Contradiction(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Timeout(t) => write!(f, "no answer within {}", seconds(*t)),
+            Reason::Memory(bytes) => write!(f, "no answer within {} MiB of memory", bytes >> 20),
+            Reason::Cancelled => write!(f, "stopped"),
+            Reason::BufferBound(n) => write!(f, "no violation with at most {n} buffered stores per thread, but that bound was reached"),
+            Reason::UnboundedChoice(r) => {
+                write!(f, "`*` has infinitely many values; no violation with those from -{r} to {r}")
+            }
+            Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
+            Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
+        }
+    }
+}
+
+/// A duration as people write it on the command line.
+fn seconds(t: Duration) -> String {
+    if t.subsec_nanos() == 0 { format!("{} s", t.as_secs()) } else { format!("{:.3} s", t.as_secs_f64()) }
+}
+
+/// What an engine says about one property, before it is checked.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It holds; for `finally exists` with the execution that shows it.
+    Holds(Option<Trace>),
+    /// It does not; with the execution that shows it, except for `finally exists`.
+    Violated(Option<Trace>),
+    /// No verdict.
+    Unknown(Reason),
+}
+
+/// What an engine gives back.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// One answer for each property of the task.
+    pub answers: Vec<Answer>,
+    /// How many states were stored.
+    pub states: u64,
+    /// How many bytes that took at most.
+    pub bytes: u64,
+    /// How many bytes the stored states themselves take.
+    pub state_bytes: u64,
+    /// Whether every reachable state was seen.
+    pub complete: bool,
+    /// The values of [`Task::observed`] in the final states that were seen, sorted.
+    pub finals: Vec<Vec<i64>>,
+    /// What grew without end when there was no verdict: one sentence each, with the place it speaks of.
+    pub growth: Vec<(String, Option<Span>)>,
+}
+
+/// A way to answer questions.
+pub trait Engine: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+    /// Answers a question.
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report;
+}

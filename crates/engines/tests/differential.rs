@@ -1,0 +1,145 @@
+//! The explicit engine against the reference semantics, on random programs, in every configuration.
+//!
+//! A normal run takes 2,500 programs, each with one configuration drawn at random; with `FENCEWRIGHT_LONG_TESTS=1` it is
+//! 100,000 programs and all configurations.
+
+use std::collections::BTreeSet;
+
+use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::{Answer, Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright_program::oracle::{Reachable, explore};
+use fencewright_program::{MemoryModel, Observable, Program, Reference, RegisterId};
+use fencewright_testing::{Random, Shape, program};
+
+/// Programs with more states than this are left to the engine alone.
+const MOST_STATES: usize = 4_000;
+
+fn long() -> bool {
+    std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some()
+}
+
+fn configurations() -> Vec<Options> {
+    let mut all = Vec::new();
+    for order in [Order::BreadthFirst, Order::DepthFirst] {
+        for live_variables in [false, true] {
+            for local_first in [false, true] {
+                for workers in [1, 2, 3] {
+                    all.push(Options { order, live_variables, local_first, workers, buffer_bound: None });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Everything one can observe of a final state: all registers and all memory.
+fn everything(program: &Program) -> Vec<Observable> {
+    let registers = program.threads().flat_map(|(id, thread)| {
+        (0..thread.registers.len() as u32).map(move |r| Observable::Register(id, RegisterId(r)))
+    });
+    registers.chain((0..program.cells() as u32).map(Observable::Memory)).collect()
+}
+
+fn finals(program: &Program, model: MemoryModel, reachable: &Reachable) -> BTreeSet<Vec<i64>> {
+    let reference = Reference::new(program, model);
+    let finals = reachable.states.iter().filter(|s| reference.is_final(s));
+    finals.map(|s| s.registers.iter().flatten().chain(&s.memory).copied().collect()).collect()
+}
+
+/// Compares one configuration with the oracle: verdicts, final states and, without reductions, the number of states.
+fn agree(seed: u64, program: &Program, model: MemoryModel, reachable: &Reachable, options: &Options) {
+    let engine = Explicit { options: options.clone() };
+    let task = Task::new(program, model, program.properties.clone());
+    let (limits, progress) = (Limits::default(), Progress::default());
+    for checked in check(&engine, &task, &limits, &progress, Confirm::NOTHING) {
+        let expected = reachable.satisfies(program, model, &checked.property);
+        let same = match checked.verdict() {
+            Verdict::Safe => expected,
+            Verdict::Unsafe => !expected,
+            Verdict::Unknown(_) => false,
+        };
+        let name = &checked.property.name;
+        assert!(same, "seed {seed}, {model:?}, property {name}, {options:?}: {checked:?}, but the oracle says {expected}");
+    }
+    let mut task = Task::new(program, model, Vec::new());
+    task.observed = everything(program);
+    let report = engine.run(&task, &limits, &progress);
+    assert!(report.complete, "seed {seed}, {model:?}, {options:?}");
+    let expected = finals(program, model, reachable);
+    let found: BTreeSet<Vec<i64>> = report.finals.into_iter().collect();
+    assert_eq!(found, expected, "seed {seed}, {model:?}, {options:?}: final states");
+    if !options.live_variables && !options.local_first {
+        let states = reachable.states.len() as u64;
+        assert_eq!(report.states, states, "seed {seed}, {model:?}, {options:?}: states");
+    }
+}
+
+#[test]
+fn the_explicit_engine_agrees_with_the_reference_semantics() {
+    let (wanted, all) = if long() { (100_000_usize, true) } else { (2_500, false) };
+    let configurations = configurations();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for part in 0..threads {
+            let configurations = &configurations;
+            scope.spawn(move || {
+                let mut decided = 0;
+                let mut seed = part as u64;
+                while decided < wanted.div_ceil(threads) {
+                    let mut random = Random::new(seed);
+                    let program = program(&mut random, Shape::default());
+                    let mut outcomes = Vec::new();
+                    for model in MemoryModel::ALL {
+                        let Ok(reachable) = explore(&program, model, MOST_STATES, &mut || false) else { continue };
+                        outcomes.push((model, finals(&program, model, &reachable)));
+                        match all {
+                            true => configurations.iter().for_each(|c| agree(seed, &program, model, &reachable, c)),
+                            false => agree(seed, &program, model, &reachable, random.pick(configurations)),
+                        }
+                    }
+                    for pair in outcomes.windows(2) {
+                        let (stronger, weaker) = (&pair[0], &pair[1]);
+                        assert!(
+                            stronger.1.is_subset(&weaker.1),
+                            "seed {seed}: outcomes of {:?} are not outcomes of {:?}",
+                            stronger.0,
+                            weaker.0
+                        );
+                    }
+                    decided += usize::from(outcomes.len() == 3);
+                    seed += threads as u64;
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_unbounded_choice_is_never_a_proof() {
+    use fencewright_program::oracle::Incomplete;
+    use fencewright_program::{Action, Op, PropertyKind};
+    let mut met = 0;
+    for seed in 0..600 {
+        let mut random = Random::new(seed);
+        let mut program = program(&mut random, Shape { loops: false, ..Shape::default() });
+        for edge in program.threads.iter_mut().flat_map(|t| &mut t.edges) {
+            if let Action::Op(Op::Havoc(_, range)) = &mut edge.action {
+                *range = None;
+            }
+        }
+        program.properties.retain(|p| matches!(p.kind, PropertyKind::Never(_)));
+        let reachable = explore(&program, MemoryModel::Tso, MOST_STATES, &mut || false);
+        if !matches!(reachable, Err(Incomplete::UnboundedChoice)) {
+            continue;
+        }
+        met += 1;
+        let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+        let deadline = std::time::Duration::from_millis(20);
+        let limits = Limits::starting_now(Some(deadline), None, Default::default());
+        let options = Options { workers: 1, ..Options::default() };
+        let report = Explicit { options }.run(&task, &limits, &Progress::default());
+        let proved = report.answers.iter().any(|a| matches!(a, Answer::Holds(_)));
+        assert!(!proved && !report.complete, "seed {seed}: a proof in spite of an unbounded choice");
+    }
+    assert!(met > 50, "only {met} programs come to an unbounded choice");
+}

@@ -1,0 +1,298 @@
+//! The one style: tokens and comments become lines.
+//!
+//! What comes out depends on the tokens, on where comments stand relative to them, and on where blank lines are, and
+//! all of that is the same in what comes out: so laying out twice changes nothing more.
+
+use fencewright_program::{BinaryOp, Span};
+
+use super::token::{Keyword, Token, TokenKind};
+use super::wrap::{Piece, wrap};
+
+/// One level of indentation.
+const STEP: usize = 4;
+
+/// The text of a file without errors, laid out.
+pub fn layout(text: &str, tokens: &[Token], comments: &[Span]) -> String {
+    let comments = place_comments(text, tokens, comments);
+    let mut layout = Layout { text, tokens, comments, next_comment: 0, level: 0, fresh: true, out: String::new() };
+    layout.run();
+    layout.out
+}
+
+/// Where a comment stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// On lines of its own.
+    Own,
+    /// At the end of a line, behind a token.
+    Trailing,
+    /// Before a token on the same line.
+    Glued,
+}
+
+/// A comment with its place.
+struct Comment {
+    span: Span,
+    class: Class,
+    /// The number of the next token.
+    token: usize,
+    /// Whether a blank line stands before it.
+    blank: bool,
+    /// Whether it stands on the same line as the comment before it.
+    joined: bool,
+}
+
+fn breaks(text: &str, from: u32, to: u32) -> usize {
+    text[from as usize..to as usize].bytes().filter(|&b| b == b'\n').count()
+}
+
+/// Decides for every comment where it belongs. Comments on one line stay together.
+fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> {
+    let mut placed: Vec<Comment> = Vec::with_capacity(spans.len());
+    let mut token = 0;
+    let mut index = 0;
+    while index < spans.len() {
+        while tokens[token].kind != TokenKind::End && tokens[token].span.start < spans[index].start {
+            token += 1;
+        }
+        let next = tokens[token];
+        let before = token.checked_sub(1).map(|t| tokens[t]);
+        // The run of comments on this line that stand before the same token.
+        let mut last = index;
+        while last + 1 < spans.len()
+            && spans[last + 1].start < next.span.start
+            && breaks(text, spans[last].end, spans[last + 1].start) == 0
+        {
+            last += 1;
+        }
+        let previous_end = match placed.last() {
+            Some(comment) if comment.token == token => comment.span.end,
+            _ => before.map_or(0, |t| t.span.end),
+        };
+        let gap = breaks(text, previous_end, spans[index].start);
+        let behind = gap == 0 && before.is_some();
+        let followed = next.kind != TokenKind::End && breaks(text, spans[last].end, next.span.start) == 0;
+        let class = match (followed, behind) {
+            // A comment is not left hanging before a `}`.
+            (true, true) if next.kind == TokenKind::CloseBrace => match before {
+                Some(Token { kind: TokenKind::OpenBrace, .. }) => Class::Own,
+                _ => Class::Trailing,
+            },
+            (true, false) if next.kind == TokenKind::CloseBrace => Class::Own,
+            (true, _) => Class::Glued,
+            (false, true) => Class::Trailing,
+            (false, false) => Class::Own,
+        };
+        for (i, &span) in spans[index..=last].iter().enumerate() {
+            placed.push(Comment { span, class, token, blank: gap > 1 && i == 0, joined: i > 0 });
+        }
+        index = last + 1;
+    }
+    placed
+}
+
+struct Layout<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    comments: Vec<Comment>,
+    /// The first comment that has not been written.
+    next_comment: usize,
+    level: usize,
+    /// Whether nothing stands in the block yet, so that no blank line is wanted.
+    fresh: bool,
+    out: String,
+}
+
+impl Layout<'_> {
+    fn run(&mut self) {
+        let mut start = 0;
+        while self.kind(start) != TokenKind::End {
+            let end = self.line_end(start);
+            self.line(start, end);
+            start = end;
+        }
+        self.own_comments(start, 0);
+    }
+
+    fn kind(&self, token: usize) -> TokenKind {
+        self.tokens[token].kind
+    }
+
+    fn is_label(&self, start: usize) -> bool {
+        self.level > 0 && self.kind(start) == TokenKind::Name && self.kind(start + 1) == TokenKind::Colon
+    }
+
+    /// The end of the line that begins with a token, however long it is.
+    fn line_end(&self, start: usize) -> usize {
+        if self.is_label(start) {
+            return start + 2;
+        }
+        let mut end = start;
+        loop {
+            let kind = self.kind(end);
+            end += 1;
+            let goes_on = match (kind, self.kind(end)) {
+                (_, TokenKind::End) | (TokenKind::Semicolon, _) => false,
+                (TokenKind::OpenBrace, next) => next == TokenKind::CloseBrace && !self.broken_before(end),
+                (TokenKind::CloseBrace, TokenKind::Keyword(Keyword::Else | Keyword::Or)) => !self.broken_before(end),
+                (TokenKind::CloseBrace, _) => false,
+                _ => true,
+            };
+            if !goes_on {
+                return end;
+            }
+        }
+    }
+
+    /// The comments before a token that have not been written.
+    fn comments_before(&self, token: usize) -> &[Comment] {
+        let rest = &self.comments[self.next_comment..];
+        // Lines are looked at before their comments are written: some may belong to earlier tokens.
+        let from = rest.partition_point(|c| c.token < token);
+        let to = rest.partition_point(|c| c.token <= token);
+        &rest[from..to]
+    }
+
+    /// Whether a comment ends the line before a token.
+    fn broken_before(&self, token: usize) -> bool {
+        self.comments_before(token).iter().any(|c| c.class != Class::Glued)
+    }
+
+    /// Writes a line: the tokens `start..end` and the comments around them.
+    fn line(&mut self, start: usize, end: usize) {
+        let label = self.is_label(start);
+        let closes = self.kind(start) == TokenKind::CloseBrace;
+        self.own_comments(start, self.level);
+        if closes {
+            self.level = self.level.saturating_sub(1);
+        }
+        let previous = start.checked_sub(1).map_or(0, |t| self.tokens[t].span.end);
+        let blank = match self.comments_before(start).first() {
+            Some(glued) => glued.blank,
+            None => {
+                let comment = self.next_comment.checked_sub(1).map_or(0, |c| self.comments[c].span.end);
+                breaks(self.text, previous.max(comment), self.tokens[start].span.start) > 1
+            }
+        };
+        if blank && !self.fresh && !closes {
+            self.out.push('\n');
+        }
+        let opens = self.kind(end - 1) == TokenKind::OpenBrace;
+        let indent = STEP * self.level.saturating_sub(usize::from(label));
+        // What goes on in the next line is set apart from the block that may follow.
+        let rest = indent + if opens { 2 * STEP } else { STEP };
+        let variables = matches!(self.kind(start), TokenKind::Keyword(Keyword::Shared | Keyword::Var));
+        let mut from = start;
+        while from < end {
+            let to = (from + 1..end).find(|&t| self.broken_before(t)).unwrap_or(end);
+            if from > start {
+                self.own_comments(from, rest / STEP);
+            }
+            self.segment(from, to, if from == start { indent } else { rest }, rest, !variables);
+            self.trailing_comments(to);
+            self.out.push('\n');
+            from = to;
+        }
+        self.fresh = opens;
+        self.level += usize::from(opens);
+    }
+
+    /// Writes tokens between which no comment ends a line.
+    fn segment(&mut self, from: usize, to: usize, first: usize, rest: usize, headers: bool) {
+        let mut pieces = Vec::with_capacity(to - from);
+        for token in from..to {
+            let span = self.tokens[token].span;
+            let own = &self.text[span.start as usize..span.end as usize];
+            let mut glued = String::new();
+            while let Some(comment) = self.comments.get(self.next_comment)
+                && comment.token == token
+            {
+                glued.push_str(&self.text[comment.span.start as usize..comment.span.end as usize]);
+                glued.push(' ');
+                self.next_comment += 1;
+            }
+            let space = token > from && (self.space_before(token) || !glued.is_empty());
+            let kind = self.kind(token);
+            let text = if glued.is_empty() { own.into() } else { (glued + own).into() };
+            let header = headers && kind == TokenKind::Colon;
+            pieces.push(Piece { text, kind, space, binary: self.is_binary(token), header });
+        }
+        for (number, (indent, range)) in wrap(&pieces, first, rest).into_iter().enumerate() {
+            if number > 0 {
+                self.out.push('\n');
+            }
+            self.out.extend(std::iter::repeat_n(' ', indent));
+            for (position, piece) in pieces[range].iter().enumerate() {
+                if piece.space && position > 0 {
+                    self.out.push(' ');
+                }
+                self.out.push_str(&piece.text);
+            }
+        }
+    }
+
+    /// Writes the comments before a token that have lines of their own.
+    fn own_comments(&mut self, token: usize, level: usize) {
+        while let Some(comment) = self.comments.get(self.next_comment)
+            && comment.token == token
+            && comment.class == Class::Own
+        {
+            if comment.joined {
+                // On the line of the comment before it.
+                self.out.pop();
+                self.out.push(' ');
+            } else {
+                if comment.blank && !self.fresh {
+                    self.out.push('\n');
+                }
+                self.out.extend(std::iter::repeat_n(' ', STEP * level));
+            }
+            self.write_comment();
+            self.out.push('\n');
+            self.fresh = false;
+        }
+    }
+
+    /// Writes the comments behind the token before this one.
+    fn trailing_comments(&mut self, token: usize) {
+        while let Some(comment) = self.comments.get(self.next_comment)
+            && comment.token == token
+            && comment.class == Class::Trailing
+        {
+            self.out.push(' ');
+            self.write_comment();
+        }
+    }
+
+    fn write_comment(&mut self) {
+        let span = self.comments[self.next_comment].span;
+        self.out.push_str(&self.text[span.start as usize..span.end as usize]);
+        self.next_comment += 1;
+    }
+
+    fn is_binary(&self, token: usize) -> bool {
+        let behind_operand = token.checked_sub(1).is_some_and(|t| self.kind(t).ends_operand());
+        matches!(self.kind(token), TokenKind::Operator(_)) && behind_operand
+    }
+
+    fn is_unary(&self, token: usize) -> bool {
+        match self.kind(token) {
+            TokenKind::Not => true,
+            TokenKind::Operator(BinaryOp::Sub) => !self.is_binary(token),
+            _ => false,
+        }
+    }
+
+    /// Whether a space stands between a token and the one before it on its line.
+    fn space_before(&self, token: usize) -> bool {
+        use TokenKind::*;
+        let (before, this) = (self.kind(token - 1), self.kind(token));
+        match (before, this) {
+            (_, Semicolon | Comma | Colon | CloseParenthesis | CloseBracket) => false,
+            (_, Dot | DotDot | DotDotEqual | At) | (Dot | DotDot | DotDotEqual | At, _) => false,
+            (OpenParenthesis | OpenBracket, _) | (OpenBrace, CloseBrace) | (Name, OpenBracket) => false,
+            (Keyword(keyword), OpenParenthesis) => !keyword.begins_operation(),
+            _ => !self.is_unary(token - 1),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! From text to tokens. Comments are kept aside, for the formatter.
+
+use fencewright_program::{BinaryOp, Span};
+
+use super::token::{Keyword, Token, TokenKind};
+use crate::diagnostic::Diagnostic;
+
+/// How many tokens a file may have: a bound on the memory a syntax tree can take.
+pub const MAX_TOKENS: usize = 2_000_000;
+/// After so many errors the rest of a file is not looked at.
+pub const MAX_DIAGNOSTICS: usize = 1_000;
+
+/// A text as tokens.
+#[derive(Clone, Debug)]
+pub struct Lexed {
+    /// The tokens; the last one is [`TokenKind::End`], and there is no other such.
+    pub tokens: Vec<Token>,
+    /// Where the comments stand, in order. White space at the end of a `//` comment does not belong to it.
+    pub comments: Vec<Span>,
+    /// What is wrong with the words and signs themselves.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The tokens of a text, at most `limit` of them.
+pub fn lex(text: &str, limit: usize) -> Lexed {
+    let mut lexer = Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
+    if u32::try_from(text.len()).is_err() {
+        // Spans could not say where anything stands.
+        lexer.diagnostics.push(Diagnostic::new(Span::default(), "the file is too large: 4 GiB or more"));
+        lexer.text = "";
+    }
+    lexer.run(limit);
+    Lexed { tokens: lexer.tokens, comments: lexer.comments, diagnostics: lexer.diagnostics }
+}
+
+/// What a number token says.
+pub enum NumberValue {
+    /// This.
+    Fits(u64),
+    /// More than 64 bits.
+    TooLarge,
+    /// Nothing; the lexer has reported it.
+    Malformed,
+}
+
+/// The value of a number as it is written.
+pub fn number_value(text: &str) -> NumberValue {
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return NumberValue::Malformed;
+    }
+    u64::from_str_radix(digits, radix).map_or(NumberValue::TooLarge, NumberValue::Fits)
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    position: usize,
+    tokens: Vec<Token>,
+    comments: Vec<Span>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Lexer<'_> {
+    fn run(&mut self, limit: usize) {
+        loop {
+            self.skip_white_space();
+            let start = self.position;
+            let Some(first) = self.rest().chars().next() else { break };
+            if self.diagnostics.len() >= MAX_DIAGNOSTICS {
+                break;
+            }
+            if self.rest().starts_with("//") || self.rest().starts_with("/*") {
+                self.comment();
+                continue;
+            }
+            if self.tokens.len() >= limit {
+                let message = format!("the file is too long: more than {limit} words and signs");
+                self.diagnostics.push(Diagnostic::new(Span::new(start, start), message));
+                break;
+            }
+            let kind = match first {
+                '0'..='9' => self.number(),
+                '_' => self.word(),
+                _ if first.is_alphabetic() => self.word(),
+                _ => self.sign().unwrap_or_else(|| self.unknown()),
+            };
+            self.tokens.push(Token { kind, span: Span::new(start, self.position) });
+        }
+        let end = self.position;
+        self.tokens.push(Token { kind: TokenKind::End, span: Span::new(end, end) });
+    }
+
+    fn rest(&self) -> &str {
+        &self.text[self.position..]
+    }
+
+    /// Moves on while the characters are such.
+    fn skip_while(&mut self, such: impl Fn(char) -> bool) {
+        let rest = self.rest();
+        self.position += rest.find(|c| !such(c)).unwrap_or(rest.len());
+    }
+
+    // What other languages count as white space may be invisible: here it is an unknown character.
+    fn skip_white_space(&mut self) {
+        self.skip_while(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
+    }
+
+    fn comment(&mut self) {
+        let start = self.position;
+        let rest = self.rest();
+        let length = if rest.starts_with("//") {
+            rest.find('\n').map_or(rest, |end| &rest[..end]).trim_end().len()
+        } else if let Some(end) = rest[2..].find("*/") {
+            2 + end + 2
+        } else {
+            let length = rest.len();
+            let diagnostic = Diagnostic::new(Span::new(start, start + 2), "this comment does not end")
+                .help("a comment that begins with `/*` ends with `*/`");
+            self.diagnostics.push(diagnostic);
+            length
+        };
+        self.position += length;
+        self.comments.push(Span::new(start, self.position));
+    }
+
+    fn word(&mut self) -> TokenKind {
+        let start = self.position;
+        self.skip_while(|c| c == '_' || c.is_alphanumeric());
+        let word = &self.text[start..self.position];
+        if !word.is_ascii() {
+            let message = format!("`{}` is not a name", clip(word));
+            let diagnostic = Diagnostic::new(Span::new(start, self.position), message)
+                .help("names are made of the letters `a` to `z` and `A` to `Z`, digits and `_`");
+            self.diagnostics.push(diagnostic);
+        }
+        Keyword::from_text(word).map_or(TokenKind::Name, TokenKind::Keyword)
+    }
+
+    fn number(&mut self) -> TokenKind {
+        let start = self.position;
+        self.skip_while(|c| c == '_' || c.is_alphanumeric());
+        let mut rest = self.rest().chars();
+        let fraction = rest.next() == Some('.') && rest.next().is_some_and(|c| c.is_ascii_digit());
+        if fraction {
+            self.position += 1;
+            self.skip_while(|c| c == '_' || c.is_alphanumeric());
+        }
+        let number = &self.text[start..self.position];
+        if matches!(number_value(number), NumberValue::Malformed) {
+            let message = format!("`{}` is not a number", clip(number));
+            let help = if fraction {
+                "numbers are whole"
+            } else {
+                "numbers are decimal, as `42`, or hexadecimal, as `0x2a`; names do not begin with a digit"
+            };
+            self.diagnostics.push(Diagnostic::new(Span::new(start, self.position), message).help(help));
+        }
+        TokenKind::Number
+    }
+
+    fn sign(&mut self) -> Option<TokenKind> {
+        use TokenKind::*;
+        // Longer ones before their prefixes.
+        const SIGNS: &[(&str, TokenKind)] = &[
+            ("..=", DotDotEqual),
+            ("...", Foreign),
+            ("..", DotDot),
+            (".", Dot),
+            ("&&", Operator(BinaryOp::And)),
+            ("||", Operator(BinaryOp::Or)),
+            ("==", Operator(BinaryOp::Eq)),
+            ("!=", Operator(BinaryOp::Ne)),
+            ("<=", Operator(BinaryOp::Le)),
+            (">=", Operator(BinaryOp::Ge)),
+            (":=", Foreign),
+            ("++", Foreign),
+            ("+=", Foreign),
+            ("-=", Foreign),
+            ("*=", Foreign),
+            ("/=", Foreign),
+            ("%=", Foreign),
+            ("&=", Foreign),
+            ("|=", Foreign),
+            ("^=", Foreign),
+            ("<<", Foreign),
+            (">>", Foreign),
+            ("<>", Foreign),
+            ("=<", Foreign),
+            ("=>", Foreign),
+            ("->", Foreign),
+            ("<", Operator(BinaryOp::Lt)),
+            (">", Operator(BinaryOp::Gt)),
+            ("|", Operator(BinaryOp::BitOr)),
+            ("^", Operator(BinaryOp::BitXor)),
+            ("&", Operator(BinaryOp::BitAnd)),
+            ("+", Operator(BinaryOp::Add)),
+            ("-", Operator(BinaryOp::Sub)),
+            ("*", Operator(BinaryOp::Mul)),
+            ("/", Operator(BinaryOp::Div)),
+            ("%", Operator(BinaryOp::Rem)),
+            ("!", Not),
+            ("=", Assign),
+            (";", Semicolon),
+            (",", Comma),
+            (":", Colon),
+            ("@", At),
+            ("(", OpenParenthesis),
+            (")", CloseParenthesis),
+            ("[", OpenBracket),
+            ("]", CloseBracket),
+            ("{", OpenBrace),
+            ("}", CloseBrace),
+        ];
+        let &(sign, kind) = SIGNS.iter().find(|(sign, _)| self.rest().starts_with(sign))?;
+        self.position += sign.len();
+        Some(kind)
+    }
+
+    /// A run of characters that mean nothing, reported as one.
+    fn unknown(&mut self) -> TokenKind {
+        let start = self.position;
+        self.position += self.rest().chars().next().map_or(0, char::len_utf8);
+        self.skip_while(|c| !c.is_ascii() && !c.is_alphabetic() || is_unknown_ascii(c));
+        let characters = &self.text[start..self.position];
+        let noun = if characters.chars().nth(1).is_none() { "character" } else { "characters" };
+        let message = format!("unexpected {noun} `{}`", clip(characters));
+        self.diagnostics.push(Diagnostic::new(Span::new(start, self.position), message));
+        TokenKind::Unknown
+    }
+}
+
+fn is_unknown_ascii(c: char) -> bool {
+    c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "\"#$'?\\`~".contains(c)
+}
+
+/// Source text short enough for a message.
+pub fn clip(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}

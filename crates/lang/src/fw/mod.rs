@@ -1,0 +1,28 @@
+//! The `.fw` language: lexer, parser, printer and formatter.
+//!
+//! ```text
+//! text --lexer--> tokens, comments --parser--> syntax tree --print--> text
+//!                     `------------------format------------------------^
+//! ```
+//!
+//! The language itself is described in `docs/language.md`. [`parse`] reports all independent errors in one run, with
+//! advice on what people write who know other languages. [`print`] and [`format`] share one layout, so what is printed
+//! is formatted already.
+
+mod expression;
+mod format;
+mod layout;
+mod lexer;
+mod parser;
+mod print;
+mod slips;
+mod statement;
+mod token;
+mod wrap;
+
+pub use expression::chain;
+pub use format::format;
+pub use lexer::{Lexed, MAX_TOKENS, lex};
+pub use parser::parse;
+pub use print::print;
+pub use token::{Keyword, Token, TokenKind};

@@ -1,0 +1,114 @@
+//! What people write who know other languages, and what to tell them.
+
+use super::token::Keyword;
+
+/// The keyword that was probably meant by a word that is none, among those that `fits`.
+pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keyword> {
+    if word.len() > 20 {
+        return None;
+    }
+    let lower = word.to_ascii_lowercase();
+    // Every word here has another meaning nearby that no edit distance finds.
+    let synonym = match lower.as_str() {
+        "process" | "proc" | "proctype" | "fn" | "func" | "function" | "def" => Some(Keyword::Thread),
+        "global" | "globals" | "static" | "volatile" => Some(Keyword::Shared),
+        "let" | "local" | "reg" | "register" | "auto" | "mut" => Some(Keyword::Var),
+        "mfence" | "barrier" | "membar" | "sync" | "dmb" | "memory_barrier" => Some(Keyword::Fence),
+        "wmb" | "dmbst" => Some(Keyword::StoreFence),
+        "nop" | "noop" | "pass" => Some(Keyword::Skip),
+        "return" | "exit" | "halt" => Some(Keyword::Stop),
+        "require" | "requires" => Some(Keyword::Assume),
+        "wait" | "when" | "waitfor" => Some(Keyword::Await),
+        "forever" => Some(Keyword::Loop),
+        "until" | "do" => Some(Keyword::While),
+        "compare_and_swap" | "compare_exchange" | "cmpxchg" => Some(Keyword::Cas),
+        "exchange" | "xchg" => Some(Keyword::Swap),
+        "fetchadd" | "xadd" | "faa" => Some(Keyword::FetchAdd),
+        "either" | "select" | "nondet" => Some(Keyword::Choose),
+        "property" | "unreachable" => Some(Keyword::Forbid),
+        "always" => Some(Keyword::Invariant),
+        "any" | "some" => Some(Keyword::Exists),
+        "all" => Some(Keyword::Forall),
+        "acquire" => Some(Keyword::Lock),
+        "release" => Some(Keyword::Unlock),
+        _ => None,
+    };
+    if let Some(keyword) = synonym.filter(|&keyword| fits(keyword)) {
+        return Some(keyword);
+    }
+    let allowed = if lower.len() <= 3 { 1 } else { 2 };
+    Keyword::ALL
+        .iter()
+        .filter(|&&keyword| fits(keyword))
+        .map(|&keyword| (edit_distance(&lower, keyword.text()), keyword))
+        // At least half of a short word must be right.
+        .filter(|&(distance, keyword)| distance <= allowed && 2 * distance < keyword.text().len())
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, keyword)| keyword)
+}
+
+/// How many letters must be inserted, deleted, replaced or swapped with their neighbour to make one word of the other.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(rows[i - 2][j - 2] + 1);
+            }
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// What to write in place of an operator of another language; `place` is what stands before it.
+pub fn foreign_operator(operator: &str, place: Option<&str>) -> String {
+    let place = place.unwrap_or("x");
+    match operator {
+        ":=" => "an assignment is written with `=`".into(),
+        "++" => format!("write `{place} = {place} + 1;`: it is a load and a store"),
+        "--" => format!("write `{place} = {place} - 1;`: it is a load and a store"),
+        "<<" | ">>" => "multiply or divide by a power of two".into(),
+        "<>" => "write `!=`".into(),
+        "=<" => "write `<=`".into(),
+        "=>" | "->" => "at least is written `>=`, and `a` implies `b` is written `!a || b`".into(),
+        "..." => "`0..4` is 0, 1, 2, 3 and `0..=3` is the same".into(),
+        _ => {
+            let plain = operator.trim_end_matches('=');
+            format!("write `{place} = {place} {plain} ...;`: it is a load and a store")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_words_are_found_and_far_ones_are_not() {
+        let check = |word, expected: Option<&str>| {
+            assert_eq!(keyword_meant(word, |_| true).map(Keyword::text), expected, "{word}");
+        };
+        check("tread", Some("thread"));
+        check("whlie", Some("while"));
+        check("SHARED", Some("shared"));
+        check("fnece", Some("fence"));
+        check("invarient", Some("invariant"));
+        check("mfence", Some("fence"));
+        check("x", None);
+        check("turn", None);
+        check("flag", None);
+        check("ticket", None);
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("abc", "acb"), 1);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,148 @@
+//! Breaking of lines that are too long: at the weakest operator first, so that the lines show how it is read.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use fencewright_program::BinaryOp;
+
+use super::token::{Keyword, TokenKind};
+
+/// Where lines end, if they can.
+const WIDTH: usize = 100;
+/// What a line may hold however far it is indented.
+const LEAST_WIDTH: usize = 40;
+const STEP: usize = 4;
+
+/// A token as it is written, with the comments that stand before it on the same line.
+pub struct Piece<'a> {
+    /// What is written.
+    pub text: Cow<'a, str>,
+    /// The token.
+    pub kind: TokenKind,
+    /// Whether a space stands before it.
+    pub space: bool,
+    /// Whether it is a binary operator.
+    pub binary: bool,
+    /// Whether it is the colon after a name, binders or a quantifier in a formula.
+    pub header: bool,
+}
+
+/// Where a line may be broken; weaker ones come first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    Header,
+    Comma,
+    Operator(u8),
+}
+
+impl Strength {
+    /// Whether as much as fits goes on one line; otherwise every part has a line of its own.
+    fn fills(self) -> bool {
+        match self {
+            Strength::Header => false,
+            Strength::Comma => true,
+            Strength::Operator(precedence) => precedence > BinaryOp::Eq.precedence(),
+        }
+    }
+}
+
+/// The lines for a sequence of tokens, each with its indentation: `first` for the first one and `rest` for others.
+pub fn wrap(pieces: &[Piece], first: usize, rest: usize) -> Vec<(usize, Range<usize>)> {
+    let mut ends = Vec::with_capacity(pieces.len() + 1);
+    let mut end = 0;
+    ends.push(0);
+    for piece in pieces {
+        end += usize::from(piece.space) + piece.text.chars().count();
+        ends.push(end);
+    }
+    let mut wrapper = Wrapper { pieces, ends, lines: Vec::new() };
+    wrapper.split(0..pieces.len(), first, rest);
+    wrapper.lines
+}
+
+struct Wrapper<'a> {
+    pieces: &'a [Piece<'a>],
+    /// For each piece where it would begin, space included, if all stood on one line.
+    ends: Vec<usize>,
+    lines: Vec<(usize, Range<usize>)>,
+}
+
+impl Wrapper<'_> {
+    fn fits(&self, range: &Range<usize>, indent: usize) -> bool {
+        let leading = self.pieces.get(range.start).is_some_and(|p| p.space);
+        let width = self.ends[range.end] - self.ends[range.start] - usize::from(leading);
+        indent + width <= WIDTH.max(indent + LEAST_WIDTH)
+    }
+
+    fn split(&mut self, range: Range<usize>, first: usize, rest: usize) {
+        let places = if self.fits(&range, first) { None } else { self.weakest(&range) };
+        let Some((strength, places)) = places else {
+            self.lines.push((first, range));
+            return;
+        };
+        if strength == Strength::Header {
+            // Only the last colon: what stands before it belongs together.
+            let colon = places[places.len() - 1];
+            self.split(range.start..colon, first, rest + STEP);
+            self.split(colon..range.end, rest, rest);
+            return;
+        }
+        let mut start = range.start;
+        let mut indent = first;
+        for (number, &place) in places.iter().enumerate() {
+            let next = places.get(number + 1).copied().unwrap_or(range.end);
+            if strength.fills() && self.fits(&(start..next), indent) {
+                continue;
+            }
+            self.split(start..place, indent, rest + STEP);
+            (start, indent) = (place, rest);
+        }
+        self.split(start..range.end, indent, rest + STEP);
+    }
+
+    /// The places inside a range where breaking it disturbs the reading least.
+    fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
+        let mut best: Option<((usize, Strength), Vec<usize>)> = None;
+        // Inside of more brackets is stronger; a quantifier is a bracket that nothing closes.
+        let mut depth = range.len();
+        let mut outside = Vec::new();
+        for index in range.clone() {
+            let piece = &self.pieces[index];
+            if matches!(piece.kind, TokenKind::CloseParenthesis | TokenKind::CloseBracket) {
+                depth = outside.pop().unwrap_or(depth - 1);
+            }
+            if index > range.start
+                && let Some(strength) = self.strength(index)
+            {
+                let key = (depth, strength);
+                match &mut best {
+                    Some((found, places)) if *found == key => places.push(index),
+                    Some((found, _)) if *found < key => {}
+                    _ => best = Some((key, vec![index])),
+                }
+            }
+            match piece.kind {
+                TokenKind::OpenParenthesis | TokenKind::OpenBracket => {
+                    outside.push(depth);
+                    depth += 1;
+                }
+                TokenKind::Keyword(Keyword::Exists | Keyword::Forall) => depth += 1,
+                _ => {}
+            }
+        }
+        best.map(|((_, strength), places)| (strength, places))
+    }
+
+    /// How much breaking the line before a piece disturbs, if it can be broken there.
+    fn strength(&self, index: usize) -> Option<Strength> {
+        let before = &self.pieces[index - 1];
+        match (before.kind, &self.pieces[index]) {
+            (TokenKind::Colon, _) if before.header => Some(Strength::Header),
+            (TokenKind::Comma, _) => Some(Strength::Comma),
+            (_, Piece { kind: TokenKind::Operator(op), binary: true, .. }) => {
+                Some(Strength::Operator(op.precedence()))
+            }
+            _ => None,
+        }
+    }
+}

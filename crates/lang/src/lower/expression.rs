@@ -1,0 +1,316 @@
+//! Expressions in threads: every shared variable becomes a load of its own, left to right.
+//!
+//! Lowering works backwards: each function is given the place where to go on and gives the place where to start. So
+//! `x = y + z` becomes the store first, then the loads before it; jumps cost no step, because the place to start *is* the
+//! target.
+
+use fencewright_program::{Action, Address, BinaryOp, Expr, Op, RegisterId, Span};
+
+use super::graph::Node;
+use super::thread::ThreadLowering;
+use crate::ast::{self, ExprKind, Place};
+use crate::diagnostic::Diagnostic;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// An expression without accesses.
+pub type Pure = Expr<RegisterId>;
+
+/// What must happen before the pure rest of an expression can be evaluated.
+pub enum Before<'a> {
+    Load(RegisterId, Address, Span),
+    /// A read-modify-write operation; its result goes to the register.
+    Rmw(RegisterId, &'a ast::Expr, Address, Vec<Pure>),
+    /// A short-circuit condition with accesses on its right side: its value goes to the register.
+    Condition(RegisterId, &'a ast::Expr),
+}
+
+impl<'a> ThreadLowering<'a> {
+    /// Splits an expression into what must happen before and the pure rest.
+    pub fn flatten(&mut self, e: &'a ast::Expr, before: &mut Vec<Before<'a>>) -> Result<Pure> {
+        match &e.kind {
+            ExprKind::Int(value) => Ok(Expr::Const(*value)),
+            ExprKind::Place(place) => {
+                if let Some(value) = self.constants.get(&place.name.text) {
+                    return match &place.index {
+                        None => Ok(Expr::Const(value)),
+                        Some(_) => Err(self.not_an_array(&place.name)),
+                    };
+                }
+                if let Some(register) = self.register(&place.name.text) {
+                    return match &place.index {
+                        None => Ok(Expr::Leaf(register)),
+                        Some(_) => Err(self.not_an_array(&place.name)),
+                    };
+                }
+                let address = self.address(place, before)?;
+                let register = self.temporary();
+                before.push(Before::Load(register, address, e.span));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::Unary(op, operand) => Ok(folded(Expr::unary(*op, self.flatten(operand, before)?))),
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if self.has_access(right) => {
+                // The right side must not be loaded when the left one decides.
+                let register = self.temporary();
+                before.push(Before::Condition(register, e));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::Binary(op, left, right) => {
+                let left = self.flatten(left, before)?;
+                let right = self.flatten(right, before)?;
+                Ok(folded(Expr::binary(*op, left, right)))
+            }
+            ExprKind::Cas(place, ..) | ExprKind::Swap(place, _) | ExprKind::FetchAdd(place, _) => {
+                let (address, arguments) = self.rmw_arguments(e, place, before)?;
+                let register = self.temporary();
+                before.push(Before::Rmw(register, e, address, arguments));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => Err(Diagnostic::new(
+                e.span,
+                "this can only be said in a property, not in a thread",
+            )
+            .help("threads see their own registers and shared memory; use `forbid` or `invariant` to speak about control states")),
+        }
+    }
+
+    /// The address and the arguments of a read-modify-write operation.
+    pub fn rmw_arguments(
+        &mut self,
+        e: &'a ast::Expr,
+        place: &'a Place,
+        before: &mut Vec<Before<'a>>,
+    ) -> Result<(Address, Vec<Pure>)> {
+        if self.in_atomic {
+            return Err(Diagnostic::new(e.span, "a read-modify-write operation cannot stand inside an atomic block")
+                .help("inside the block, read and write the variable: everything there is one step already"));
+        }
+        if self.constants.get(&place.name.text).is_some() || self.register(&place.name.text).is_some() {
+            return Err(Diagnostic::new(place.name.span, format!("`{}` is not a shared variable", place.name.text)));
+        }
+        let address = self.address(place, before)?;
+        let arguments = match &e.kind {
+            ExprKind::Cas(_, old, new) => vec![self.flatten(old, before)?, self.flatten(new, before)?],
+            ExprKind::Swap(_, value) | ExprKind::FetchAdd(_, value) => vec![self.flatten(value, before)?],
+            _ => unreachable!("only called on read-modify-write operations"),
+        };
+        Ok((address, arguments))
+    }
+
+    /// The address of a shared variable.
+    pub fn address(&mut self, place: &'a Place, before: &mut Vec<Before<'a>>) -> Result<Address> {
+        let name = &place.name;
+        let Some(variable) = self.shared(&name.text) else {
+            return Err(self.unknown_name(name));
+        };
+        let indices = self.variable(variable).indices;
+        let index = match (&place.index, indices) {
+            (None, None) => None,
+            (Some(index), Some(range)) => {
+                let index = self.flatten(index, before)?;
+                let open = self.variable(variable).open;
+                if let Some(i) = index.constant().filter(|&i| !range.contains(i) && !open) {
+                    return Err(Diagnostic::new(
+                        name.span,
+                        format!("index {i} is outside `{}`, whose indices are {} to {}", name.text, range.low, range.high),
+                    ));
+                }
+                Some(index)
+            }
+            (None, Some(_)) => {
+                return Err(Diagnostic::new(name.span, format!("`{}` is an array and needs an index", name.text))
+                    .help(format!("write `{}[0]`", name.text)));
+            }
+            (Some(_), None) => return Err(self.not_an_array(name)),
+        };
+        Ok(Address { variable, index })
+    }
+
+    /// Puts the steps of `before` in front of `next`, the first of them at `at`.
+    pub fn precede(&mut self, before: Vec<Before<'a>>, at: Option<Node>, next: impl FnOnce(&mut Self, Option<Node>) -> Result<Node>) -> Result<Node> {
+        let start = |n: usize| if n == 0 { at } else { None };
+        let mut node = next(self, start(before.len()))?;
+        for (n, step) in before.into_iter().enumerate().rev() {
+            let at = start(n);
+            node = match step {
+                Before::Load(register, address, span) => {
+                    self.graph.arc(at, node, Action::Op(Op::Load(register, address)), span)
+                }
+                Before::Rmw(register, e, address, arguments) => self.rmw(e, address, arguments, register, at, node),
+                Before::Condition(register, e) => {
+                    let one = self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(1))), e.span);
+                    let zero = self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(0))), e.span);
+                    self.condition(e, at, one, Some(zero))?
+                }
+            };
+        }
+        Ok(node)
+    }
+
+    /// The atomic step of a read-modify-write operation, with its result in `result`.
+    pub fn rmw(
+        &mut self,
+        e: &ast::Expr,
+        address: Address,
+        mut arguments: Vec<Pure>,
+        result: RegisterId,
+        at: Option<Node>,
+        next: Node,
+    ) -> Node {
+        let old = self.temporary();
+        let load = Op::Load(old, address.clone());
+        match &e.kind {
+            ExprKind::Cas(..) => {
+                let from = at.unwrap_or_else(|| self.graph.node());
+                let set = |value| Op::Assign(result, Expr::Const(value));
+                self.cas(e.span, load, address, arguments, from, (vec![set(1)], next), Some((vec![set(0)], next)));
+                from
+            }
+            ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
+                let value = arguments.pop().expect("one argument");
+                let value = match &e.kind {
+                    ExprKind::FetchAdd(..) => folded(Expr::binary(BinaryOp::Add, Expr::Leaf(old), value)),
+                    _ => value,
+                };
+                let ops = vec![load, Op::Store(address, value), Op::Assign(result, Expr::Leaf(old))];
+                self.graph.arc(at, next, Action::Atomic { ops, drains: true }, e.span)
+            }
+            _ => unreachable!("only called on read-modify-write operations"),
+        }
+    }
+
+    /// The two edges of a compare-and-swap: after success, and after failure if that leads anywhere.
+    #[allow(clippy::too_many_arguments)]
+    fn cas(
+        &mut self,
+        span: Span,
+        load: Op,
+        address: Address,
+        mut arguments: Vec<Pure>,
+        from: Node,
+        success: (Vec<Op>, Node),
+        failure: Option<(Vec<Op>, Node)>,
+    ) {
+        let new = arguments.pop().expect("two arguments");
+        let expected = arguments.pop().expect("two arguments");
+        let Op::Load(old, _) = load else { unreachable!("a compare-and-swap starts with a load") };
+        let compare = |op| Op::Assume(Expr::binary(op, Expr::Leaf(old), expected.clone()));
+        let mut ops = vec![load.clone(), compare(BinaryOp::Eq), Op::Store(address, new)];
+        ops.extend(success.0);
+        self.graph.arc(Some(from), success.1, Action::Atomic { ops, drains: true }, span);
+        if let Some((rest, next)) = failure {
+            let mut ops = vec![load, compare(BinaryOp::Ne)];
+            ops.extend(rest);
+            self.graph.arc(Some(from), next, Action::Atomic { ops, drains: true }, span);
+        }
+    }
+
+    /// Goes to `then` if the condition holds and to `otherwise` (or nowhere) if not.
+    pub fn condition(&mut self, e: &'a ast::Expr, at: Option<Node>, then: Node, otherwise: Option<Node>) -> Result<Node> {
+        let mark = self.mark();
+        let node = match &e.kind {
+            ExprKind::Unary(fencewright_program::UnaryOp::Not, operand) if self.has_access(operand) => match otherwise {
+                Some(otherwise) => self.condition(operand, at, otherwise, Some(then))?,
+                None => {
+                    let nowhere = self.graph.node();
+                    self.nowhere(nowhere, e.span);
+                    self.condition(operand, at, nowhere, Some(then))?
+                }
+            },
+            ExprKind::Binary(BinaryOp::And, left, right) if self.has_access(e) => {
+                let right = self.condition(right, None, then, otherwise)?;
+                self.condition(left, at, right, otherwise)?
+            }
+            ExprKind::Binary(BinaryOp::Or, left, right) if self.has_access(e) => {
+                let right = self.condition(right, None, then, otherwise)?;
+                self.condition(left, at, then, Some(right))?
+            }
+            ExprKind::Cas(place, ..) => {
+                let mut before = Vec::new();
+                let (address, arguments) = self.rmw_arguments(e, place, &mut before)?;
+                let load = Op::Load(self.temporary(), address.clone());
+                self.precede(before, at, |this, at| {
+                    let from = at.unwrap_or_else(|| this.graph.node());
+                    let failure = otherwise.map(|node| (Vec::new(), node));
+                    this.cas(e.span, load, address, arguments, from, (Vec::new(), then), failure);
+                    Ok(from)
+                })?
+            }
+            _ => {
+                let mut before = Vec::new();
+                let pure = self.flatten(e, &mut before)?;
+                self.precede(before, at, |this, at| Ok(this.branch(pure, at, then, otherwise, e.span)))?
+            }
+        };
+        self.release(mark);
+        Ok(node)
+    }
+
+    fn branch(&mut self, pure: Pure, at: Option<Node>, then: Node, otherwise: Option<Node>, span: Span) -> Node {
+        match (pure.constant(), otherwise) {
+            (Some(0), Some(otherwise)) => self.jump(at, otherwise, span),
+            (Some(v), _) if v != 0 => self.jump(at, then, span),
+            _ => {
+                let from = at.unwrap_or_else(|| self.graph.node());
+                self.graph.arc(Some(from), then, Action::Op(Op::Assume(pure.clone())), span);
+                if let Some(otherwise) = otherwise {
+                    self.graph.arc(Some(from), otherwise, Action::Op(Op::Assume(negated(pure))), span);
+                }
+                from
+            }
+        }
+    }
+
+    /// Goes to `to` without a step, unless a step is needed because something already stands at `at`.
+    pub fn jump(&mut self, at: Option<Node>, to: Node, span: Span) -> Node {
+        match at {
+            None => to,
+            Some(_) => self.graph.arc(at, to, Action::Op(Op::Skip), span),
+        }
+    }
+
+    /// Makes a node a place from which nothing goes on although the thread has not ended.
+    fn nowhere(&mut self, node: Node, span: Span) {
+        self.graph.arc(Some(node), node, Action::Op(Op::Assume(Expr::Const(0))), span);
+    }
+
+    /// Whether evaluating the expression touches shared memory.
+    pub fn has_access(&self, e: &ast::Expr) -> bool {
+        match &e.kind {
+            ExprKind::Int(_) | ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => false,
+            ExprKind::Place(place) => {
+                self.constants.get(&place.name.text).is_none() && self.register(&place.name.text).is_none()
+            }
+            ExprKind::Unary(_, operand) => self.has_access(operand),
+            ExprKind::Binary(_, left, right) => self.has_access(left) || self.has_access(right),
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => true,
+        }
+    }
+}
+
+/// Constants folded at the root; an expression without a value (division by zero) is kept, to fault when it runs.
+fn folded(e: Pure) -> Pure {
+    e.constant().map_or(e, Expr::Const)
+}
+
+/// The negation, pushed into a comparison.
+fn negated(e: Pure) -> Pure {
+    use BinaryOp::*;
+    let flipped = |op| match op {
+        Eq => Some(Ne),
+        Ne => Some(Eq),
+        Lt => Some(Ge),
+        Le => Some(Gt),
+        Gt => Some(Le),
+        Ge => Some(Lt),
+        _ => None,
+    };
+    match e {
+        Expr::Unary(fencewright_program::UnaryOp::Not, operand) => *operand,
+        Expr::Binary(op, left, right) => match flipped(op) {
+            Some(op) => Expr::Binary(op, left, right),
+            None => Expr::Binary(op, left, right).not(),
+        },
+        e => e.not(),
+    }
+}

@@ -1,0 +1,200 @@
+//! Formulas of properties and hints: binders expanded, names resolved to observables of a state.
+
+use fencewright_program::{BinaryOp, Expr, Formula, LocationId, Observable, Program, RegisterId, ThreadId};
+
+use super::scope::Constants;
+use super::{Names, nearest};
+use crate::ast::{self, BinderRelation, ExprKind, Name, Quantified, ThreadRef};
+use crate::diagnostic::Diagnostic;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// More instances of one formula than this are a mistake, or an attack.
+const MOST_INSTANCES: usize = 1 << 16;
+
+/// Lowers formulas.
+pub struct FormulaLowering<'a> {
+    pub program: &'a Program,
+    pub names: &'a Names,
+    pub constants: Constants,
+    pub instances: usize,
+}
+
+impl FormulaLowering<'_> {
+    pub fn formula(&mut self, e: &ast::Expr) -> Result<Formula> {
+        match &e.kind {
+            ExprKind::Int(value) => Ok(Expr::Const(*value)),
+            ExprKind::Place(place) => {
+                let name = &place.name;
+                if let (Some(value), None) = (self.constants.get(&name.text), &place.index) {
+                    return Ok(Expr::Const(value));
+                }
+                let Some(&id) = self.names.shared.get(&name.text) else {
+                    return Err(self.unknown(name));
+                };
+                let variable = &self.program.variables[id.index()];
+                let offset = match (&place.index, variable.indices) {
+                    (None, None) => 0,
+                    (Some(index), Some(range)) => {
+                        let i = self.constants.eval(index)?;
+                        if !range.contains(i) {
+                            return Err(Diagnostic::new(e.span, format!("index {i} is outside `{}`", name.text)));
+                        }
+                        (i - range.low) as u32
+                    }
+                    (None, Some(_)) => {
+                        return Err(Diagnostic::new(name.span, format!("`{}` is an array and needs an index", name.text)));
+                    }
+                    (Some(_), None) => {
+                        return Err(Diagnostic::new(name.span, format!("`{}` is not an array", name.text)));
+                    }
+                };
+                Ok(Expr::Leaf(Observable::Memory(variable.base + offset)))
+            }
+            ExprKind::Unary(op, operand) => Ok(Expr::unary(*op, self.formula(operand)?)),
+            ExprKind::Binary(op, left, right) => {
+                let left = self.formula(left)?;
+                Ok(Expr::binary(*op, left, self.formula(right)?))
+            }
+            ExprKind::At(thread, label) => {
+                let (id, locations) = self.at(thread, label)?;
+                Ok(Expr::Leaf(Observable::At(id, locations)))
+            }
+            ExprKind::Register(thread, register) => {
+                let id = self.thread(thread)?;
+                let code = self.program.thread(id);
+                match code.registers.iter().position(|r| r.name == register.text) {
+                    Some(r) => Ok(Expr::Leaf(Observable::Register(id, RegisterId(r as u32)))),
+                    None => {
+                        let message = format!("thread `{}` has no register `{}`", code.name, register.text);
+                        let known = code.registers.iter().map(|r| r.name.as_str()).filter(|n| !n.starts_with('%'));
+                        Err(with_nearest(Diagnostic::new(register.span, message), &register.text, known))
+                    }
+                }
+            }
+            ExprKind::Quantified(quantifier, binders, body) => self.quantified(*quantifier, binders, body),
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
+                Err(Diagnostic::new(e.span, "a property looks at a state and cannot change it"))
+            }
+        }
+    }
+
+    /// The formula for all values of the binders, joined as the quantifier says.
+    pub fn quantified(&mut self, quantifier: Quantified, binders: &[ast::Binder], body: &ast::Expr) -> Result<Formula> {
+        let mut instances = Vec::new();
+        self.expand(binders, body, &mut instances)?;
+        Ok(match quantifier {
+            Quantified::Exists => Expr::any(instances),
+            Quantified::Forall => Expr::all(instances),
+        })
+    }
+
+    fn expand(&mut self, binders: &[ast::Binder], body: &ast::Expr, instances: &mut Vec<Formula>) -> Result<()> {
+        let Some((binder, rest)) = binders.split_first() else {
+            self.instances += 1;
+            if self.instances > MOST_INSTANCES {
+                return Err(Diagnostic::new(body.span, "this formula has too many instances"));
+            }
+            instances.push(self.formula(body)?);
+            return Ok(());
+        };
+        let range = self.constants.range(&binder.range)?;
+        if range.size() > MOST_INSTANCES as u64 {
+            return Err(Diagnostic::new(binder.range.span, "this range is too large for a quantifier"));
+        }
+        for name in std::iter::once(&binder.first).chain(binder.second.iter().map(|(_, name)| name)) {
+            if self.names.shared.contains_key(&name.text) {
+                return Err(Diagnostic::new(name.span, format!("`{}` is already a shared variable", name.text)));
+            }
+        }
+        for i in range.low..=range.high {
+            self.constants.push(&binder.first.text, i);
+            let result = match &binder.second {
+                None => self.expand(rest, body, instances),
+                Some((relation, second)) => (range.low..=range.high)
+                    .filter(|&j| match relation {
+                        BinderRelation::Less => i < j,
+                        BinderRelation::NotEqual => i != j,
+                    })
+                    .try_for_each(|j| {
+                        self.constants.push(&second.text, j);
+                        let result = self.expand(rest, body, instances);
+                        self.constants.pop(&second.text);
+                        result
+                    }),
+            };
+            self.constants.pop(&binder.first.text);
+            result?;
+        }
+        Ok(())
+    }
+
+    /// The thread and its locations with a label.
+    pub fn at(&mut self, thread: &ThreadRef, label: &Name) -> Result<(ThreadId, Vec<LocationId>)> {
+        let id = self.thread(thread)?;
+        let code = self.program.thread(id);
+        let locations = code.labelled(&label.text);
+        let known = self.names.labels.get(&thread.name.text);
+        if locations.is_empty() && label.text != "end" && !known.is_some_and(|l| l.contains(&label.text)) {
+            let message = format!("thread `{}` has no label `{}`", code.name, label.text);
+            let labels = code.locations.iter().flat_map(|l| l.labels.iter().map(String::as_str));
+            return Err(with_nearest(Diagnostic::new(label.span, message), &label.text, labels));
+        }
+        Ok((id, locations))
+    }
+
+    fn thread(&mut self, thread: &ThreadRef) -> Result<ThreadId> {
+        let name = &thread.name;
+        let index = thread.index.as_ref().map(|i| self.constants.eval(i)).transpose()?;
+        if let Some(&id) = self.names.threads.get(&(name.text.clone(), index)) {
+            return Ok(id);
+        }
+        let family: Vec<_> = self.names.threads.keys().filter(|(n, _)| *n == name.text).collect();
+        Err(match (family.first(), index) {
+            (None, _) => with_nearest(
+                Diagnostic::new(name.span, format!("there is no thread `{}`", name.text)),
+                &name.text,
+                self.names.threads.keys().map(|(n, _)| n.as_str()),
+            ),
+            (Some((_, None)), Some(_)) => Diagnostic::new(name.span, format!("`{}` is a single thread", name.text)),
+            (Some(_), None) => {
+                Diagnostic::new(name.span, format!("`{}` is a family of {} threads", name.text, family.len()))
+                    .help(format!("say which one: `{}[0]`", name.text))
+            }
+            (Some(_), Some(i)) => Diagnostic::new(name.span, format!("there is no thread `{}[{i}]`", name.text)),
+        })
+    }
+
+    fn unknown(&self, name: &Name) -> Diagnostic {
+        let known = self.names.shared.keys().map(String::as_str).chain(self.constants.names());
+        let error = Diagnostic::new(name.span, format!("unknown name `{}`", name.text));
+        match nearest(&name.text, known) {
+            Some(other) => error.help(format!("did you mean `{other}`?")),
+            None => error.help("a register of a thread is written `thread.register`"),
+        }
+    }
+}
+
+fn with_nearest<'n>(error: Diagnostic, name: &str, known: impl Iterator<Item = &'n str>) -> Diagnostic {
+    match nearest(name, known) {
+        Some(other) => error.help(format!("did you mean `{other}`?")),
+        None => error,
+    }
+}
+
+/// `!formula`, with conjunctions and comparisons left as they are.
+pub fn negation(formula: Formula) -> Formula {
+    match formula {
+        Expr::Unary(fencewright_program::UnaryOp::Not, inner) if is_boolean(&inner) => *inner,
+        other => other.not(),
+    }
+}
+
+fn is_boolean(formula: &Formula) -> bool {
+    match formula {
+        Expr::Const(v) => matches!(v, 0 | 1),
+        Expr::Leaf(observable) => matches!(observable, Observable::At(..)),
+        Expr::Unary(op, _) => *op == fencewright_program::UnaryOp::Not,
+        Expr::Binary(op, ..) => op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or),
+    }
+}

@@ -1,0 +1,381 @@
+//! From syntax tree to program: constants evaluated, families of threads instantiated, `for` loops unrolled, every access
+//! of shared memory an edge of its own, formulas expanded.
+
+mod expression;
+mod formula;
+mod graph;
+mod scope;
+mod thread;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use fencewright_program::{
+    Hints, Price, Program, Property, PropertyKind, Quantifier, Range, Thread, ThreadId, Variable, VariableId,
+};
+
+use crate::ast::{self, Item, Name, Quantified};
+use crate::diagnostic::Diagnostic;
+use formula::FormulaLowering;
+use scope::Constants;
+
+/// More threads than this are a mistake, or an attack.
+const MOST_THREADS: usize = 250;
+/// More memory cells than this are a mistake, or an attack.
+const MOST_CELLS: usize = 1 << 16;
+/// More control locations and edges than this, over all threads.
+const MOST_LOCATIONS: usize = 1 << 20;
+
+/// What names mean outside of threads.
+#[derive(Default)]
+pub(crate) struct Names {
+    pub shared: HashMap<String, VariableId>,
+    /// Threads by name and, for families, instance.
+    pub threads: BTreeMap<(String, Option<i64>), ThreadId>,
+    /// All labels in the text of a thread, also those that cannot be reached.
+    pub labels: HashMap<String, HashSet<String>>,
+}
+
+/// Constants that the command line overrides, by name.
+pub type Defines = [(String, i64)];
+
+/// Lowers a file. `defines` override its top-level constants.
+pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnostic>> {
+    let mut lowering = Lowering { defines, ..Lowering::default() };
+    for item in &file.items {
+        lowering.declaration(item);
+    }
+    for (name, _) in defines {
+        if lowering.constants.get(name).is_none() {
+            let known: Vec<&str> = lowering.constants.names().collect();
+            let help = match known.is_empty() {
+                true => "it has no top-level constants".to_string(),
+                false => format!("its constants are {}", known.join(", ")),
+            };
+            let message = format!("-D {name}: the program has no constant `{name}`");
+            lowering.diagnostics.push(Diagnostic::new(Default::default(), message).help(help));
+        }
+    }
+    // Formulas may speak of threads declared after them.
+    if lowering.diagnostics.is_empty() {
+        for item in &file.items {
+            lowering.property_or_hint(item);
+        }
+    }
+    let Lowering { mut program, mut diagnostics, .. } = lowering;
+    if diagnostics.is_empty() {
+        if program.may_fault() {
+            program.properties.push(Property::assertions());
+        }
+        return Ok(program);
+    }
+    // Each instance of a family reports the same mistakes.
+    let mut seen = HashSet::new();
+    diagnostics.retain(|d| seen.insert((d.span, d.message.clone())));
+    diagnostics.sort_by_key(|d| d.span);
+    Err(diagnostics)
+}
+
+#[derive(Default)]
+struct Lowering<'a> {
+    defines: &'a Defines,
+    program: Program,
+    names: Names,
+    constants: Constants,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Lowering<'a> {
+    fn declaration(&mut self, item: &'a Item) {
+        let result = match item {
+            Item::Const(c) => self.constant(c),
+            Item::Numbers(numbers, _) => {
+                self.program.numbers = *numbers;
+                Ok(())
+            }
+            Item::Shared(declarators) => declarators.iter().try_for_each(|d| self.shared(d)),
+            Item::Thread(thread) => self.thread(thread),
+            Item::Property(_) | Item::Predicates(..) | Item::Spare(..) | Item::Cost(..) => Ok(()),
+        };
+        if let Err(error) = result {
+            self.diagnostics.push(error);
+        }
+    }
+
+    fn check_fresh(&self, name: &Name) -> Result<(), Diagnostic> {
+        let taken = if self.constants.get(&name.text).is_some() {
+            "constant"
+        } else if self.names.shared.contains_key(&name.text) {
+            "shared variable"
+        } else if self.names.labels.contains_key(&name.text) {
+            "thread"
+        } else {
+            return Ok(());
+        };
+        Err(Diagnostic::new(name.span, format!("`{}` is already the name of a {taken}", name.text)))
+    }
+
+    fn constant(&mut self, c: &ast::Const) -> Result<(), Diagnostic> {
+        self.check_fresh(&c.name)?;
+        let given = self.defines.iter().rev().find(|(name, _)| *name == c.name.text).map(|(_, value)| *value);
+        let value = match given {
+            Some(value) => value,
+            None => self.constants.eval(&c.value)?,
+        };
+        self.constants.push(&c.name.text, value);
+        Ok(())
+    }
+
+    fn shared(&mut self, d: &ast::Declarator) -> Result<(), Diagnostic> {
+        self.check_fresh(&d.name)?;
+        let indices = match &d.size {
+            None => None,
+            Some(ast::ArraySize::Length(length)) => {
+                Some(Range { low: 0, high: self.constants.eval(length)?.saturating_sub(1) })
+            }
+            Some(ast::ArraySize::Indices(range)) => Some(self.constants.range(range)?),
+        };
+        let cells = indices.map_or(1, Range::size);
+        let base = self.program.cells();
+        if cells == 0 {
+            return Err(Diagnostic::new(d.span, format!("the array `{}` has no cells", d.name.text)));
+        }
+        if base as u64 + cells > MOST_CELLS as u64 {
+            return Err(Diagnostic::new(d.span, format!("more than {MOST_CELLS} memory cells")));
+        }
+        if d.open && indices.is_none() {
+            return Err(Diagnostic::new(d.span, "only an array can be `open`"));
+        }
+        let range = d.range.as_ref().map(|r| self.constants.nonempty_range(r)).transpose()?;
+        let init = self.constants.initial(d, range, cells as usize)?;
+        let id = VariableId(self.program.variables.len() as u32);
+        let name = d.name.text.clone();
+        self.program.variables.push(Variable {
+            name: name.clone(),
+            base: base as u32,
+            indices,
+            open: d.open,
+            range,
+            init,
+            span: d.span,
+        });
+        self.names.shared.insert(name, id);
+        Ok(())
+    }
+
+    fn thread(&mut self, thread: &ast::Thread) -> Result<(), Diagnostic> {
+        self.check_fresh(&thread.name)?;
+        let name = &thread.name.text;
+        let mut labels = HashSet::new();
+        collect_labels(&thread.body, &mut labels);
+        self.names.labels.insert(name.clone(), labels);
+        let Some((index, range)) = &thread.family else {
+            let lowered = self.instance(thread, name.clone(), None, self.constants.clone())?;
+            return self.add_thread(lowered, None, thread);
+        };
+        self.check_fresh(index)?;
+        let values = self.constants.range(range)?;
+        if values.size() > MOST_THREADS as u64 {
+            return Err(Diagnostic::new(range.span, format!("more than {MOST_THREADS} threads")));
+        }
+        for value in values.low..=values.high {
+            let mut constants = self.constants.clone();
+            constants.push(&index.text, value);
+            let family = Some((name.clone(), value));
+            let lowered = self.instance(thread, format!("{name}[{value}]"), family, constants)?;
+            self.add_thread(lowered, Some(value), thread)?;
+        }
+        Ok(())
+    }
+
+    fn instance(
+        &mut self,
+        thread: &ast::Thread,
+        name: String,
+        family: Option<(String, i64)>,
+        constants: Constants,
+    ) -> Result<Thread, Diagnostic> {
+        thread::lower(&self.program, &self.names, constants, thread, name, family).map_err(|mut errors| {
+            let first = errors.remove(0);
+            self.diagnostics.append(&mut errors);
+            first
+        })
+    }
+
+    fn add_thread(&mut self, lowered: Thread, index: Option<i64>, thread: &ast::Thread) -> Result<(), Diagnostic> {
+        let size = |t: &Thread| t.locations.len() + t.edges.len();
+        if self.program.threads.iter().map(size).sum::<usize>() + size(&lowered) > MOST_LOCATIONS {
+            return Err(Diagnostic::new(thread.name.span, "this program is too large"));
+        }
+        if self.program.threads.len() == MOST_THREADS {
+            return Err(Diagnostic::new(thread.name.span, format!("more than {MOST_THREADS} threads")));
+        }
+        let id = ThreadId(self.program.threads.len() as u32);
+        self.names.threads.insert((thread.name.text.clone(), index), id);
+        self.program.threads.push(lowered);
+        Ok(())
+    }
+
+    fn property_or_hint(&mut self, item: &ast::Item) {
+        let mut formulas = FormulaLowering {
+            program: &self.program,
+            names: &self.names,
+            constants: self.constants.clone(),
+            instances: 0,
+        };
+        let mut hints = Hints::default();
+        let result = match item {
+            Item::Property(p) => property(p, &mut formulas).map(|kind| {
+                let name = property_name(p, &self.program.properties);
+                Some(Property { name, kind, span: p.span })
+            }),
+            Item::Predicates(predicates, _) => {
+                predicates.iter().try_for_each(|e| formulas.formula(e).map(|f| hints.predicates.push(f))).map(|()| None)
+            }
+            Item::Spare(place, _) => places(place, &mut formulas).map(|found| {
+                hints.spared.extend(found);
+                None
+            }),
+            Item::Cost(target, price, _) => cost(target, price, &mut formulas).map(|found| {
+                hints.costs.extend(found);
+                None
+            }),
+            Item::Const(_) | Item::Numbers(..) | Item::Shared(_) | Item::Thread(_) => Ok(None),
+        };
+        match result {
+            Ok(property) => {
+                if let Some(p) = &property
+                    && self.program.properties.iter().any(|other| other.name == p.name)
+                {
+                    let message = format!("there are two properties called `{}`", p.name);
+                    self.diagnostics.push(Diagnostic::new(p.span, message));
+                }
+                self.program.properties.extend(property);
+                self.program.hints.predicates.append(&mut hints.predicates);
+                self.program.hints.spared.append(&mut hints.spared);
+                self.program.hints.costs.append(&mut hints.costs);
+            }
+            Err(error) => self.diagnostics.push(error),
+        }
+    }
+}
+
+fn property(p: &ast::Property, formulas: &mut FormulaLowering<'_>) -> Result<PropertyKind, Diagnostic> {
+    use ast::PropertyKind as Kind;
+    let quantifier = match p.kind {
+        Kind::Forbid | Kind::FinallyExists | Kind::FinallyNever => Quantified::Exists,
+        Kind::Invariant | Kind::FinallyForall => Quantified::Forall,
+    };
+    let formula = match p.binders.is_empty() {
+        true => formulas.formula(&p.formula)?,
+        false => formulas.quantified(quantifier, &p.binders, &p.formula)?,
+    };
+    Ok(match p.kind {
+        Kind::Forbid => PropertyKind::Never(formula),
+        Kind::Invariant => PropertyKind::Never(formula::negation(formula)),
+        Kind::FinallyExists => PropertyKind::Finally(Quantifier::Exists, formula),
+        Kind::FinallyNever => PropertyKind::Finally(Quantifier::Never, formula),
+        Kind::FinallyForall => PropertyKind::Finally(Quantifier::Forall, formula),
+    })
+}
+
+/// The name the source gives, or the keyword with a number where it is needed to tell properties apart.
+fn property_name(p: &ast::Property, others: &[Property]) -> String {
+    use ast::PropertyKind as Kind;
+    if let Some(name) = &p.name {
+        return name.text.clone();
+    }
+    let keyword = match p.kind {
+        Kind::Forbid => "forbid",
+        Kind::Invariant => "invariant",
+        Kind::FinallyExists | Kind::FinallyNever | Kind::FinallyForall => "finally",
+    };
+    let taken = |name: &str| others.iter().any(|other| other.name == name);
+    let numbered = (2..).map(|n| format!("{keyword}-{n}"));
+    std::iter::once(keyword.to_string()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+}
+
+/// The places an `At` expression names: all instances of a family if it says none.
+fn places(
+    e: &ast::Expr,
+    formulas: &mut FormulaLowering<'_>,
+) -> Result<Vec<(ThreadId, fencewright_program::LocationId)>, Diagnostic> {
+    let ast::ExprKind::At(thread, label) = &e.kind else {
+        return Err(Diagnostic::new(e.span, "expected a place: `thread@label`"));
+    };
+    let instances: Vec<Option<i64>> = match &thread.index {
+        Some(index) => vec![Some(formulas.constants.eval(index)?)],
+        None => formulas.names.threads.keys().filter(|(n, _)| *n == thread.name.text).map(|(_, i)| *i).collect(),
+    };
+    if instances.is_empty() {
+        return formulas.at(thread, label).map(|(id, found)| found.into_iter().map(|l| (id, l)).collect());
+    }
+    let mut found = Vec::new();
+    for instance in instances {
+        let index = instance.map(|i| Box::new(ast::Expr { kind: ast::ExprKind::Int(i), span: e.span }));
+        let (id, locations) = formulas.at(&ast::ThreadRef { name: thread.name.clone(), index }, label)?;
+        found.extend(locations.into_iter().map(|l| (id, l)));
+    }
+    Ok(found)
+}
+
+fn cost(
+    target: &ast::CostTarget,
+    price: &ast::Expr,
+    formulas: &mut FormulaLowering<'_>,
+) -> Result<Vec<(Price, u32)>, Diagnostic> {
+    let value = formulas.constants.eval(price)?;
+    let value = u32::try_from(value).map_err(|_| Diagnostic::new(price.span, "a price is a number from 0 to 2^32 - 1"))?;
+    Ok(match target {
+        ast::CostTarget::Fence => vec![(Price::Fence, value)],
+        ast::CostTarget::StoreFence => vec![(Price::StoreFence, value)],
+        ast::CostTarget::Swap => vec![(Price::Swap, value)],
+        ast::CostTarget::Place(place) => {
+            places(place, formulas)?.into_iter().map(|(t, l)| (Price::Place(t, l), value)).collect()
+        }
+    })
+}
+
+fn collect_labels(block: &ast::Block, labels: &mut HashSet<String>) {
+    use ast::StatementKind as Kind;
+    for statement in &block.statements {
+        labels.extend(statement.labels.iter().map(|l| l.text.clone()));
+        match &statement.kind {
+            Kind::If(_, then, otherwise) => {
+                collect_labels(then, labels);
+                if let Some(block) = otherwise {
+                    collect_labels(block, labels);
+                }
+            }
+            Kind::While(_, b) | Kind::Loop(b) | Kind::For(_, _, b) | Kind::Block(b) => collect_labels(b, labels),
+            Kind::Choose(blocks) => blocks.iter().for_each(|b| collect_labels(b, labels)),
+            _ => {}
+        }
+    }
+}
+
+/// The known name that differs least from `name`, if any is close.
+pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    known
+        .filter(|other| !other.starts_with('%'))
+        .map(|other| (edit_distance(name, other), other))
+        .filter(|&(distance, _)| distance <= allowed)
+        .min()
+        .map(|(_, other)| other.to_string())
+}
+
+/// Levenshtein distance; long names are not compared.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(40).collect(), b.chars().take(40).collect());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

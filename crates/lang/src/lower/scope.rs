@@ -1,0 +1,134 @@
+//! Constants: names whose value is known while lowering.
+
+use std::collections::HashMap;
+
+use fencewright_program::{Init, Range};
+
+use crate::ast::{self, ExprKind};
+use crate::diagnostic::Diagnostic;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// The constants in scope, innermost last.
+#[derive(Clone, Default)]
+pub struct Constants {
+    values: HashMap<String, Vec<i64>>,
+}
+
+impl Constants {
+    pub fn get(&self, name: &str) -> Option<i64> {
+        self.values.get(name)?.last().copied()
+    }
+
+    pub fn push(&mut self, name: &str, value: i64) {
+        self.values.entry(name.to_string()).or_default().push(value);
+    }
+
+    pub fn pop(&mut self, name: &str) {
+        if let Some(stack) = self.values.get_mut(name) {
+            stack.pop();
+        }
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().filter(|(_, stack)| !stack.is_empty()).map(|(name, _)| name.as_str())
+    }
+
+    /// The value of a constant expression.
+    pub fn eval(&self, e: &ast::Expr) -> Result<i64> {
+        let fail = |what: &str| Diagnostic::new(e.span, format!("expected a constant expression, found {what}"));
+        match &e.kind {
+            ExprKind::Int(value) => Ok(*value),
+            ExprKind::Place(place) if place.index.is_none() => self
+                .get(&place.name.text)
+                .ok_or_else(|| Diagnostic::new(place.name.span, format!("`{}` is not a constant", place.name.text))),
+            ExprKind::Unary(op, operand) => {
+                op.apply(self.eval(operand)?).map_err(|_| Diagnostic::new(e.span, "this constant does not fit 64 bits"))
+            }
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.eval(left)?, self.eval(right)?);
+                op.apply(left, right).map_err(|error| {
+                    Diagnostic::new(
+                        e.span,
+                        match error {
+                            fencewright_program::EvalError::DivisionByZero => "division by zero in a constant",
+                            fencewright_program::EvalError::Overflow => "this constant does not fit 64 bits",
+                        },
+                    )
+                })
+            }
+            ExprKind::Place(_) => Err(fail("an array element")),
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
+                Err(fail("a read-modify-write operation"))
+            }
+            ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => Err(fail("a formula")),
+        }
+    }
+
+    /// The values of a range, both ends included; empty ranges are errors where a value is needed.
+    pub fn range(&self, range: &ast::RangeExpr) -> Result<Range> {
+        let low = self.eval(&range.low)?;
+        let high = self.eval(&range.high)?;
+        let high = if range.inclusive {
+            high
+        } else {
+            high.checked_sub(1).ok_or_else(|| Diagnostic::new(range.span, "this range has no upper end"))?
+        };
+        Ok(Range { low, high })
+    }
+
+    /// A range that must not be empty.
+    pub fn nonempty_range(&self, range: &ast::RangeExpr) -> Result<Range> {
+        let values = self.range(range)?;
+        if values.size() == 0 {
+            return Err(Diagnostic::new(range.span, "this range is empty")
+                .help("`0..4` is 0, 1, 2, 3; write `0..=4` to include the upper end"));
+        }
+        Ok(values)
+    }
+
+    /// The initial contents a declarator gives to a register or to each of `cells` cells.
+    pub fn initial(&self, declarator: &ast::Declarator, range: Option<Range>, cells: usize) -> Result<Vec<Init>> {
+        let value = |e: &ast::Expr| {
+            let value = self.eval(e)?;
+            match range {
+                Some(r) if !r.contains(value) => {
+                    Err(Diagnostic::new(e.span, format!("the initial value {value} is outside {}..={}", r.low, r.high)))
+                }
+                _ => Ok(Init::Value(value)),
+            }
+        };
+        match &declarator.init {
+            None => {
+                if let Some(r) = range.filter(|r| !r.contains(0)) {
+                    return Err(Diagnostic::new(
+                        declarator.span,
+                        format!("`{}` starts at 0, which is outside {}..={}", declarator.name.text, r.low, r.high),
+                    )
+                    .help(format!("give it an initial value: `{} = {}`", declarator.name.text, r.low)));
+                }
+                Ok(vec![Init::Value(0); cells])
+            }
+            Some(ast::Initial::Value(e)) => Ok(vec![value(e)?; cells]),
+            Some(ast::Initial::Any(None)) => Ok(vec![Init::Any(range); cells]),
+            Some(ast::Initial::Any(Some(r))) => {
+                let chosen = self.nonempty_range(r)?;
+                match range {
+                    Some(declared) if !(declared.contains(chosen.low) && declared.contains(chosen.high)) => {
+                        Err(Diagnostic::new(r.span, "this leaves the declared range"))
+                    }
+                    _ => Ok(vec![Init::Any(Some(chosen)); cells]),
+                }
+            }
+            Some(ast::Initial::List(values)) => {
+                if declarator.size.is_none() || values.len() != cells {
+                    return Err(Diagnostic::new(
+                        declarator.span,
+                        format!("{} initial values for {cells} cells", values.len()),
+                    ));
+                }
+                values.iter().map(value).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,574 @@
+//! Statements: from the text of a thread to its control-flow graph.
+//!
+//! Backwards, like expressions: each statement is given where to go on (`next`) and, if its place already exists (a label, a
+//! loop head, a choice), where it must start (`at`); it gives the place where it starts.
+
+use std::collections::HashMap;
+
+use fencewright_program::{Action, Expr, Op, Program, Range, Register, RegisterId, Span, Thread, Variable, VariableId};
+
+use super::expression::Pure;
+use super::graph::{Graph, Node};
+use super::scope::Constants;
+use super::{Names, nearest};
+use crate::ast::{self, Block, Name, Place, Statement, StatementKind};
+use crate::diagnostic::Diagnostic;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// More places than this in one thread are a mistake, or an attack.
+const MOST_NODES: usize = 1 << 18;
+/// More ways through one atomic block than this are too many.
+const MOST_PATHS: usize = 1 << 10;
+
+/// The lowering of one thread instance.
+pub struct ThreadLowering<'a> {
+    program: &'a Program,
+    names: &'a Names,
+    pub constants: Constants,
+    registers: Vec<Register>,
+    register_names: HashMap<String, RegisterId>,
+    temporaries: Vec<RegisterId>,
+    used_temporaries: usize,
+    pub graph: Graph,
+    labels: Vec<HashMap<String, Node>>,
+    loops: Vec<(Node, Node)>,
+    end: Node,
+    pub in_atomic: bool,
+    atomic_may_store: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Lowers one instance of a thread.
+pub fn lower(
+    program: &Program,
+    names: &Names,
+    constants: Constants,
+    thread: &ast::Thread,
+    name: String,
+    family: Option<(String, i64)>,
+) -> std::result::Result<Thread, Vec<Diagnostic>> {
+    let mut graph = Graph::default();
+    let end = graph.node();
+    let mut lowering = ThreadLowering {
+        program,
+        names,
+        constants,
+        registers: Vec::new(),
+        register_names: HashMap::new(),
+        temporaries: Vec::new(),
+        used_temporaries: 0,
+        graph,
+        labels: Vec::new(),
+        loops: Vec::new(),
+        end,
+        in_atomic: false,
+        atomic_may_store: false,
+        diagnostics: Vec::new(),
+    };
+    lowering.declare_registers(&thread.body);
+    let labels = lowering.collect_labels(&thread.body);
+    lowering.labels.push(labels);
+    let entry = lowering.block(&thread.body, None, end);
+    if !lowering.diagnostics.is_empty() {
+        return Err(lowering.diagnostics);
+    }
+    let (locations, edges, entry, fault) = lowering.graph.finish(entry, end);
+    Ok(Thread { name, registers: lowering.registers, locations, entry, edges, fault, family })
+}
+
+impl<'a> ThreadLowering<'a> {
+    pub fn register(&self, name: &str) -> Option<RegisterId> {
+        self.register_names.get(name).copied()
+    }
+
+    pub fn shared(&self, name: &str) -> Option<VariableId> {
+        self.names.shared.get(name).copied()
+    }
+
+    pub fn variable(&self, id: VariableId) -> &'a Variable {
+        &self.program.variables[id.index()]
+    }
+
+    /// A register for a value that is needed only within the current statement.
+    pub fn temporary(&mut self) -> RegisterId {
+        if self.used_temporaries == self.temporaries.len() {
+            let id = RegisterId(self.registers.len() as u32);
+            let name = format!("%{}", self.temporaries.len());
+            self.registers.push(Register { name, init: fencewright_program::Init::Value(0), range: None });
+            self.temporaries.push(id);
+        }
+        self.used_temporaries += 1;
+        self.temporaries[self.used_temporaries - 1]
+    }
+
+    pub fn mark(&self) -> usize {
+        self.used_temporaries
+    }
+
+    pub fn release(&mut self, mark: usize) {
+        self.used_temporaries = mark;
+    }
+
+    pub fn not_an_array(&self, name: &Name) -> Diagnostic {
+        Diagnostic::new(name.span, format!("`{}` is not an array", name.text))
+    }
+
+    pub fn unknown_name(&self, name: &Name) -> Diagnostic {
+        let known = self.constants.names().chain(self.register_names.keys().map(String::as_str));
+        let known = known.chain(self.names.shared.keys().map(String::as_str));
+        let error = Diagnostic::new(name.span, format!("unknown name `{}`", name.text));
+        match nearest(&name.text, known) {
+            Some(other) => error.help(format!("did you mean `{other}`?")),
+            None => error.help(format!("declare it: `var {0};` in the thread or `shared {0};` before it", name.text)),
+        }
+    }
+
+    fn declare_registers(&mut self, body: &'a Block) {
+        // Constants of the thread may be used in the declarations, so both are read in order here.
+        let mut pushed = Vec::new();
+        for statement in &body.statements {
+            match &statement.kind {
+                StatementKind::Const(c) => {
+                    if let Ok(value) = self.constants.eval(&c.value) {
+                        self.constants.push(&c.name.text, value);
+                        pushed.push(c.name.text.clone());
+                    }
+                }
+                StatementKind::Var(declarators) => {
+                    for declarator in declarators {
+                        if let Err(error) = self.declare_register(declarator) {
+                            self.diagnostics.push(error);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for name in pushed {
+            self.constants.pop(&name);
+        }
+    }
+
+    fn declare_register(&mut self, declarator: &'a ast::Declarator) -> Result<()> {
+        let name = &declarator.name;
+        if declarator.size.is_some() || declarator.open {
+            return Err(Diagnostic::new(declarator.span, "a register cannot be an array")
+                .help("declare it as `shared`; memory that only one thread uses is still memory"));
+        }
+        self.check_fresh(name)?;
+        let range = declarator.range.as_ref().map(|r| self.constants.nonempty_range(r)).transpose()?;
+        let init = self.constants.initial(declarator, range, 1)?[0];
+        let id = RegisterId(self.registers.len() as u32);
+        self.registers.push(Register { name: name.text.clone(), init, range });
+        self.register_names.insert(name.text.clone(), id);
+        Ok(())
+    }
+
+    fn check_fresh(&self, name: &Name) -> Result<()> {
+        let taken = if self.register(&name.text).is_some() {
+            "register"
+        } else if self.shared(&name.text).is_some() {
+            "shared variable"
+        } else if self.constants.get(&name.text).is_some() {
+            "constant"
+        } else {
+            return Ok(());
+        };
+        Err(Diagnostic::new(name.span, format!("`{}` is already the name of a {taken}", name.text)))
+    }
+
+    /// Places for the labels of a block, those in the copies of a `for` excepted.
+    fn collect_labels(&mut self, block: &'a Block) -> HashMap<String, Node> {
+        let mut labels = HashMap::new();
+        self.collect_labels_into(block, &mut labels);
+        labels
+    }
+
+    fn collect_labels_into(&mut self, block: &'a Block, labels: &mut HashMap<String, Node>) {
+        for statement in &block.statements {
+            if !statement.labels.is_empty() {
+                let node = self.graph.node();
+                for label in &statement.labels {
+                    self.graph.label(node, &label.text);
+                    if labels.insert(label.text.clone(), node).is_some() {
+                        let message = format!("the label `{}` stands twice in this thread", label.text);
+                        self.diagnostics.push(Diagnostic::new(label.span, message));
+                    }
+                }
+            }
+            match &statement.kind {
+                StatementKind::If(_, then, otherwise) => {
+                    self.collect_labels_into(then, labels);
+                    if let Some(otherwise) = otherwise {
+                        self.collect_labels_into(otherwise, labels);
+                    }
+                }
+                StatementKind::While(_, body) | StatementKind::Loop(body) | StatementKind::Block(body) => {
+                    self.collect_labels_into(body, labels);
+                }
+                StatementKind::Choose(blocks) => {
+                    for block in blocks {
+                        self.collect_labels_into(block, labels);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A block; errors are collected so that each statement can report its own.
+    fn block(&mut self, block: &'a Block, at: Option<Node>, next: Node) -> Node {
+        let mut scoped = Vec::new();
+        for statement in &block.statements {
+            let StatementKind::Const(c) = &statement.kind else { continue };
+            let value = self.check_fresh(&c.name).and_then(|()| self.constants.eval(&c.value));
+            match value {
+                Ok(value) => {
+                    self.constants.push(&c.name.text, value);
+                    scoped.push(c.name.text.as_str());
+                }
+                Err(error) => self.diagnostics.push(error),
+            }
+        }
+        let first = block.statements.iter().position(|s| !is_declaration(s));
+        let mut node = next;
+        for (n, statement) in block.statements.iter().enumerate().rev() {
+            let at = if Some(n) == first { at } else { None };
+            node = self.statement(statement, at, node);
+        }
+        if first.is_none() {
+            node = self.graph.join(at, node, block.span);
+        }
+        for name in scoped {
+            self.constants.pop(name);
+        }
+        node
+    }
+
+    fn statement(&mut self, statement: &'a Statement, at: Option<Node>, next: Node) -> Node {
+        if self.graph.len() > MOST_NODES {
+            let message = "this thread is too large when its `for` loops are unrolled";
+            if self.diagnostics.last().is_none_or(|d| d.message != message) {
+                self.diagnostics.push(Diagnostic::new(statement.span, message));
+            }
+            return next;
+        }
+        let at = match statement.labels.first() {
+            None => at,
+            Some(label) => {
+                let node = self.labels.iter().rev().find_map(|layer| layer.get(&label.text)).copied();
+                match (node, at) {
+                    (Some(node), Some(at)) if self.graph.find(node) != self.graph.find(at) => {
+                        self.graph.join(Some(node), at, statement.span);
+                        Some(at)
+                    }
+                    (Some(node), _) => Some(node),
+                    (None, at) => at,
+                }
+            }
+        };
+        let mark = self.mark();
+        let result = self.lower_statement(statement, at, next);
+        self.release(mark);
+        result.unwrap_or_else(|error| {
+            self.diagnostics.push(error);
+            at.unwrap_or(next)
+        })
+    }
+
+    fn lower_statement(&mut self, statement: &'a Statement, at: Option<Node>, next: Node) -> Result<Node> {
+        let span = statement.span;
+        if self.in_atomic {
+            self.check_atomic(statement)?;
+        }
+        let simple = |this: &mut Self, action| Ok(this.graph.arc(at, next, action, span));
+        match &statement.kind {
+            StatementKind::Empty => Ok(self.graph.join(at, next, span)),
+            StatementKind::Const(_) => Ok(self.graph.join(at, next, span)),
+            StatementKind::Var(_) => {
+                // Registers are declared once, at the top level of a thread; anywhere else this would suggest a fresh one.
+                match self.is_declared_here(statement) {
+                    true => Ok(self.graph.join(at, next, span)),
+                    false => Err(Diagnostic::new(span, "registers are declared at the top level of a thread")
+                        .help("move the declaration out of the block")),
+                }
+            }
+            StatementKind::Assign(place, value) => self.assign(place, value, at, next, span),
+            StatementKind::Havoc(place, range) => self.havoc(place, range.as_ref(), at, next, span),
+            StatementKind::Expr(e) => {
+                let mut before = Vec::new();
+                self.flatten(e, &mut before)?;
+                if !matches!(e.kind, ast::ExprKind::Cas(..) | ast::ExprKind::Swap(..) | ast::ExprKind::FetchAdd(..)) {
+                    return Err(Diagnostic::new(span, "this expression has no effect")
+                        .help("write `r = ...;` to keep its value, or `assume ...;` to wait for it"));
+                }
+                self.precede(before, at, |_, _| Ok(next))
+            }
+            StatementKind::Skip => simple(self, Action::Op(Op::Skip)),
+            StatementKind::Fence => simple(self, Action::Fence),
+            StatementKind::StoreFence => simple(self, Action::StoreFence),
+            StatementKind::Lock => simple(self, Action::Lock),
+            StatementKind::Unlock => simple(self, Action::Unlock),
+            StatementKind::Atomic(body) => self.atomic(body, true, at, next, span),
+            StatementKind::Snapshot(body) => self.atomic(body, false, at, next, span),
+            StatementKind::Assume(e) => self.condition(e, at, next, None),
+            StatementKind::Assert(e) => {
+                let mut before = Vec::new();
+                let pure = self.flatten(e, &mut before)?;
+                self.precede(before, at, |this, at| Ok(this.graph.arc(at, next, Action::Op(Op::Assert(pure)), span)))
+            }
+            StatementKind::Await(e) => {
+                if !self.has_access(e) {
+                    return self.condition(e, at, next, None);
+                }
+                let head = at.unwrap_or_else(|| self.graph.node());
+                self.condition(e, Some(head), next, Some(head))
+            }
+            StatementKind::If(e, then, otherwise) => {
+                let then = self.block(then, None, next);
+                let otherwise = match otherwise {
+                    Some(block) => self.block(block, None, next),
+                    None => next,
+                };
+                self.condition(e, at, then, Some(otherwise))
+            }
+            StatementKind::While(e, body) => {
+                let head = at.unwrap_or_else(|| self.graph.node());
+                self.loops.push((next, head));
+                let body = self.block(body, None, head);
+                self.loops.pop();
+                self.condition(e, Some(head), body, Some(next))
+            }
+            StatementKind::Loop(body) => {
+                let head = at.unwrap_or_else(|| self.graph.node());
+                self.loops.push((next, head));
+                self.block(body, Some(head), head);
+                self.loops.pop();
+                Ok(head)
+            }
+            StatementKind::For(name, range, body) => self.unrolled(name, range, body, at, next),
+            StatementKind::Break | StatementKind::Continue => {
+                let Some(&(after, head)) = self.loops.last() else {
+                    return Err(Diagnostic::new(span, "this stands outside every `loop` and `while`"));
+                };
+                let target = if statement.kind == StatementKind::Break { after } else { head };
+                Ok(self.jump(at, target, span))
+            }
+            StatementKind::Choose(blocks) => {
+                let from = at.unwrap_or_else(|| self.graph.node());
+                for block in blocks {
+                    match starts_with_own_place(block) {
+                        true => {
+                            let entry = self.block(block, None, next);
+                            self.graph.arc(Some(from), entry, Action::Op(Op::Skip), block.span);
+                        }
+                        false => {
+                            self.block(block, Some(from), next);
+                        }
+                    }
+                }
+                Ok(from)
+            }
+            StatementKind::Goto(label) => {
+                let target = self.labels.iter().rev().find_map(|layer| layer.get(&label.text)).copied();
+                match target {
+                    Some(target) => Ok(self.jump(at, target, span)),
+                    None => {
+                        let error = Diagnostic::new(label.span, format!("unknown label `{}`", label.text));
+                        let known = self.labels.iter().flat_map(|layer| layer.keys().map(String::as_str));
+                        Err(match nearest(&label.text, known) {
+                            Some(other) => error.help(format!("did you mean `{other}`?")),
+                            None => error,
+                        })
+                    }
+                }
+            }
+            StatementKind::Stop => Ok(self.jump(at, self.end, span)),
+            StatementKind::Block(block) => Ok(self.block(block, at, next)),
+        }
+    }
+
+    /// Whether this declaration was among those of the thread's top level.
+    fn is_declared_here(&self, statement: &Statement) -> bool {
+        let StatementKind::Var(declarators) = &statement.kind else { return false };
+        self.loops.is_empty() && declarators.iter().all(|d| self.register(&d.name.text).is_some())
+    }
+
+    fn assign(&mut self, place: &'a Place, value: &'a ast::Expr, at: Option<Node>, next: Node, span: Span) -> Result<Node> {
+        let mut before = Vec::new();
+        match self.register(&place.name.text) {
+            Some(register) => {
+                if place.index.is_some() {
+                    return Err(self.not_an_array(&place.name));
+                }
+                self.assign_register(register, value, at, next, span)
+            }
+            None => {
+                if self.constants.get(&place.name.text).is_some() {
+                    return Err(Diagnostic::new(place.name.span, format!("`{}` is a constant", place.name.text)));
+                }
+                let address = self.address(place, &mut before)?;
+                let value = self.flatten(value, &mut before)?;
+                self.store_allowed(span)?;
+                self.precede(before, at, |this, at| {
+                    Ok(this.graph.arc(at, next, Action::Op(Op::Store(address, value)), span))
+                })
+            }
+        }
+    }
+
+    /// `r = value`, without a detour through a temporary where the value is one load or one read-modify-write.
+    fn assign_register(
+        &mut self,
+        register: RegisterId,
+        value: &'a ast::Expr,
+        at: Option<Node>,
+        next: Node,
+        span: Span,
+    ) -> Result<Node> {
+        use super::expression::Before;
+        let mut before = Vec::new();
+        let pure = self.flatten(value, &mut before)?;
+        let unranged = self.registers[register.index()].range.is_none();
+        match (&pure, before.last_mut()) {
+            (Expr::Leaf(r), Some(Before::Load(target, ..))) if r == target => {
+                *target = register;
+                self.precede(before, at, |_, _| Ok(next))
+            }
+            (Expr::Leaf(r), Some(Before::Rmw(target, ..))) if r == target && unranged => {
+                *target = register;
+                self.precede(before, at, |_, _| Ok(next))
+            }
+            _ => self.precede(before, at, |this, at| {
+                Ok(this.graph.arc(at, next, Action::Op(Op::Assign(register, pure)), span))
+            }),
+        }
+    }
+
+    fn havoc(
+        &mut self,
+        place: &'a Place,
+        range: Option<&ast::RangeExpr>,
+        at: Option<Node>,
+        next: Node,
+        span: Span,
+    ) -> Result<Node> {
+        let range = range.map(|r| self.constants.nonempty_range(r)).transpose()?;
+        if let Some(register) = self.register(&place.name.text) {
+            if place.index.is_some() {
+                return Err(self.not_an_array(&place.name));
+            }
+            let range = range.or(self.registers[register.index()].range);
+            return Ok(self.graph.arc(at, next, Action::Op(Op::Havoc(register, range)), span));
+        }
+        let mut before = Vec::new();
+        let address = self.address(place, &mut before)?;
+        let range: Option<Range> = range.or(self.variable(address.variable).range);
+        self.store_allowed(span)?;
+        let value = self.temporary();
+        self.precede(before, at, |this, at| {
+            let store = this.graph.arc(None, next, Action::Op(Op::Store(address, Pure::Leaf(value))), span);
+            Ok(this.graph.arc(at, store, Action::Op(Op::Havoc(value, range)), span))
+        })
+    }
+
+    fn store_allowed(&self, span: Span) -> Result<()> {
+        match self.in_atomic && !self.atomic_may_store {
+            true => Err(Diagnostic::new(span, "a `snapshot` block cannot store").help("use `atomic { ... }`")),
+            false => Ok(()),
+        }
+    }
+
+    fn unrolled(&mut self, name: &'a Name, range: &ast::RangeExpr, body: &'a Block, at: Option<Node>, next: Node) -> Result<Node> {
+        self.check_fresh(name)?;
+        let values = self.constants.range(range)?;
+        if values.size() > MOST_NODES as u64 {
+            return Err(Diagnostic::new(range.span, format!("a `for` loop is unrolled; {} copies are too many", values.size())));
+        }
+        if values.size() == 0 {
+            return Ok(self.graph.join(at, next, range.span));
+        }
+        let mut node = next;
+        for value in (values.low..=values.high).rev() {
+            let at = if value == values.low { at } else { None };
+            self.constants.push(&name.text, value);
+            let labels = self.collect_labels(body);
+            self.labels.push(labels);
+            node = self.block(body, at, node);
+            self.labels.pop();
+            self.constants.pop(&name.text);
+        }
+        Ok(node)
+    }
+
+    /// An indivisible step: the block is lowered to a small graph of its own, and every way through it becomes one edge.
+    fn atomic(&mut self, body: &'a Block, drains: bool, at: Option<Node>, next: Node, span: Span) -> Result<Node> {
+        let outer_arcs = std::mem::take(&mut self.graph.arcs);
+        (self.in_atomic, self.atomic_may_store) = (true, drains);
+        let exit = self.graph.node();
+        let entry = self.block(body, None, exit);
+        (self.in_atomic, self.atomic_may_store) = (false, false);
+        let arcs = std::mem::replace(&mut self.graph.arcs, outer_arcs);
+        let mut leaving: HashMap<Node, Vec<usize>> = HashMap::new();
+        for (n, arc) in arcs.iter().enumerate() {
+            leaving.entry(self.graph.find(arc.from)).or_default().push(n);
+        }
+        let from = at.unwrap_or_else(|| self.graph.node());
+        let mut paths = vec![(self.graph.find(entry), Vec::new())];
+        let mut ways = 0;
+        // Depth first with the first branch on top, so that edges keep the order of the text.
+        while let Some((node, ops)) = paths.pop() {
+            if node == self.graph.find(exit) {
+                ways += 1;
+                self.graph.arc(Some(from), next, Action::Atomic { ops, drains }, span);
+                continue;
+            }
+            for &n in leaving.get(&node).into_iter().flatten().rev() {
+                let mut ops = ops.clone();
+                ops.extend(arcs[n].action.ops().iter().filter(|op| **op != Op::Skip).cloned());
+                paths.push((self.graph.find(arcs[n].to), ops));
+            }
+            if paths.len() + ways > MOST_PATHS {
+                return Err(Diagnostic::new(span, format!("more than {MOST_PATHS} ways lead through this block")));
+            }
+        }
+        Ok(from)
+    }
+
+    fn check_atomic(&self, statement: &Statement) -> Result<()> {
+        let what = match &statement.kind {
+            StatementKind::Fence | StatementKind::StoreFence => "a fence",
+            StatementKind::Lock | StatementKind::Unlock => "the lock",
+            StatementKind::Atomic(_) | StatementKind::Snapshot(_) => "another indivisible block",
+            StatementKind::Await(_) => "`await`",
+            StatementKind::While(..) | StatementKind::Loop(_) => "a loop",
+            StatementKind::Break | StatementKind::Continue | StatementKind::Goto(_) | StatementKind::Stop => "a jump",
+            _ if !statement.labels.is_empty() => "a label",
+            _ => return Ok(()),
+        };
+        let error = Diagnostic::new(statement.span, format!("{what} cannot stand inside an indivisible block"));
+        Err(match &statement.kind {
+            StatementKind::Await(_) => error.help("use `assume`: the whole block waits until it holds"),
+            _ => error,
+        })
+    }
+}
+
+/// Whether a statement takes no place in the control flow.
+fn is_declaration(statement: &Statement) -> bool {
+    matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) && statement.labels.is_empty()
+}
+
+/// Whether control can come back to the start of the block, so that it must not be the place of a choice; or the block is empty.
+fn starts_with_own_place(block: &Block) -> bool {
+    let Some(first) = block.statements.iter().find(|s| !is_declaration(s)) else { return true };
+    !first.labels.is_empty()
+        || match &first.kind {
+            StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::Await(_) | StatementKind::Empty => true,
+            StatementKind::Block(inner) => starts_with_own_place(inner),
+            // A `for` may have no copies, or start with a loop.
+            StatementKind::For(..) => true,
+            _ => false,
+        }
+}

@@ -1,0 +1,64 @@
+//! Every file of the corpora can be imported, lowered, and written as `.fw`.
+
+use std::path::{Path, PathBuf};
+
+use fencewright_lang::import::{self, Format, Imported};
+use fencewright_lang::{fw, lower};
+
+/// The files of a corpus with this extension; none if the corpora are not there, which is said.
+fn files(corpus: &str, extension: &str) -> Option<Vec<PathBuf>> {
+    let Some(corpora) = std::env::var_os("FENCEWRIGHT_CORPORA") else {
+        println!("SKIPPED: FENCEWRIGHT_CORPORA is not set");
+        return None;
+    };
+    let folder = Path::new(&corpora).join(corpus);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == extension));
+    files.sort();
+    Some(files)
+}
+
+/// Imports the files; each must be recognised, have properties or not, lower, and be the same after printing and parsing.
+fn check(corpus: &str, extension: &str, format: Format, expected_files: usize, expected_properties: usize) {
+    let Some(files) = files(corpus, extension) else { return };
+    assert_eq!(files.len(), expected_files, "{corpus}");
+    for file in files {
+        let shown = file.display();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(import::detect(&file.to_string_lossy(), &text), format, "{shown}");
+        let imported = match format {
+            Format::Rmm => import::rmm(&text),
+            Format::Trencher => import::trencher(&text),
+            Format::Litmus => import::litmus(&text),
+            Format::Fw => unreachable!("no corpus of these"),
+        };
+        let Imported { file: tree, notes, .. } = imported.unwrap_or_else(|e| panic!("{shown}: {e:?}"));
+        assert_eq!(notes, Vec::<String>::new(), "{shown}");
+        let program = lower::lower(&tree, &[]).unwrap_or_else(|e| panic!("{shown}: {e:?}"));
+        let stated = program.properties.iter().filter(|p| p.formula().is_some()).count();
+        assert_eq!(stated, expected_properties, "{shown}");
+        let printed = fw::print(&tree);
+        let (parsed, errors) = fw::parse(&printed);
+        assert_eq!(errors, [], "{shown}\n{printed}");
+        assert_eq!(fw::print(&parsed), printed, "{shown}");
+        let again = lower::lower(&parsed, &[]).unwrap_or_else(|e| panic!("{shown}: {e:?}\n{printed}"));
+        let edges = |p: &fencewright_program::Program| p.threads.iter().map(|t| t.edges.len()).collect::<Vec<_>>();
+        assert_eq!(edges(&again), edges(&program), "{shown}");
+    }
+}
+
+#[test]
+fn memorax() {
+    check("memorax", "rmm", Format::Rmm, 12, 1);
+}
+
+#[test]
+fn trencher() {
+    check("trencher", "txt", Format::Trencher, 18, 0);
+}
+
+#[test]
+fn litmus() {
+    check("litmus-x86", "litmus", Format::Litmus, 216, 1);
+}

@@ -1,0 +1,28 @@
+//! The heart of Fencewright: concurrent integer programs, their properties, and what they mean.
+//!
+//! * [`Program`]: threads as control-flow graphs over loads, stores, fences, atomic steps and the global lock;
+//! * [`Property`]: what must not, or must, be reachable;
+//! * [`mod@reference`]: exact SC, TSO and PSO as one small interpreter. Every trace that any engine reports is replayed
+//!   on it ([`replay`]), and it is the oracle of the tests ([`oracle`]). No engine shares code with it.
+//!
+//! This crate does no input or output and depends on nothing.
+
+#![forbid(unsafe_code)]
+
+pub mod expr;
+pub mod model;
+pub mod oracle;
+pub mod property;
+pub mod reference;
+pub mod replay;
+pub mod span;
+
+pub use expr::{BinaryOp, EvalError, Expr, UnaryOp};
+pub use model::{
+    Action, Address, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price, Program,
+    Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,
+};
+pub use property::{Formula, Observable, Property, PropertyKind, Quantifier};
+pub use reference::{Event, EventKind, Reference, State};
+pub use replay::{Replayed, Trace};
+pub use span::Span;

@@ -1,0 +1,96 @@
+//! What a program should or should not do.
+
+use crate::expr::Expr;
+use crate::model::{LocationId, Program, RegisterId, ThreadId};
+use crate::span::Span;
+
+/// Something one can see of a whole state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Observable {
+    /// 1 if the thread is at one of these locations (sorted), else 0.
+    At(ThreadId, Vec<LocationId>),
+    /// A register of a thread.
+    Register(ThreadId, RegisterId),
+    /// A memory cell; buffers are not looked into.
+    Memory(u32),
+}
+
+/// A statement about one state.
+pub type Formula = Expr<Observable>;
+
+/// A named property.
+#[derive(Clone, Debug)]
+pub struct Property {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// What it says.
+    pub kind: PropertyKind,
+    /// Where the source says it.
+    pub span: Span,
+}
+
+/// What a property says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PropertyKind {
+    /// No reachable state satisfies the formula.
+    Never(Formula),
+    /// No action faults.
+    Assertions,
+    /// No reachable state in which nothing can move and some thread has not ended.
+    NoDeadlock,
+    /// About the final states: all threads ended, buffers empty.
+    Finally(Quantifier, Formula),
+}
+
+/// Which final states must satisfy the formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// At least one.
+    Exists,
+    /// None.
+    Never,
+    /// All.
+    Forall,
+}
+
+impl Property {
+    /// The implicit property that no action faults.
+    pub fn assertions() -> Self {
+        Property { name: "assertions".into(), kind: PropertyKind::Assertions, span: Span::default() }
+    }
+
+    /// Freedom from deadlock, which one can ask for in every program.
+    pub fn deadlock() -> Self {
+        Property { name: "deadlock".into(), kind: PropertyKind::NoDeadlock, span: Span::default() }
+    }
+
+    /// The formula, if there is one.
+    pub fn formula(&self) -> Option<&Formula> {
+        match &self.kind {
+            PropertyKind::Never(f) | PropertyKind::Finally(_, f) => Some(f),
+            PropertyKind::Assertions | PropertyKind::NoDeadlock => None,
+        }
+    }
+}
+
+impl Program {
+    /// An observable as the source writes it.
+    pub fn observable_name(&self, observable: &Observable) -> String {
+        match observable {
+            Observable::At(thread, locations) => {
+                let t = self.thread(*thread);
+                let label = locations.iter().flat_map(|l| &t.locations[l.index()].labels).next();
+                match label {
+                    Some(label) => format!("{}@{label}", t.name),
+                    None if locations.iter().all(|&l| t.is_end(l)) => format!("{}@end", t.name),
+                    None => format!("{}@{}", t.name, locations.first().map_or(0, |l| l.0)),
+                }
+            }
+            Observable::Register(thread, register) => {
+                let t = self.thread(*thread);
+                format!("{}.{}", t.name, t.registers[register.index()].name)
+            }
+            Observable::Memory(cell) => self.cell_name(*cell),
+        }
+    }
+}

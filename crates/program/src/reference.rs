@@ -1,0 +1,488 @@
+//! The reference semantics: exact SC, TSO and PSO, as one small interpreter.
+//!
+//! This is the meaning of a program. It follows THESIS16 Fig. 2.19 and Fig. C.1 (TSO and SC with locks) and EXTRA13
+//! Semantics 1 and 2 (PSO), and is written to be read, not to be fast. Traces are replayed on it and tests compare every engine
+//! with it, so it shares no code with any engine.
+//!
+//! A state is: the control location and registers of each thread, shared memory, a store buffer for each thread, and who holds
+//! the global lock. A thread may *access* (load, flush, lock, run an atomic step) only while no other thread holds the lock.
+//!
+//! | event | enabled if | effect |
+//! |---|---|---|
+//! | register work, `assume e` | `e` is not 0 | |
+//! | load `c` | may access | the newest buffered value of `c`, else memory (RB, RM) |
+//! | store `c` | SC: may access | SC: to memory (LSWM); TSO, PSO: appended to the buffer (LS) |
+//! | flush `c` | may access; TSO: `c` is the oldest entry; PSO: no older barrier | the oldest entry of `c` goes to memory (WM) |
+//! | `fence` | own buffer empty | (LF) |
+//! | `sfence` | | PSO: a barrier is appended, unless the buffer is empty |
+//! | `lock` | own buffer empty, lock free | takes it (Lock) |
+//! | `unlock` | own buffer empty, lock held by the thread | frees it (Unlock) |
+//! | atomic step | may access, own buffer empty, all its operations can run | all of them at once, on memory |
+//! | snapshot | may access, all its operations can run | all of them at once; loads see the own buffer first |
+//!
+//! Differences from the papers: a load takes the *newest* own entry (Semantics 2 prints the oldest); an atomic step needs an empty buffer
+//! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion, index or value out of range, division by zero)
+//! takes its thread to the thread's fault location, where it stays; the other threads go on.
+
+use crate::expr::{EvalError, Expr};
+use crate::model::*;
+use crate::property::{Formula, Observable, Quantifier};
+use crate::span::Span;
+
+/// A state of a whole program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// Where each thread is.
+    pub locations: Vec<LocationId>,
+    /// The registers of each thread.
+    pub registers: Vec<Vec<i64>>,
+    /// Shared memory.
+    pub memory: Vec<i64>,
+    /// The store buffer of each thread, oldest entry first. Under PSO the entries between two barriers are kept sorted by
+    /// cell, because only the order of entries of the same cell matters.
+    pub buffers: Vec<Vec<Buffered>>,
+    /// Who holds the global lock.
+    pub lock: Option<ThreadId>,
+}
+
+/// An entry of a store buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Buffered {
+    /// A store that has not reached memory.
+    Store {
+        /// The memory cell.
+        cell: u32,
+        /// The value.
+        value: i64,
+    },
+    /// A store-store fence: later entries wait until it is the oldest entry, and then it vanishes.
+    Barrier,
+}
+
+/// One step of a program: who did what.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// The thread; for a flush, the owner of the buffer.
+    pub thread: ThreadId,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened in a step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// The thread took an edge; `chosen` are the values of its `*`s, in order.
+    Step {
+        /// The edge.
+        edge: EdgeId,
+        /// The chosen values.
+        chosen: Vec<i64>,
+    },
+    /// The oldest buffered store to a cell reached memory.
+    Flush {
+        /// The cell.
+        cell: u32,
+    },
+}
+
+/// What a step did to memory and buffers, for people to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A load took this value from memory, or from the own buffer.
+    Read {
+        /// The memory cell.
+        cell: u32,
+        /// The value seen.
+        value: i64,
+        /// Whether it came from the own buffer.
+        buffered: bool,
+    },
+    /// A store put this value into memory, or into the buffer.
+    Write {
+        /// The memory cell.
+        cell: u32,
+        /// The value.
+        value: i64,
+        /// Whether it went into the buffer.
+        buffered: bool,
+    },
+    /// The thread faulted.
+    Fault(Fault),
+}
+
+/// Why an event is not a step from a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is not enabled, for this reason.
+    Disabled(&'static str),
+    /// The interpreter, not the program, is at its limit here.
+    Limit(Limit, Span),
+}
+
+/// Limits of explicit computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// A value does not fit 64 bits.
+    Overflow,
+    /// An access outside the modelled window of an open array.
+    Window,
+}
+
+impl Limit {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Limit::Overflow => "a value does not fit 64 bits",
+            Limit::Window => "an access outside the modelled part of an open array",
+        }
+    }
+}
+
+/// The result of a step: the next state and what was done on the way.
+pub type Stepped = (State, Vec<Access>);
+
+/// How an operation ended.
+enum Stop {
+    Fault(Fault),
+    Refused(Refusal),
+}
+
+/// The interpreter: a program under a memory model.
+#[derive(Clone, Copy)]
+pub struct Reference<'p> {
+    /// The program.
+    pub program: &'p Program,
+    /// The memory model.
+    pub model: MemoryModel,
+}
+
+impl<'p> Reference<'p> {
+    /// The interpreter for `program` under `model`.
+    pub fn new(program: &'p Program, model: MemoryModel) -> Self {
+        Reference { program, model }
+    }
+
+    /// The initial state with the given registers and memory; refused if the program does not allow these values.
+    pub fn initial(&self, registers: Vec<Vec<i64>>, memory: Vec<i64>) -> Option<State> {
+        let allowed = |init: &Init, value: i64| match *init {
+            Init::Value(v) => v == value,
+            Init::Any(Some(range)) => range.contains(value),
+            Init::Any(None) => self.program.numbers != Numbers::Nat || value >= 0,
+        };
+        let threads = &self.program.threads;
+        let registers_fit = registers.len() == threads.len()
+            && threads.iter().zip(&registers).all(|(t, values)| {
+                t.registers.len() == values.len()
+                    && t.registers.iter().zip(values).all(|(r, &v)| allowed(&r.init, v))
+            });
+        let cells: Vec<&Init> = self.program.variables.iter().flat_map(|v| &v.init).collect();
+        let memory_fits = cells.len() == memory.len() && cells.iter().zip(&memory).all(|(i, &v)| allowed(i, v));
+        (registers_fit && memory_fits).then(|| State {
+            locations: threads.iter().map(|t| t.entry).collect(),
+            registers,
+            memory,
+            buffers: vec![Vec::new(); threads.len()],
+            lock: None,
+        })
+    }
+
+    /// The state after `event`, and what it did.
+    pub fn step(&self, state: &State, event: &Event) -> Result<Stepped, Refusal> {
+        match &event.kind {
+            EventKind::Flush { cell } => self.flush(state, event.thread, *cell),
+            EventKind::Step { edge, chosen } => self.take(state, event.thread, *edge, chosen),
+        }
+    }
+
+    fn flush(&self, state: &State, thread: ThreadId, cell: u32) -> Result<Stepped, Refusal> {
+        let buffer = &state.buffers[thread.index()];
+        if !may_access(state, thread) {
+            return Err(Refusal::Disabled("another thread holds the lock"));
+        }
+        let oldest_of_cell = buffer
+            .iter()
+            .take_while(|entry| **entry != Buffered::Barrier)
+            .position(|entry| matches!(entry, Buffered::Store { cell: c, .. } if *c == cell));
+        let position = match oldest_of_cell {
+            Some(p) if p == 0 || self.model == MemoryModel::Pso => p,
+            _ => return Err(Refusal::Disabled("no such store can leave the buffer now")),
+        };
+        let mut next = state.clone();
+        let buffer = &mut next.buffers[thread.index()];
+        let Buffered::Store { value, .. } = buffer.remove(position) else { unreachable!("a barrier has no cell") };
+        if buffer.first() == Some(&Buffered::Barrier) {
+            buffer.remove(0);
+        }
+        next.memory[cell as usize] = value;
+        Ok((next, vec![Access::Write { cell, value, buffered: false }]))
+    }
+
+    fn take(&self, state: &State, thread: ThreadId, edge: EdgeId, chosen: &[i64]) -> Result<Stepped, Refusal> {
+        let code = self.program.thread(thread);
+        let at = state.locations[thread.index()];
+        let Some(edge) = code.edges.get(edge.index()).filter(|e| e.from == at) else {
+            return Err(Refusal::Disabled("the thread is not at the start of this edge"));
+        };
+        let empty = state.buffers[thread.index()].is_empty();
+        let require = |condition: bool, why: &'static str| match condition {
+            true => Ok(()),
+            false => Err(Refusal::Disabled(why)),
+        };
+        let locked = "another thread holds the lock";
+        let pending = "the own buffer is not empty";
+        let mut next = state.clone();
+        let mut accesses = Vec::new();
+        let mut chosen = chosen.iter().copied();
+        let mut fault = None;
+        match &edge.action {
+            Action::Fence => require(empty, pending)?,
+            Action::StoreFence => {
+                if self.model == MemoryModel::Pso && !matches!(next.buffers[thread.index()].last(), None | Some(Buffered::Barrier)) {
+                    next.buffers[thread.index()].push(Buffered::Barrier);
+                }
+            }
+            Action::Lock => {
+                require(empty, pending)?;
+                require(state.lock.is_none(), "the lock is not free")?;
+                next.lock = Some(thread);
+            }
+            Action::Unlock => {
+                require(empty, pending)?;
+                require(state.lock == Some(thread), "the thread does not hold the lock")?;
+                next.lock = None;
+            }
+            Action::Op(_) | Action::Atomic { .. } => {
+                let indivisible = matches!(edge.action, Action::Atomic { .. });
+                let drains = matches!(edge.action, Action::Atomic { drains: true, .. });
+                require(!indivisible || may_access(state, thread), locked)?;
+                require(!drains || empty, pending)?;
+                for op in edge.action.ops() {
+                    match self.perform(&mut next, thread, op, drains, &mut chosen, &mut accesses, edge.span) {
+                        Ok(()) => {}
+                        Err(Stop::Refused(refusal)) => return Err(refusal),
+                        Err(Stop::Fault(kind)) => {
+                            accesses.push(Access::Fault(kind));
+                            fault = Some(kind);
+                            break;
+                        }
+                    }
+                }
+                require(fault.is_some() || chosen.next().is_none(), "more values chosen than needed")?;
+            }
+        }
+        next.locations[thread.index()] = if fault.is_some() { code.fault } else { edge.to };
+        Ok((next, accesses))
+    }
+
+    /// One operation. `direct`: stores go to memory at once, because the step is atomic.
+    #[allow(clippy::too_many_arguments)]
+    fn perform(
+        &self,
+        state: &mut State,
+        thread: ThreadId,
+        op: &Op,
+        direct: bool,
+        chosen: &mut impl Iterator<Item = i64>,
+        accesses: &mut Vec<Access>,
+        span: Span,
+    ) -> Result<(), Stop> {
+        let disabled = |why| Err(Stop::Refused(Refusal::Disabled(why)));
+        let t = thread.index();
+        let value_of = |state: &State, e: &Expr<RegisterId>| {
+            e.eval(&mut |r| state.registers[t][r.index()]).map_err(|error| match error {
+                EvalError::DivisionByZero => Stop::Fault(Fault::DivisionByZero),
+                EvalError::Overflow => Stop::Refused(Refusal::Limit(Limit::Overflow, span)),
+            })
+        };
+        let in_range = |range: Option<Range>, value: i64| {
+            let natural = self.program.numbers != Numbers::Nat || value >= 0;
+            if natural && range.is_none_or(|r| r.contains(value)) { Ok(value) } else { Err(Stop::Fault(Fault::Range)) }
+        };
+        let register_range = |r: RegisterId| self.program.threads[t].registers[r.index()].range;
+        match op {
+            Op::Skip => {}
+            Op::Assign(register, e) => {
+                let value = in_range(register_range(*register), value_of(state, e)?)?;
+                state.registers[t][register.index()] = value;
+            }
+            Op::Havoc(register, range) => {
+                let Some(value) = chosen.next() else { return disabled("no value was chosen for `*`") };
+                let natural = self.program.numbers != Numbers::Nat || value >= 0;
+                match range {
+                    Some(range) if !range.contains(value) => return disabled("the chosen value is not in the range of `*`"),
+                    None if !natural => return disabled("`*` is a natural number here"),
+                    _ => state.registers[t][register.index()] = in_range(register_range(*register), value)?,
+                }
+            }
+            Op::Assume(e) => {
+                if value_of(state, e)? == 0 {
+                    return disabled("the condition does not hold");
+                }
+            }
+            Op::Assert(e) => {
+                if value_of(state, e)? == 0 {
+                    return Err(Stop::Fault(Fault::Assertion));
+                }
+            }
+            Op::Load(register, address) => {
+                if !may_access(state, thread) {
+                    return disabled("another thread holds the lock");
+                }
+                let cell = self.cell(address, |e| value_of(state, e), span)?;
+                let newest = state.buffers[t].iter().rev().find_map(|entry| match entry {
+                    Buffered::Store { cell: c, value } if *c == cell => Some(*value),
+                    _ => None,
+                });
+                let value = newest.unwrap_or(state.memory[cell as usize]);
+                accesses.push(Access::Read { cell, value, buffered: newest.is_some() });
+                state.registers[t][register.index()] = in_range(register_range(*register), value)?;
+            }
+            Op::Store(address, e) => {
+                let direct = direct || self.model == MemoryModel::Sc;
+                if direct && !may_access(state, thread) {
+                    return disabled("another thread holds the lock");
+                }
+                let cell = self.cell(address, |e| value_of(state, e), span)?;
+                let range = self.program.variables[address.variable.index()].range;
+                let value = in_range(range, value_of(state, e)?)?;
+                accesses.push(Access::Write { cell, value, buffered: !direct });
+                if direct {
+                    state.memory[cell as usize] = value;
+                } else {
+                    state.buffers[t].push(Buffered::Store { cell, value });
+                    if self.model == MemoryModel::Pso {
+                        sort_last_segment(&mut state.buffers[t]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The memory cell an address denotes.
+    fn cell(
+        &self,
+        address: &Address,
+        value_of: impl Fn(&Expr<RegisterId>) -> Result<i64, Stop>,
+        span: Span,
+    ) -> Result<u32, Stop> {
+        let variable = &self.program.variables[address.variable.index()];
+        match (&address.index, variable.indices) {
+            (Some(index), Some(range)) => {
+                let index = value_of(index)?;
+                if range.contains(index) {
+                    Ok(variable.base + (index - range.low) as u32)
+                } else if variable.open {
+                    Err(Stop::Refused(Refusal::Limit(Limit::Window, span)))
+                } else {
+                    Err(Stop::Fault(Fault::Index))
+                }
+            }
+            _ => Ok(variable.base),
+        }
+    }
+
+    /// All events that could be steps from `state`, enabled or not; an unbounded `*` is tried with the `samples`.
+    pub fn candidates(&self, state: &State, samples: &[i64]) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (thread, code) in self.program.threads() {
+            for (edge, e) in code.edges_from(state.locations[thread.index()]) {
+                let mut choices = vec![Vec::new()];
+                for op in e.action.ops() {
+                    let Op::Havoc(_, range) = op else { continue };
+                    let values: Vec<i64> = match range {
+                        Some(range) if !is_unbounded(op) => (range.low..=range.high).collect(),
+                        Some(range) => samples.iter().copied().filter(|&v| range.contains(v)).collect(),
+                        None => samples.to_vec(),
+                    };
+                    choices = choices
+                        .iter()
+                        .flat_map(|prefix| values.iter().map(move |&v| [prefix.as_slice(), &[v]].concat()))
+                        .collect();
+                }
+                events.extend(choices.into_iter().map(|chosen| Event { thread, kind: EventKind::Step { edge, chosen } }));
+            }
+            let mut cells: Vec<u32> = state.buffers[thread.index()]
+                .iter()
+                .filter_map(|entry| match entry {
+                    Buffered::Store { cell, .. } => Some(*cell),
+                    Buffered::Barrier => None,
+                })
+                .collect();
+            cells.sort_unstable();
+            cells.dedup();
+            events.extend(cells.into_iter().map(|cell| Event { thread, kind: EventKind::Flush { cell } }));
+        }
+        events
+    }
+
+    /// Whether all threads have ended and all buffers are empty.
+    pub fn is_final(&self, state: &State) -> bool {
+        state.buffers.iter().all(Vec::is_empty)
+            && self.program.threads().all(|(t, code)| code.is_end(state.locations[t.index()]))
+    }
+
+    /// Whether some thread has faulted.
+    pub fn has_fault(&self, state: &State) -> bool {
+        self.program.threads().any(|(t, code)| state.locations[t.index()] == code.fault)
+    }
+
+    /// Whether nothing can move although some thread has not ended; a faulted thread counts as ended.
+    pub fn is_deadlock(&self, state: &State) -> bool {
+        let unfinished = self.program.threads().any(|(t, code)| {
+            let at = state.locations[t.index()];
+            at != code.fault && !code.is_end(at)
+        });
+        // Whether an edge with an unbounded `*` can run may depend on the value: one that cannot be decided here counts as able.
+        let may_move = |event: &Event| !matches!(self.step(state, event), Err(Refusal::Disabled(_)));
+        unfinished && !self.has_unbounded_choice(state) && !self.candidates(state, &[]).iter().any(may_move)
+    }
+
+    /// Whether some edge that leaves this state has a `*` that is not tried with all its values.
+    pub fn has_unbounded_choice(&self, state: &State) -> bool {
+        self.program.threads().any(|(t, code)| {
+            code.edges_from(state.locations[t.index()])
+                .any(|(_, e)| e.action.ops().iter().any(is_unbounded))
+        })
+    }
+}
+
+/// Whether this is a `*` with more values than one would try.
+pub fn is_unbounded(op: &Op) -> bool {
+    const MOST: u64 = 1 << 16;
+    matches!(op, Op::Havoc(_, range) if range.is_none_or(|r| r.size() > MOST))
+}
+
+/// Whether the thread may load, flush, lock or run an atomic step: no other thread holds the lock.
+fn may_access(state: &State, thread: ThreadId) -> bool {
+    state.lock.is_none_or(|holder| holder == thread)
+}
+
+/// Sorts the entries after the last barrier by cell, keeping the order of entries of the same cell.
+fn sort_last_segment(buffer: &mut [Buffered]) {
+    let start = buffer.iter().rposition(|entry| *entry == Buffered::Barrier).map_or(0, |p| p + 1);
+    buffer[start..].sort_by_key(|entry| match entry {
+        Buffered::Store { cell, .. } => *cell,
+        Buffered::Barrier => unreachable!("the segment starts after the last barrier"),
+    });
+}
+
+/// Whether a formula holds in a state. A formula whose value cannot be computed (division by zero, overflow) does not hold.
+pub fn holds(state: &State, formula: &Formula) -> bool {
+    let value = formula.eval(&mut |observable| match observable {
+        Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]) as i64,
+        Observable::Register(thread, register) => state.registers[thread.index()][register.index()],
+        Observable::Memory(cell) => state.memory[*cell as usize],
+    });
+    value.is_ok_and(|v| v != 0)
+}
+
+/// Whether a single final state decides a `finally` property, and whether it is then satisfied: `exists` by a state
+/// that satisfies the formula, `never` by one that does (violated), `forall` by one that does not (violated).
+pub fn decided_by(quantifier: Quantifier, formula_holds: bool) -> Option<bool> {
+    match quantifier {
+        Quantifier::Exists => formula_holds.then_some(true),
+        Quantifier::Never => formula_holds.then_some(false),
+        Quantifier::Forall => (!formula_holds).then_some(false),
+    }
+}

@@ -1,0 +1,109 @@
+//! Traces, and their replay on the reference semantics: the only way for a trace to leave an engine.
+
+use std::fmt;
+
+use crate::model::{MemoryModel, Program};
+use crate::property::{Property, PropertyKind};
+use crate::reference::{Access, Event, Limit, Reference, Refusal, State, decided_by, holds};
+
+/// An execution: how it starts and what happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Initial registers of each thread.
+    pub registers: Vec<Vec<i64>>,
+    /// Initial memory.
+    pub memory: Vec<i64>,
+    /// What happens, in order.
+    pub events: Vec<Event>,
+}
+
+/// A trace that was replayed: the states it goes through and what each event did.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The memory model it was replayed on.
+    pub model: MemoryModel,
+    /// What happened.
+    pub events: Vec<Event>,
+    /// The states, one more than events.
+    pub states: Vec<State>,
+    /// What each event did to memory and buffers.
+    pub effects: Vec<Effect>,
+}
+
+/// What one event did.
+pub type Effect = Vec<Access>;
+
+/// Why a trace is not an execution, or not the evidence it claims to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// The program does not start like this.
+    Initial,
+    /// The event with this number is not enabled.
+    Event(usize, &'static str),
+    /// The event with this number is beyond explicit computation.
+    Limit(usize, Limit),
+    /// The last state says nothing about the property.
+    Property,
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Initial => write!(f, "the program does not start in the first state of the trace"),
+            ReplayError::Event(n, why) => write!(f, "event {n} of the trace cannot happen: {why}"),
+            ReplayError::Limit(n, limit) => write!(f, "event {n} of the trace: {}", limit.describe()),
+            ReplayError::Property => write!(f, "the last state of the trace is no evidence for the property"),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+impl Trace {
+    /// Replays the trace under a memory model, event by event.
+    pub fn replay(&self, program: &Program, model: MemoryModel) -> Result<Replayed, ReplayError> {
+        let reference = Reference::new(program, model);
+        let first =
+            reference.initial(self.registers.clone(), self.memory.clone()).ok_or(ReplayError::Initial)?;
+        let mut states = vec![first];
+        let mut effects = Vec::with_capacity(self.events.len());
+        for (n, event) in self.events.iter().enumerate() {
+            let (next, effect) = reference.step(&states[n], event).map_err(|refusal| match refusal {
+                Refusal::Disabled(why) => ReplayError::Event(n, why),
+                Refusal::Limit(limit, _) => ReplayError::Limit(n, limit),
+            })?;
+            states.push(next);
+            effects.push(effect);
+        }
+        Ok(Replayed { model, events: self.events.clone(), states, effects })
+    }
+
+    /// Replays the trace and checks that its last state is evidence about `property`: a violation, or for
+    /// `finally exists` the state that was asked for.
+    pub fn replay_for(
+        &self,
+        program: &Program,
+        model: MemoryModel,
+        property: &Property,
+    ) -> Result<Replayed, ReplayError> {
+        let replayed = self.replay(program, model)?;
+        let reference = Reference::new(program, model);
+        let last = replayed.last();
+        let decides = match &property.kind {
+            PropertyKind::Never(formula) => holds(last, formula),
+            PropertyKind::Assertions => reference.has_fault(last),
+            PropertyKind::NoDeadlock => reference.is_deadlock(last),
+            PropertyKind::Finally(quantifier, formula) => {
+                reference.is_final(last) && decided_by(*quantifier, holds(last, formula)).is_some()
+            }
+        };
+        if decides { Ok(replayed) } else { Err(ReplayError::Property) }
+    }
+}
+
+impl Replayed {
+    /// The state the trace ends in.
+    pub fn last(&self) -> &State {
+        self.states.last().expect("a replayed trace has at least its first state")
+    }
+}

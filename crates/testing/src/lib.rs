@@ -1,0 +1,278 @@
+//! Random programs for differential tests: small, with every kind of action, and with properties over labels, registers,
+//! memory, faults, deadlocks and final states. The same seed gives the same program on every machine.
+
+#![forbid(unsafe_code)]
+
+use fencewright_program::{
+    Action, Address, BinaryOp, Edge, Expr, Formula, Hints, Init, Location, LocationId, Numbers, Observable, Op, Program,
+    Property, PropertyKind, Quantifier, Range, Register, RegisterId, Span, Thread, ThreadId, UnaryOp, Variable,
+    VariableId,
+};
+
+/// A small deterministic random number generator (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// A generator with a seed.
+    pub fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n.max(1) as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// A number from `low` to `high`.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + self.below((high - low + 1) as usize) as i64
+    }
+
+    /// One of these.
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len())]
+    }
+}
+
+/// What random programs look like.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Threads at most (at least two).
+    pub threads: usize,
+    /// Statements in each thread at most.
+    pub length: usize,
+    /// Whether control may jump backwards.
+    pub loops: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Shape { threads: 3, length: 5, loops: true }
+    }
+}
+
+/// A random program with a handful of properties.
+pub fn program(random: &mut Random, shape: Shape) -> Program {
+    let mut program = Program { hints: Hints::default(), ..Program::default() };
+    if random.one_in(8) {
+        program.numbers = Numbers::Nat;
+    }
+    for n in 0..1 + random.below(3) {
+        let indices = random.one_in(4).then(|| {
+            let low = random.between(-1, 0);
+            Range { low, high: low + random.between(1, 2) }
+        });
+        let cells = indices.map_or(1, Range::size) as usize;
+        let range = random.one_in(4).then(|| Range { low: 0, high: random.between(1, 3) });
+        let init = (0..cells).map(|_| initial(random)).collect();
+        let base = program.cells() as u32;
+        program.variables.push(Variable {
+            name: format!("x{n}"),
+            base,
+            indices,
+            open: false,
+            range,
+            init,
+            span: Span::default(),
+        });
+    }
+    let threads = 2 + random.below(shape.threads.saturating_sub(1));
+    for t in 0..threads {
+        // Three long threads have too many interleavings for the oracle.
+        let length = if threads > 2 { shape.length.min(3) } else { shape.length };
+        let thread = thread(random, &program, t, length, shape.loops);
+        program.threads.push(thread);
+    }
+    program.properties = properties(random, &program);
+    program
+}
+
+fn initial(random: &mut Random) -> Init {
+    match random.one_in(8) {
+        true => Init::Any(Some(Range { low: 0, high: 1 })),
+        false => Init::Value(random.between(0, 1)),
+    }
+}
+
+fn thread(random: &mut Random, program: &Program, number: usize, length: usize, loops: bool) -> Thread {
+    let registers: Vec<Register> = (0..1 + random.below(3))
+        .map(|r| Register {
+            name: format!("r{r}"),
+            init: initial(random),
+            range: random.one_in(8).then_some(Range { low: 0, high: 2 }),
+        })
+        .collect();
+    let places = 2 + random.below(length);
+    let mut edges = Vec::new();
+    for from in 0..places - 1 {
+        let ways = 1 + usize::from(random.one_in(3));
+        for way in 0..ways {
+            let to = match loops && random.one_in(8) {
+                true => random.below(places),
+                false if way == 0 => from + 1,
+                false => from + 1 + random.below(places - from - 1),
+            };
+            let action = action(random, program, registers.len());
+            let (from, to) = (LocationId(from as u32), LocationId(to as u32));
+            if ways == 2 && way == 0 && random.one_in(2) {
+                // A real branch: a condition and its negation.
+                let e = condition(random, registers.len());
+                let after = LocationId(random.below(places) as u32);
+                let after = if after <= from { LocationId(from.0 + 1) } else { after };
+                let assume = |to, e| Edge { from, to, action: Action::Op(Op::Assume(e)), span: Span::default() };
+                edges.push(assume(to, e.clone()));
+                edges.push(assume(after, e.not()));
+                break;
+            }
+            edges.push(Edge { from, to, action, span: Span::default() });
+        }
+    }
+    let mut locations: Vec<Location> = Vec::new();
+    let mut first = 0;
+    for place in 0..places {
+        let last = first + edges.iter().filter(|e| e.from.index() == place).count();
+        locations.push(Location {
+            labels: vec![format!("l{place}")],
+            span: None,
+            first_edge: first as u32,
+            last_edge: last as u32,
+        });
+        first = last;
+    }
+    let none = edges.len() as u32;
+    locations.push(Location { first_edge: none, last_edge: none, ..Location::default() });
+    Thread {
+        name: format!("t{number}"),
+        registers,
+        entry: LocationId(0),
+        edges,
+        fault: LocationId(locations.len() as u32 - 1),
+        locations,
+        family: None,
+    }
+}
+
+fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
+    match random.below(24) {
+        0 => Action::Fence,
+        1 => Action::StoreFence,
+        2 => Action::Lock,
+        3 => Action::Unlock,
+        4..=6 => {
+            let ops = (0..1 + random.below(3)).map(|_| op(random, program, registers)).collect();
+            Action::Atomic { ops, drains: true }
+        }
+        7 => {
+            let mut ops: Vec<Op> = (0..1 + random.below(3)).map(|_| op(random, program, registers)).collect();
+            ops.retain(|op| !matches!(op, Op::Store(..)));
+            Action::Atomic { ops, drains: false }
+        }
+        8..=12 => Action::Op(Op::Store(address(random, program, registers), expr(random, registers, 1))),
+        13..=17 => {
+            Action::Op(Op::Load(RegisterId(random.below(registers) as u32), address(random, program, registers)))
+        }
+        _ => Action::Op(op(random, program, registers)),
+    }
+}
+
+fn op(random: &mut Random, program: &Program, registers: usize) -> Op {
+    let register = RegisterId(random.below(registers) as u32);
+    match random.below(12) {
+        0 => Op::Skip,
+        1 | 2 => Op::Assign(register, expr(random, registers, 2)),
+        3 => {
+            let low = random.between(-1, 1);
+            Op::Havoc(register, Some(Range { low, high: low + random.between(0, 2) }))
+        }
+        4 | 5 => Op::Assume(condition(random, registers)),
+        6 => Op::Assert(condition(random, registers)),
+        7..=9 => Op::Load(register, address(random, program, registers)),
+        _ => Op::Store(address(random, program, registers), expr(random, registers, 1)),
+    }
+}
+
+fn address(random: &mut Random, program: &Program, registers: usize) -> Address {
+    let variable = VariableId(random.below(program.variables.len()) as u32);
+    let index = program.variables[variable.index()].indices.map(|range| match random.one_in(2) {
+        true => Expr::Const(random.between(range.low, range.high)),
+        false => expr(random, registers, 1),
+    });
+    Address { variable, index }
+}
+
+fn expr(random: &mut Random, registers: usize, depth: usize) -> Expr<RegisterId> {
+    match random.below(if depth == 0 { 2 } else { 4 }) {
+        0 => Expr::Const(random.between(0, 2)),
+        1 => Expr::Leaf(RegisterId(random.below(registers) as u32)),
+        _ => {
+            use BinaryOp::*;
+            let op = *random.pick(&[Sub, Sub, Rem, BitAnd, BitXor, Eq, Lt, And, Or, Div, Mul, Add]);
+            let left = expr(random, registers, depth - 1);
+            Expr::binary(op, left, expr(random, registers, depth - 1))
+        }
+    }
+}
+
+fn condition(random: &mut Random, registers: usize) -> Expr<RegisterId> {
+    use BinaryOp::*;
+    let op = *random.pick(&[Eq, Ne, Lt, Le, Gt, Ge]);
+    let left = expr(random, registers, 1);
+    let comparison = Expr::binary(op, left, Expr::Const(random.between(0, 2)));
+    if random.one_in(4) { Expr::unary(UnaryOp::Not, comparison) } else { comparison }
+}
+
+fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
+    let named = |name: &str, kind| Property { name: name.into(), kind, span: Span::default() };
+    let quantifier = *random.pick(&[Quantifier::Exists, Quantifier::Never, Quantifier::Forall]);
+    vec![
+        named("labels", PropertyKind::Never(labels(random, program))),
+        named("mixed", PropertyKind::Never(mixed(random, program, 2))),
+        Property::assertions(),
+        Property::deadlock(),
+        named("final", PropertyKind::Finally(quantifier, mixed(random, program, 1))),
+    ]
+}
+
+/// Two or more threads at certain labels at the same time: what mutual exclusion looks like.
+fn labels(random: &mut Random, program: &Program) -> Formula {
+    let parts = program.threads().map(|(id, _)| at(random, program, id)).collect();
+    Expr::all(parts)
+}
+
+fn at(random: &mut Random, program: &Program, id: ThreadId) -> Formula {
+    // The fault location has no label, so no formula names it.
+    let places = program.thread(id).locations.len() - 1;
+    Expr::Leaf(Observable::At(id, vec![LocationId(random.below(places) as u32)]))
+}
+
+fn mixed(random: &mut Random, program: &Program, depth: usize) -> Formula {
+    if depth > 0 && random.one_in(2) {
+        let op = if random.one_in(2) { BinaryOp::And } else { BinaryOp::Or };
+        let left = mixed(random, program, depth - 1);
+        let formula = Expr::binary(op, left, mixed(random, program, depth - 1));
+        return if random.one_in(4) { formula.not() } else { formula };
+    }
+    let id = ThreadId(random.below(program.threads.len()) as u32);
+    let leaf = match random.below(3) {
+        0 => return at(random, program, id),
+        1 => Observable::Memory(random.below(program.cells()) as u32),
+        _ => Observable::Register(id, RegisterId(random.below(program.thread(id).registers.len()) as u32)),
+    };
+    let op = *random.pick(&[BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Gt]);
+    Expr::binary(op, Expr::Leaf(leaf), Expr::Const(random.between(0, 2)))
+}
