@@ -134,7 +134,12 @@ impl Confirmation<'_, '_> {
         }
     }
 
-    fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Option<Replayed>, Option<bool>) {
+    fn replayed(
+        &self,
+        property: &Property,
+        trace: Trace,
+        holds: bool,
+    ) -> (Verdict, Option<Replayed>, Option<bool>) {
         let exists = matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _));
         match trace.replay_for(self.task.program, self.task.model, property) {
             Ok(replayed) if holds == exists => {
@@ -152,7 +157,9 @@ impl Confirmation<'_, '_> {
         let reachable = self.reachable.get_or_insert_with(|| reachable(task.program, task, limits, confirm));
         match reachable {
             None => (verdict, None, Some(false)),
-            Some(r) if r.satisfies(task.program, task.model, property) == holds => (verdict, None, Some(true)),
+            Some(r) if r.satisfies(task.program, task.model, property) == holds => {
+                (verdict, None, Some(true))
+            }
             Some(_) => contradiction("the reference semantics says the opposite of the engine".into()),
         }
     }

@@ -12,7 +12,18 @@ pub mod task;
 pub use check::{Checked, Confirm, Verdict, check};
 pub use task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
 
-/// All engines by name.
-pub fn engine_names() -> &'static [&'static str] {
-    &["explicit"]
+/// An engine that can be asked for by name.
+pub struct EngineInfo {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Makes one; the options say how to search, as far as that means something to this engine.
+    pub build: fn(&explicit::Options) -> Box<dyn Engine>,
+}
+
+/// All engines, the default first.
+pub fn registry() -> &'static [EngineInfo] {
+    &[EngineInfo {
+        name: "explicit",
+        build: |options| Box::new(explicit::Explicit { options: options.clone() }),
+    }]
 }

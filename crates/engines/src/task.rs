@@ -96,7 +96,10 @@ impl fmt::Display for Reason {
             Reason::Timeout(t) => write!(f, "no answer within {}", seconds(*t)),
             Reason::Memory(bytes) => write!(f, "no answer within {} MiB of memory", bytes >> 20),
             Reason::Cancelled => write!(f, "stopped"),
-            Reason::BufferBound(n) => write!(f, "no violation with at most {n} buffered stores per thread, but that bound was reached"),
+            Reason::BufferBound(n) => write!(
+                f,
+                "no violation with at most {n} buffered stores per thread, but that bound was reached"
+            ),
             Reason::UnboundedChoice(r) => {
                 write!(f, "`*` has infinitely many values; no violation with those from -{r} to {r}")
             }

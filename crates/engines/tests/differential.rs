@@ -59,7 +59,10 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, reachable: &Reachable
             Verdict::Unknown(_) => false,
         };
         let name = &checked.property.name;
-        assert!(same, "seed {seed}, {model:?}, property {name}, {options:?}: {checked:?}, but the oracle says {expected}");
+        assert!(
+            same,
+            "seed {seed}, {model:?}, property {name}, {options:?}: {checked:?}, but the oracle says {expected}"
+        );
     }
     let mut task = Task::new(program, model, Vec::new());
     task.observed = everything(program);
@@ -90,10 +93,14 @@ fn the_explicit_engine_agrees_with_the_reference_semantics() {
                     let program = program(&mut random, Shape::default());
                     let mut outcomes = Vec::new();
                     for model in MemoryModel::ALL {
-                        let Ok(reachable) = explore(&program, model, MOST_STATES, &mut || false) else { continue };
+                        let Ok(reachable) = explore(&program, model, MOST_STATES, &mut || false) else {
+                            continue;
+                        };
                         outcomes.push((model, finals(&program, model, &reachable)));
                         match all {
-                            true => configurations.iter().for_each(|c| agree(seed, &program, model, &reachable, c)),
+                            true => configurations
+                                .iter()
+                                .for_each(|c| agree(seed, &program, model, &reachable, c)),
                             false => agree(seed, &program, model, &reachable, random.pick(configurations)),
                         }
                     }

@@ -3,7 +3,14 @@
 
 pub mod ast;
 pub mod diagnostic;
+pub mod export;
 pub mod fw;
 pub mod import;
+pub mod load;
 pub mod lower;
 pub mod source;
+
+pub use diagnostic::Diagnostic;
+pub use import::Format;
+pub use load::{LoadError, Loaded, load};
+pub use source::SourceFile;

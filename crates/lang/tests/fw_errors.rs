@@ -36,16 +36,16 @@ fn assignment() {
         "a[i] += 2 * y;",
         "2:6 `+=` is not in the language [write `a[i] = a[i] + ...;`: it is a load and a store]",
     );
-    check_statement("++x;", "2:1 expected a statement, found `++` [write `x = x + 1;`: it is a load and a store]");
+    check_statement(
+        "++x;",
+        "2:1 expected a statement, found `++` [write `x = x + 1;`: it is a load and a store]",
+    );
     check_statement(
         "q.r = 1;",
         "2:2 expected `=` after `q`, found `.` [a thread sees its own registers, by their names, and shared variables]",
     );
     check_statement("x;", "2:2 expected `=` after `x`, found `;`");
-    check_statement(
-        "r = * + 1;",
-        "2:7 expected `;` after the assignment, found `+`",
-    );
+    check_statement("r = * + 1;", "2:7 expected `;` after the assignment, found `+`");
     check_statement(
         "r = 1 + *;",
         "2:9 expected an expression, found `*` [`*`, any value, stands directly after `=`: `r = *;` or `r = * in 0..4;`]",
@@ -58,11 +58,14 @@ fn missing_semicolon() {
     check_statement("fence", "2:6 expected `;` after `fence`, found the keyword `skip`");
     check_statement("x = 1 y = 2;", "2:7 expected `;` after the assignment, found `y`");
     check_statement("{ x = 1 }", "2:8 expected `;` after the assignment, found `}`");
-    check("shared x\nshared y\nforbid x == y", &[
-        "1:9 expected `;` after the declaration, found the keyword `shared`",
-        "2:9 expected `;` after the declaration, found the keyword `forbid`",
-        "3:14 expected `;` after the formula, found the end of the file",
-    ]);
+    check(
+        "shared x\nshared y\nforbid x == y",
+        &[
+            "1:9 expected `;` after the declaration, found the keyword `shared`",
+            "2:9 expected `;` after the declaration, found the keyword `forbid`",
+            "3:14 expected `;` after the formula, found the end of the file",
+        ],
+    );
 }
 
 #[test]
@@ -83,13 +86,19 @@ fn conditions() {
         "2:14 comparisons do not chain [write `a < b && b <= ...`, or use parentheses]",
     );
     check_statement("assume;", "2:7 expected an expression, found `;`");
-    check_statement("x = a << 2;", "2:7 expected `;` after the assignment, found `<<` [multiply or divide by a power of two]");
+    check_statement(
+        "x = a << 2;",
+        "2:7 expected `;` after the assignment, found `<<` [multiply or divide by a power of two]",
+    );
 }
 
 #[test]
 fn braces() {
     let help = "a body stands in braces: `{ ... }`";
-    check_statement("if x y = 1;", &format!("2:6 expected `{{` after the condition of `if`, found `y` [{help}]"));
+    check_statement(
+        "if x y = 1;",
+        &format!("2:6 expected `{{` after the condition of `if`, found `y` [{help}]"),
+    );
     check_statement(
         "if x { skip; } else y = 1;",
         &format!("2:21 expected `{{` after `else`, found `y` [{help}]"),
@@ -110,13 +119,17 @@ fn braces() {
         "for (i = 0; i < 3; i++) { skip; }",
         "2:5 expected the name of the index, found `(` [a `for` goes through a range: `for j in 0..N { ... }`]",
     );
-    check("thread p {\n  skip;\nthread q { skip; }\n", &[
-        "3:1 expected a statement or `}`, found the keyword `thread` [a `}` is missing before it (the block that begins \
+    check(
+        "thread p {\n  skip;\nthread q { skip; }\n",
+        &[
+            "3:1 expected a statement or `}`, found the keyword `thread` [a `}` is missing before it (the block that begins \
          in line 1 does not end), or it belongs outside the thread]",
-    ]);
-    check("thread p {\n  loop {\n    skip;\n", &[
-        "4:1 expected `}`, found the end of the file [the block that begins in line 2 does not end]",
-    ]);
+        ],
+    );
+    check(
+        "thread p {\n  loop {\n    skip;\n",
+        &["4:1 expected `}`, found the end of the file [the block that begins in line 2 does not end]"],
+    );
     check("thread p { skip; } }\nforbid x;", &["1:20 this `}` closes nothing"]);
 }
 
@@ -127,23 +140,45 @@ fn words() {
     check_statement("mfence;", "2:1 expected a statement, found `mfence` [is `fence` meant?]");
     check_statement("return;", "2:1 expected a statement, found `return` [is `stop` meant?]");
     check_statement("elif x { skip; }", "2:1 expected a statement, found `elif` [write `else if`]");
-    check_statement("fence();", "2:6 expected `;` after `fence`, found `(` [write `fence;`: it takes no arguments]");
-    check_statement("lock = 1;", "2:1 `lock` is a keyword and cannot be used as a name [another name would be `lock_`]");
-    check_statement("x = cost;", "2:5 `cost` is a keyword and cannot be used as a name [another name would be `cost_`]");
-    check_statement("end: skip;", "2:1 `end` is a keyword and cannot be used as a name [another name would be `end_`]");
-    check("tread p { const x = 1; skip; }", &[
-        "1:1 expected a declaration, a thread or a property, found `tread` [is `thread` meant?]",
-    ]);
-    check("shared open, b;", &["1:8 `open` is a keyword and cannot be used as a name [another name would be `open_`]"]);
-    check("shared int x;", &[
-        "1:8 variables have no type of their own [write `shared x;`; `numbers nat;` at the top level makes all numbers \
+    check_statement(
+        "fence();",
+        "2:6 expected `;` after `fence`, found `(` [write `fence;`: it takes no arguments]",
+    );
+    check_statement(
+        "lock = 1;",
+        "2:1 `lock` is a keyword and cannot be used as a name [another name would be `lock_`]",
+    );
+    check_statement(
+        "x = cost;",
+        "2:5 `cost` is a keyword and cannot be used as a name [another name would be `cost_`]",
+    );
+    check_statement(
+        "end: skip;",
+        "2:1 `end` is a keyword and cannot be used as a name [another name would be `end_`]",
+    );
+    check(
+        "tread p { const x = 1; skip; }",
+        &["1:1 expected a declaration, a thread or a property, found `tread` [is `thread` meant?]"],
+    );
+    check(
+        "shared open, b;",
+        &["1:8 `open` is a keyword and cannot be used as a name [another name would be `open_`]"],
+    );
+    check(
+        "shared int x;",
+        &[
+            "1:8 variables have no type of their own [write `shared x;`; `numbers nat;` at the top level makes all numbers \
          natural]",
-    ]);
+        ],
+    );
 }
 
 #[test]
 fn operations_and_calls() {
-    check_statement("cas(x, 1);", "2:9 expected `,` and another argument, found `)` [it is written `cas(x, old, new)`]");
+    check_statement(
+        "cas(x, 1);",
+        "2:9 expected `,` and another argument, found `)` [it is written `cas(x, old, new)`]",
+    );
     check_statement("swap(x, 1, 2);", "2:10 expected `)`, found `,` [it is written `swap(x, v)`]");
     check_statement("cas(1, 2, 3);", "2:5 expected a shared variable, found `1`");
     check_statement(
@@ -151,14 +186,23 @@ fn operations_and_calls() {
         "2:8 expected an operator or `;`, found `(` [there are no functions; the operations are `cas(x, old, new)`, \
          `swap(x, v)` and `fetch_add(x, v)`]",
     );
-    check_statement("x = a[0][1];", "2:9 expected an operator, found `[` [arrays have one dimension: write `a[i * N + j]`]");
+    check_statement(
+        "x = a[0][1];",
+        "2:9 expected an operator, found `[` [arrays have one dimension: write `a[i * N + j]`]",
+    );
 }
 
 #[test]
 fn numbers_and_characters() {
     let limits = "numbers go from -9223372036854775808 to 9223372036854775807";
-    check_statement("x = 9223372036854775808;", &format!("2:5 the number 9223372036854775808 does not fit 64 bits [{limits}]"));
-    check_statement("x = -0x8000000000000001;", &format!("2:5 the number -0x8000000000000001 does not fit 64 bits [{limits}]"));
+    check_statement(
+        "x = 9223372036854775808;",
+        &format!("2:5 the number 9223372036854775808 does not fit 64 bits [{limits}]"),
+    );
+    check_statement(
+        "x = -0x8000000000000001;",
+        &format!("2:5 the number -0x8000000000000001 does not fit 64 bits [{limits}]"),
+    );
     check_statement("x = 1.5;", "2:5 `1.5` is not a number [numbers are whole]");
     check_statement(
         "x = 0x;",
@@ -170,28 +214,51 @@ fn numbers_and_characters() {
         "größe = 1;",
         "2:1 `größe` is not a name [names are made of the letters `a` to `z` and `A` to `Z`, digits and `_`]",
     );
-    check("shared x;\n/* no end", &["2:1 this comment does not end [a comment that begins with `/*` ends with `*/`]"]);
+    check(
+        "shared x;\n/* no end",
+        &["2:1 this comment does not end [a comment that begins with `/*` ends with `*/`]"],
+    );
 }
 
 #[test]
 fn properties_and_declarations() {
-    check("forbid mutex p@a && q@b;", &[
-        "1:14 expected `:` after the name, found `p` [the name of a property is followed by a colon: `forbid NAME: \
+    check(
+        "forbid mutex p@a && q@b;",
+        &[
+            "1:14 expected `:` after the name, found `p` [the name of a property is followed by a colon: `forbid NAME: \
          formula;`]",
-    ]);
-    check("finally p@end;", &[
-        "1:9 expected `exists`, `never` or `forall`, found `p` [`finally exists f;` says that some final state \
+        ],
+    );
+    check(
+        "finally p@end;",
+        &[
+            "1:9 expected `exists`, `never` or `forall`, found `p` [`finally exists f;` says that some final state \
          satisfies `f`]",
-    ]);
-    check("forbid i <= j in 0..3: x;", &[
-        "1:10 expected `<`, `!=` or `in`, found `<=` [two variables are bound by `i < j in 0..N` or `i != j in 0..N`]",
-    ]);
-    check("shared a[4] = 0 open;", &[
-        "1:17 expected `,` or `;`, found the keyword `open` [`open` stands directly after the size of an array: \
+        ],
+    );
+    check(
+        "forbid i <= j in 0..3: x;",
+        &[
+            "1:10 expected `<`, `!=` or `in`, found `<=` [two variables are bound by `i < j in 0..N` or `i != j in 0..N`]",
+        ],
+    );
+    check(
+        "shared a[4] = 0 open;",
+        &[
+            "1:17 expected `,` or `;`, found the keyword `open` [`open` stands directly after the size of an array: \
          `mem[64] open`]",
-    ]);
-    check("shared x: 4;", &["1:12 expected `..` and the end of the range, found `;` [`0..4` is 0, 1, 2, 3 and `0..=3` is the same]"]);
-    check("thread p { var r[3]; }", &["1:17 a register cannot be an array [arrays are declared with `shared` at the top level]"]);
+        ],
+    );
+    check(
+        "shared x: 4;",
+        &[
+            "1:12 expected `..` and the end of the range, found `;` [`0..4` is 0, 1, 2, 3 and `0..=3` is the same]",
+        ],
+    );
+    check(
+        "thread p { var r[3]; }",
+        &["1:17 a register cannot be an array [arrays are declared with `shared` at the top level]"],
+    );
     check("numbers float;", &["1:9 expected `int`, `nat` or `real`, found `float`"]);
     check("spare p;", &["1:8 expected `@` and a label, found `;`"]);
     check("x = 1;", &["1:1 expected a declaration, a thread or a property, found `x`"]);
@@ -231,10 +298,13 @@ forbid x == 3;
 
 #[test]
 fn what_is_too_deep() {
-    let deep = |open: &str, middle: &str, close: &str, n: usize| format!("{}{middle}{}", open.repeat(n), close.repeat(n));
+    let deep = |open: &str, middle: &str, close: &str, n: usize| {
+        format!("{}{middle}{}", open.repeat(n), close.repeat(n))
+    };
     let check_expression = |expression: String, fine: bool| {
         let text = format!("forbid {expression};\nforbid x;");
-        let found: Vec<String> = errors(&text).into_iter().map(|e| e.split_once(' ').unwrap().1.to_string()).collect();
+        let found: Vec<String> =
+            errors(&text).into_iter().map(|e| e.split_once(' ').unwrap().1.to_string()).collect();
         let expected = ["this is nested too deeply [give a part of it a name of its own]"];
         assert_eq!(found, &expected[..usize::from(!fine)], "{}...", &text[..40]);
     };

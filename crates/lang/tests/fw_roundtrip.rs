@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const NOWHERE: Span = Span { start: 0, end: 0 };
 
-fn name() -> impl Strategy<Value = Name> {
+fn name() -> BoxedStrategy<Name> {
     let text = prop_oneof![
         4 => "[a-z]{1,3}",
         1 => "[A-Za-z_][A-Za-z0-9_]{0,30}",
@@ -18,48 +18,51 @@ fn name() -> impl Strategy<Value = Name> {
     ];
     text.prop_filter("a keyword", |text| fw::Keyword::from_text(text).is_none())
         .prop_map(|text| Name { text, span: NOWHERE })
+        .boxed()
 }
 
 fn at(kind: ExprKind) -> Expr {
     Expr { kind, span: NOWHERE }
 }
 
-fn integer() -> impl Strategy<Value = Expr> {
+fn integer() -> BoxedStrategy<Expr> {
     prop_oneof![4 => -3..10_i64, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)]
         .prop_map(|value| at(ExprKind::Int(value)))
+        .boxed()
 }
 
-fn boxed_index(index: BoxedStrategy<Expr>) -> impl Strategy<Value = Option<Box<Expr>>> {
-    prop::option::weighted(0.3, index.prop_map(Box::new))
+fn boxed_index(index: BoxedStrategy<Expr>) -> BoxedStrategy<Option<Box<Expr>>> {
+    prop::option::weighted(0.3, index.prop_map(Box::new)).boxed()
 }
 
-fn place(index: BoxedStrategy<Expr>) -> impl Strategy<Value = Place> {
-    (name(), boxed_index(index)).prop_map(|(name, index)| Place { name, index })
+fn place(index: BoxedStrategy<Expr>) -> BoxedStrategy<Place> {
+    (name(), boxed_index(index)).prop_map(|(name, index)| Place { name, index }).boxed()
 }
 
-fn thread_ref(index: BoxedStrategy<Expr>) -> impl Strategy<Value = ThreadRef> {
-    (name(), boxed_index(index)).prop_map(|(name, index)| ThreadRef { name, index })
+fn thread_ref(index: BoxedStrategy<Expr>) -> BoxedStrategy<ThreadRef> {
+    (name(), boxed_index(index)).prop_map(|(name, index)| ThreadRef { name, index }).boxed()
 }
 
-fn label_or_end() -> impl Strategy<Value = Name> {
-    prop_oneof![4 => name(), 1 => Just(Name { text: "end".into(), span: NOWHERE })]
+fn label_or_end() -> BoxedStrategy<Name> {
+    prop_oneof![4 => name(), 1 => Just(Name { text: "end".into(), span: NOWHERE })].boxed()
 }
 
-fn range(bound: BoxedStrategy<Expr>) -> impl Strategy<Value = RangeExpr> {
+fn range(bound: BoxedStrategy<Expr>) -> BoxedStrategy<RangeExpr> {
     (bound.clone(), bound, any::<bool>())
         .prop_map(|(low, high, inclusive)| RangeExpr { low, high, inclusive, span: NOWHERE })
+        .boxed()
 }
 
-fn binders(bound: BoxedStrategy<Expr>) -> impl Strategy<Value = Vec<Binder>> {
+fn binders(bound: BoxedStrategy<Expr>) -> BoxedStrategy<Vec<Binder>> {
     let relation = prop_oneof![Just(BinderRelation::Less), Just(BinderRelation::NotEqual)];
     let binder = (name(), prop::option::of((relation, name())), range(bound))
         .prop_map(|(first, second, range)| Binder { first, second, range });
-    prop::collection::vec(binder, 1..3)
+    prop::collection::vec(binder, 1..3).boxed()
 }
 
-fn binary_op() -> impl Strategy<Value = BinaryOp> {
+fn binary_op() -> BoxedStrategy<BinaryOp> {
     use BinaryOp::*;
-    prop::sample::select(vec![Add, Sub, Mul, Div, Rem, BitAnd, BitOr, BitXor, Eq, Ne, Lt, Le, Gt, Ge])
+    prop::sample::select(vec![Add, Sub, Mul, Div, Rem, BitAnd, BitOr, BitXor, Eq, Ne, Lt, Le, Gt, Ge]).boxed()
 }
 
 fn expression() -> BoxedStrategy<Expr> {
@@ -87,8 +90,8 @@ fn expression() -> BoxedStrategy<Expr> {
     .boxed()
 }
 
-fn constant() -> impl Strategy<Value = Const> {
-    (name(), expression()).prop_map(|(name, value)| Const { name, value })
+fn constant() -> BoxedStrategy<Const> {
+    (name(), expression()).prop_map(|(name, value)| Const { name, value }).boxed()
 }
 
 fn declarator(shared: bool) -> BoxedStrategy<Declarator> {
@@ -114,11 +117,14 @@ fn declarator(shared: bool) -> BoxedStrategy<Declarator> {
         .boxed()
 }
 
-fn simple_statement() -> impl Strategy<Value = StatementKind> {
+fn simple_statement() -> BoxedStrategy<StatementKind> {
     use StatementKind::*;
     let operation = prop_oneof![
-        (place(expression()), expression(), expression())
-            .prop_map(|(p, o, n)| at(ExprKind::Cas(p, Box::new(o), Box::new(n)))),
+        (place(expression()), expression(), expression()).prop_map(|(p, o, n)| at(ExprKind::Cas(
+            p,
+            Box::new(o),
+            Box::new(n)
+        ))),
         (place(expression()), expression()).prop_map(|(p, v)| at(ExprKind::Swap(p, Box::new(v)))),
     ];
     prop_oneof![
@@ -133,11 +139,13 @@ fn simple_statement() -> impl Strategy<Value = StatementKind> {
         1 => expression().prop_map(Await),
         1 => name().prop_map(Goto),
     ]
+    .boxed()
 }
 
-fn statement_of(kind: impl Strategy<Value = StatementKind>) -> impl Strategy<Value = Statement> {
+fn statement_of(kind: impl Strategy<Value = StatementKind> + 'static) -> BoxedStrategy<Statement> {
     (prop::collection::vec(name(), 0..3), kind)
         .prop_map(|(labels, kind)| Statement { labels, kind, span: NOWHERE })
+        .boxed()
 }
 
 fn block(statement: BoxedStrategy<Statement>) -> BoxedStrategy<Block> {
@@ -159,7 +167,8 @@ fn statement() -> BoxedStrategy<Statement> {
             let compound = prop_oneof![
                 body.clone().prop_map(Atomic),
                 body.clone().prop_map(Snapshot),
-                (expression(), body.clone(), prop::option::of(body.clone())).prop_map(|(c, t, e)| If(c, t, e)),
+                (expression(), body.clone(), prop::option::of(body.clone()))
+                    .prop_map(|(c, t, e)| If(c, t, e)),
                 (expression(), body.clone()).prop_map(|(c, b)| While(c, b)),
                 body.clone().prop_map(Loop),
                 (name(), range(expression()), body.clone()).prop_map(|(n, r, b)| For(n, r, b)),
@@ -171,24 +180,20 @@ fn statement() -> BoxedStrategy<Statement> {
         .boxed()
 }
 
-fn code_place() -> impl Strategy<Value = Expr> {
-    (thread_ref(expression()), label_or_end()).prop_map(|(t, l)| at(ExprKind::At(t, l)))
+fn code_place() -> BoxedStrategy<Expr> {
+    (thread_ref(expression()), label_or_end()).prop_map(|(t, l)| at(ExprKind::At(t, l))).boxed()
 }
 
-fn property() -> impl Strategy<Value = Property> {
+fn property() -> BoxedStrategy<Property> {
     use PropertyKind::*;
     let kind = prop::sample::select(vec![Forbid, Invariant, FinallyExists, FinallyNever, FinallyForall]);
     let binders = prop::option::of(binders(expression())).prop_map(Option::unwrap_or_default);
-    (prop::option::of(name()), kind, binders, expression()).prop_map(|(name, kind, binders, formula)| Property {
-        name,
-        kind,
-        binders,
-        formula,
-        span: NOWHERE,
-    })
+    (prop::option::of(name()), kind, binders, expression())
+        .prop_map(|(name, kind, binders, formula)| Property { name, kind, binders, formula, span: NOWHERE })
+        .boxed()
 }
 
-fn item() -> impl Strategy<Value = Item> {
+fn item() -> BoxedStrategy<Item> {
     let target = prop_oneof![
         Just(CostTarget::Fence),
         Just(CostTarget::StoreFence),
@@ -209,10 +214,11 @@ fn item() -> impl Strategy<Value = Item> {
         1 => code_place().prop_map(|place| Item::Spare(place, NOWHERE)),
         1 => (target, expression()).prop_map(|(target, price)| Item::Cost(target, price, NOWHERE)),
     ]
+    .boxed()
 }
 
-fn file() -> impl Strategy<Value = File> {
-    prop::collection::vec(item(), 0..5).prop_map(|items| File { items })
+fn file() -> BoxedStrategy<File> {
+    prop::collection::vec(item(), 0..5).prop_map(|items| File { items }).boxed()
 }
 
 // What is compared.
@@ -249,8 +255,24 @@ fn comments(text: &str) -> Vec<&str> {
 /// A text with other white space, and comments, between its tokens.
 fn disturb(text: &str, noise: &[u8]) -> String {
     const GAPS: &[&str] = &[
-        " ", " ", " ", "  ", "\t", "\n", "\n", "\n\n", "\r\n", "\n \n\n", " // one\n", "\n// two \n", " /* three */ ",
-        "\n/* four */\n", " /* five\n   six */", "\n\n// seven\n\n", " /* eight *//* nine */ // ten\n", " /**/\n\n",
+        " ",
+        " ",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\n \n\n",
+        " // one\n",
+        "\n// two \n",
+        " /* three */ ",
+        "\n/* four */\n",
+        " /* five\n   six */",
+        "\n\n// seven\n\n",
+        " /* eight *//* nine */ // ten\n",
+        " /**/\n\n",
     ];
     let mut noise = noise.iter().cycle();
     let mut disturbed = String::new();

@@ -1,9 +1,14 @@
 //! Every file of the corpora can be imported, lowered, and written as `.fw`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use fencewright_lang::import::{self, Format, Imported};
 use fencewright_lang::{fw, lower};
+use fencewright_program::{MemoryModel, oracle};
+
+/// How many states a litmus test may have to be compared with its answer.
+const STATE_LIMIT: usize = 200_000;
 
 /// The files of a corpus with this extension; none if the corpora are not there, which is said.
 fn files(corpus: &str, extension: &str) -> Option<Vec<PathBuf>> {
@@ -43,7 +48,8 @@ fn check(corpus: &str, extension: &str, format: Format, expected_files: usize, e
         assert_eq!(errors, [], "{shown}\n{printed}");
         assert_eq!(fw::print(&parsed), printed, "{shown}");
         let again = lower::lower(&parsed, &[]).unwrap_or_else(|e| panic!("{shown}: {e:?}\n{printed}"));
-        let edges = |p: &fencewright_program::Program| p.threads.iter().map(|t| t.edges.len()).collect::<Vec<_>>();
+        let edges =
+            |p: &fencewright_program::Program| p.threads.iter().map(|t| t.edges.len()).collect::<Vec<_>>();
         assert_eq!(edges(&again), edges(&program), "{shown}");
     }
 }
@@ -61,4 +67,35 @@ fn trencher() {
 #[test]
 fn litmus() {
     check("litmus-x86", "litmus", Format::Litmus, 216, 1);
+}
+
+/// The answers beside the litmus tests, found by exploring everything on the reference semantics.
+#[test]
+fn litmus_answers() {
+    let Some(files) = files("litmus-x86", "litmus") else { return };
+    let answers = std::fs::read_to_string(files[0].with_file_name("expected.csv")).unwrap();
+    let answers: HashMap<&str, bool> = answers
+        .lines()
+        .skip(1)
+        .filter_map(|l| l.rsplit_once(','))
+        .map(|(test, tso)| (test, tso == "1"))
+        .collect();
+    let mut compared = 0;
+    for file in files {
+        let shown = file.display();
+        let imported = import::litmus(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let program = lower::lower(&imported.file, &[]).unwrap_or_else(|e| panic!("{shown}: {e:?}"));
+        let reachable = oracle::explore(&program, MemoryModel::Tso, STATE_LIMIT, &mut || false);
+        let property = program.properties.iter().find(|p| p.name == "condition").unwrap();
+        let answer = match reachable {
+            Ok(reachable) => reachable.satisfies(&program, MemoryModel::Tso, property),
+            Err(oracle::Incomplete::TooManyStates) => continue,
+            Err(other) => panic!("{shown}: {other:?}"),
+        };
+        let name = file.file_name().unwrap().to_string_lossy();
+        let expected = answers.get(name.as_ref()).or_else(|| answers.get(name.trim_end_matches(".litmus")));
+        assert_eq!(Some(&answer), expected, "{shown}");
+        compared += 1;
+    }
+    assert!(compared >= 200, "only {compared} tests are small enough");
 }

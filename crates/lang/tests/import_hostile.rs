@@ -1,9 +1,10 @@
 //! No input makes an importer panic, hang or swallow memory.
 
 use fencewright_lang::ast::{Block, Expr, ExprKind, File, Item, Statement, StatementKind};
-use fencewright_lang::import::{Imported, detect, litmus, rmm, trencher};
 use fencewright_lang::diagnostic::Diagnostic;
-use fencewright_program::Span;
+use fencewright_lang::import::{Imported, detect, litmus, rmm, trencher};
+use fencewright_lang::{export, lower};
+use fencewright_program::{Program, Span};
 use proptest::prelude::*;
 
 const PETERSON: &str = "/* Peterson */ forbidden CS CS; * CS data turn = * : [0:1]\n\
@@ -28,12 +29,30 @@ fn all(text: &str) {
     detect("", text);
     for (name, import) in [("rmm", rmm as Importer), ("trencher", trencher), ("litmus", litmus)] {
         match import(text) {
-            Ok(imported) => spans_of(&imported.file).iter().for_each(|s| inside(*s, text, name)),
+            Ok(imported) => {
+                spans_of(&imported.file).iter().for_each(|s| inside(*s, text, name));
+                let lowered = lower::lower(&imported.file, &[]);
+                let program = lowered.unwrap_or_else(|e| panic!("{name}: {e:?}\n{text}"));
+                export_all(&program, text);
+            }
             Err(diagnostics) => {
                 assert!(!diagnostics.is_empty(), "{name}: an error without a message");
                 diagnostics.iter().for_each(|d| inside(d.span, text, name));
             }
         }
+    }
+}
+
+/// Whatever an exporter writes can be imported.
+fn export_all(program: &Program, text: &str) {
+    let exported = [
+        (export::rmm(program), rmm as Importer),
+        (export::trencher(program), trencher),
+        (export::litmus(program, "t"), litmus),
+    ];
+    for (exported, import) in exported {
+        let Ok(exported) = exported else { continue };
+        assert!(import(&exported).is_ok(), "{:?}\n{exported}\n{text}", import(&exported).err());
     }
 }
 
@@ -110,11 +129,40 @@ fn in_expr(expr: &Expr, spans: &mut Vec<Span>) {
 /// Words of all three formats, some of them not quite right.
 fn soup() -> impl Strategy<Value = String> {
     let words: Vec<&str> = [PETERSON, AUTOMATA, TEST].iter().flat_map(|t| t.split_whitespace()).collect();
-    let more = ["process(2)", "process(999999999999)", "$r", "99999999999999999999", "-", "(*", "*)", "/*", "é", "\u{feff}",
-        "forbidden", "X86", "thread", "{", "}", "(", ")", "[", "]", "|", ";\n", ":", "exists", "macro", "endmacro", "$", "LOCK"];
+    let more = [
+        "process(2)",
+        "process(999999999999)",
+        "$r",
+        "99999999999999999999",
+        "-",
+        "(*",
+        "*)",
+        "/*",
+        "é",
+        "\u{feff}",
+        "forbidden",
+        "X86",
+        "thread",
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        "|",
+        ";\n",
+        ":",
+        "exists",
+        "macro",
+        "endmacro",
+        "$",
+        "LOCK",
+    ];
     let words: Vec<String> = words.into_iter().chain(more).map(str::to_owned).collect();
-    let start = prop_oneof![Just(""), Just("forbidden CS process text "), Just("thread t "), Just("X86 t\n{}\nP0;")];
-    (start, prop::collection::vec(prop::sample::select(words), 0..60)).prop_map(|(s, w)| s.to_owned() + &w.join(" "))
+    let start =
+        prop_oneof![Just(""), Just("forbidden CS process text "), Just("thread t "), Just("X86 t\n{}\nP0;")];
+    (start, prop::collection::vec(prop::sample::select(words), 0..60))
+        .prop_map(|(s, w)| s.to_owned() + &w.join(" "))
 }
 
 /// One of the samples with a few bytes changed, left out or doubled.
@@ -225,10 +273,13 @@ fn bombs_are_errors() {
 
 #[test]
 fn large_inputs_take_linear_time() {
-    let transitions: String = (0..50_000).map(|k| format!("transition {k} {} read r{k} + r{k} é{k}\n", k + 1)).collect();
+    let transitions: String =
+        (0..50_000).map(|k| format!("transition {k} {} read r{k} + r{k} é{k}\n", k + 1)).collect();
     assert!(trencher(&format!("thread t initial 0 {transitions} end")).is_ok());
-    let counting: String = (0..2_000).map(|k| format!("transition {k} {} local r + r {k}\n", k + 1)).collect();
-    let counting = format!("thread t initial 0 {counting} transition 0 0 read x r transition 0 0 write x r end");
+    let counting: String =
+        (0..2_000).map(|k| format!("transition {k} {} local r + r {k}\n", k + 1)).collect();
+    let counting =
+        format!("thread t initial 0 {counting} transition 0 0 read x r transition 0 0 write x r end");
     assert_eq!(trencher(&counting).unwrap().notes.len(), 1);
     let rows = "MOV [x],$1 | MOV EAX,[x] ;\n".repeat(50_000);
     assert!(litmus(&format!("X86 t\n{{}}\nP0 | P1;\n{rows}exists x=1")).is_ok());

@@ -22,7 +22,9 @@ fn check_code(rows: &str, shared: &str, registers: &str, body: &str) {
 fn check_condition(condition: &str, expected: &str) {
     check(
         &format!("X86 t\n{{ x=0; y=0; 0:EAX=0; 1:EAX=0; }}\nP0 | P1 ;\n{condition}"),
-        &format!("shared x, y; thread P0 {{ var EAX; }} thread P1 {{ var EAX; }} finally condition: {expected};"),
+        &format!(
+            "shared x, y; thread P0 {{ var EAX; }} thread P1 {{ var EAX; }} finally condition: {expected};"
+        ),
     );
 }
 
@@ -63,7 +65,12 @@ fn moves() {
     check_code("MOV [x],$0x2 ;", "shared x;", "", "x = 2;");
     check_code("MOV DWORD PTR [x],-1 ;", "shared x;", "", "x = -1;");
     check_code("mov eax,[x] ;", "shared x;", "var EAX;", "EAX = x;");
-    check_code("MOV EAX,$1 ; MOV EBX,RAX ; MOV [x],R8D ;", "shared x;", "var EAX, EBX, R8D;", "EAX = 1; EBX = EAX; x = R8D;");
+    check_code(
+        "MOV EAX,$1 ; MOV EBX,RAX ; MOV [x],R8D ;",
+        "shared x;",
+        "var EAX, EBX, R8D;",
+        "EAX = 1; EBX = EAX; x = R8D;",
+    );
     check_code("movl $1,(x) ; movq (x),%rax ;", "shared x;", "var RAX;", "x = 1; RAX = x;");
 }
 
@@ -103,7 +110,12 @@ fn arithmetic() {
     check_code("LOCK INC [x] ; LOCK DEC [x] ;", "shared x;", "", "fetch_add(x, 1); fetch_add(x, -1);");
     check_code("LOCK ; SUB [x],EAX ;", "shared x;", "var EAX;", "fetch_add(x, -EAX);");
     check_code("LOCK AND [x],$6 ;", "shared x;", "var tmp;", "atomic { tmp = x; x = tmp & 6; }");
-    check_code("addl $2,%eax ; NEG EAX ; OR EAX,EBX ;", "", "var EAX, EBX;", "EAX = EAX + 2; EAX = -EAX; EAX = EAX | EBX;");
+    check_code(
+        "addl $2,%eax ; NEG EAX ; OR EAX,EBX ;",
+        "",
+        "var EAX, EBX;",
+        "EAX = EAX + 2; EAX = -EAX; EAX = EAX | EBX;",
+    );
 }
 
 #[test]
@@ -153,7 +165,12 @@ fn what_only_the_condition_mentions_is_zero() {
 
 #[test]
 fn names_that_are_not_allowed_are_changed() {
-    check_code("MOV [lock],$1 ; MOV [tmp],$1 ; MOV [P0],$1 ; MOV [a.b],$1 ;", "shared lock_, tmp_, P0_, a_b;", "", "lock_ = 1; tmp_ = 1; P0_ = 1; a_b = 1;");
+    check_code(
+        "MOV [lock],$1 ; MOV [tmp],$1 ; MOV [P0],$1 ; MOV [a.b],$1 ;",
+        "shared lock_, tmp_, P0_, a_b;",
+        "",
+        "lock_ = 1; tmp_ = 1; P0_ = 1; a_b = 1;",
+    );
 }
 
 #[test]
@@ -194,5 +211,9 @@ fn errors() {
     check_code_error("LOCK ;", "no instruction follows this `LOCK`", "LOCK");
     check_code_error("JE L9 ;", "no label `L9` in this thread", "L9");
     check_code_error("L: ; L: ;", "label `L` is defined twice", "L");
-    check_code_error("MOV EAX,x ;", "expected a register, a number or a location in brackets, found `x`", "x");
+    check_code_error(
+        "MOV EAX,x ;",
+        "expected a register, a number or a location in brackets, found `x`",
+        "x",
+    );
 }

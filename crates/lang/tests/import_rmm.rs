@@ -103,7 +103,10 @@ fn statements() {
     check_text("cas(x, 1, $r + 1)", "atomic { assume x == 1; assume r + 1 <= 2; x = r + 1; }");
     check_text("assume: not [$r = 1 || $t > -1] && true", "assume !(r == 1 || t > -1) && true;");
     check_text("while $r != 0 do { nop; nop }", "while r != 0 { skip; skip; }");
-    check_text("if $r < 1 then nop else if $r >= 2 then nop else nop", "if r < 1 { skip; } else { if r >= 2 { skip; } else { skip; } }");
+    check_text(
+        "if $r < 1 then nop else if $r >= 2 then nop else nop",
+        "if r < 1 { skip; } else { if r >= 2 { skip; } else { skip; } }",
+    );
     check_text("{ nop; { nop } }", "{ skip; { skip; } }");
     check_text("goto L; L: nop", "skip; goto L; L: skip;");
 }
@@ -145,7 +148,10 @@ fn pointers_point_to_globals_by_number() {
         "read: $t := [$t + 1]",
         "choose { assume t + 1 == 0; t = x; } or { assume t + 1 == 1; t = y; } or { assume t + 1 == 2; t = z; }",
     );
-    check_text("read: [$s] = 0", "choose { assume s == 0; await x == 0; } or { assume s == 1; await y == 0; }");
+    check_text(
+        "read: [$s] = 0",
+        "choose { assume s == 0; await x == 0; } or { assume s == 1; await y == 0; }",
+    );
 }
 
 #[test]
@@ -187,13 +193,25 @@ fn errors() {
     check_text_error("nop;", "expected a statement, found the end of the file", "");
     check_text_error("nop nop", "expected `;` or the end of the process, found `nop`", "nop");
     check_text_error("write: [7] := 1", "no global variable has the number 7", "[7]");
-    check_text_error("locked { write: [$r] := 1 }", "a register cannot be a pointer in a locked block", "[$r]");
+    check_text_error(
+        "locked { write: [$r] := 1 }",
+        "a register cannot be a pointer in a locked block",
+        "[$r]",
+    );
     check_text_error("$r := me", "`me` is not supported", "me");
     check_text_error("assume: x = 1", "expected a register or a number, found `x`", "x");
     check_text_error("$r := 99999999999999999999", "the number does not fit 64 bits", "99999999999999999999");
     check_error("forbidden A process text nop", "process p0 has no label `A`", "A");
-    check_error("forbidden A A process text A: nop", "the vector has 2 entries, but there are 1 processes", "A A");
-    check_error("forbidden * data x = 3 : [0:2] process text nop", "the initial value is outside the domain", "x = 3 : [0:2]");
+    check_error(
+        "forbidden A A process text A: nop",
+        "the vector has 2 entries, but there are 1 processes",
+        "A A",
+    );
+    check_error(
+        "forbidden * data x = 3 : [0:2] process text nop",
+        "the initial value is outside the domain",
+        "x = 3 : [0:2]",
+    );
     check_error("forbidden * data x = 0 : [2:1] process text nop", "the domain is empty", "x = 0 : [2:1]");
     check_error("forbidden * data x = 0 x = 1 process text nop", "`x` is declared twice", "x = 1");
     check_error("forbidden * process(0) text nop", "`process(0)` is no process", "0");

@@ -14,7 +14,7 @@ fn check(automata: &str, expected: &str) {
 fn check_step(instruction: &str, declarations: &str, registers: &str, statement: &str) {
     check(
         &format!("thread t initial a transition a b {instruction} end"),
-        &format!("{declarations} thread t {{ {registers} a: {statement} goto b; b: stop; }}"),
+        &format!("{declarations} thread t {{ {registers} a: {statement} goto b; b: }}"),
     );
 }
 
@@ -43,20 +43,24 @@ fn states_are_labels_and_transitions_choices() {
     check(
         "# comment: é\nthread t\ninitial q1\ntransition q0 q1 noop\ntransition q1 q0 check r\n\
          transition q1 end check ! r\nend\n# another",
-        "thread t { var r; q1: choose { assume r; goto q0; } or { assume !r; goto end_; } q0: skip; goto q1; end_: stop; }",
+        "thread t { var r; q1: choose { assume r; goto q0; } or { assume !r; goto end_; } q0: skip; goto q1; end_: }",
     );
 }
 
 #[test]
 fn the_last_initial_state_counts() {
-    check("thread t initial a initial b end", "thread t { b: stop; }");
+    check("thread t initial a initial b end", "thread t { goto b; b: }");
+    check(
+        "thread t initial a initial b transition c d noop end",
+        "thread t { goto b; c: skip; goto d; b: d: }",
+    );
 }
 
 #[test]
 fn computed_addresses_need_an_array() {
     check(
         "thread t initial a transition a b write 7 2 transition b c read r 2 transition c d write 1 - r 9 end",
-        "shared mem[-9..=2] open; thread t { var r; a: mem[2] = 7; goto b; b: r = mem[2]; goto c; c: mem[r - 9] = 1; goto d; d: stop; }",
+        "shared mem[-9..=2] open; thread t { var r; a: mem[2] = 7; goto b; b: r = mem[2]; goto c; c: mem[r - 9] = 1; goto d; d: }",
     );
 }
 
@@ -75,7 +79,7 @@ fn unknown_addresses_are_noted() {
 fn names_that_are_not_allowed_are_changed() {
     check(
         "thread m0 initial 0 transition 0 1.5 read -1 0 transition 1.5 0 local var mem end thread 1 initial x end",
-        "shared m0_; thread m0 { var _1, var_r, mem; q0: _1 = m0_; goto q1_5; q1_5: var_r = mem; goto q0; } thread t1 { x: stop; }",
+        "shared m0_; thread m0 { var _1, var_r, mem; q0: _1 = m0_; goto q1_5; q1_5: var_r = mem; goto q0; } thread t1 { goto x; x: }",
     );
 }
 

@@ -197,7 +197,9 @@ impl<L> Expr<L> {
             Expr::Binary(BinaryOp::And, left, right) => {
                 Ok((left.eval(leaf)? != 0 && right.eval(leaf)? != 0) as i64)
             }
-            Expr::Binary(BinaryOp::Or, left, right) => Ok((left.eval(leaf)? != 0 || right.eval(leaf)? != 0) as i64),
+            Expr::Binary(BinaryOp::Or, left, right) => {
+                Ok((left.eval(leaf)? != 0 || right.eval(leaf)? != 0) as i64)
+            }
             Expr::Binary(op, left, right) => op.apply(left.eval(leaf)?, right.eval(leaf)?),
         }
     }

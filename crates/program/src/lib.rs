@@ -19,8 +19,8 @@ pub mod span;
 
 pub use expr::{BinaryOp, EvalError, Expr, UnaryOp};
 pub use model::{
-    Action, Address, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price, Program,
-    Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,
+    Action, Address, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price,
+    Program, Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,
 };
 pub use property::{Formula, Observable, Property, PropertyKind, Quantifier};
 pub use reference::{Event, EventKind, Reference, State};

@@ -353,7 +353,8 @@ impl Program {
 
     fn op_may_fault(&self, thread: &Thread, op: &Op) -> bool {
         let value_may_fault = |range: Option<Range>, value: &Expr<RegisterId>| {
-            let fits = |v: i64| range.is_none_or(|r| r.contains(v)) && (self.numbers != Numbers::Nat || v >= 0);
+            let fits =
+                |v: i64| range.is_none_or(|r| r.contains(v)) && (self.numbers != Numbers::Nat || v >= 0);
             value.may_divide_by_zero()
                 || match value.constant() {
                     Some(v) => !fits(v),
@@ -384,7 +385,8 @@ impl Program {
                 thread.registers[register.index()].range.is_some() || address_may_fault(address)
             }
             Op::Store(address, value) => {
-                value_may_fault(self.variables[address.variable.index()].range, value) || address_may_fault(address)
+                value_may_fault(self.variables[address.variable.index()].range, value)
+                    || address_may_fault(address)
             }
         }
     }
@@ -413,7 +415,8 @@ impl Thread {
         (0..self.locations.len() as u32)
             .map(LocationId)
             .filter(|&l| {
-                (label == "end" && self.is_end(l)) || self.locations[l.index()].labels.iter().any(|x| x == label)
+                (label == "end" && self.is_end(l))
+                    || self.locations[l.index()].labels.iter().any(|x| x == label)
             })
             .collect()
     }

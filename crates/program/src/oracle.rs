@@ -78,7 +78,8 @@ pub fn explore(
 fn initial_states(reference: &Reference<'_>, limit: usize) -> Result<Vec<State>, Incomplete> {
     let program = reference.program;
     let registers = program.threads.iter().flat_map(|t| t.registers.iter().map(|r| r.init));
-    let inits: Vec<Init> = registers.chain(program.variables.iter().flat_map(|v| v.init.iter().copied())).collect();
+    let inits: Vec<Init> =
+        registers.chain(program.variables.iter().flat_map(|v| v.init.iter().copied())).collect();
     let mut valuations = vec![Vec::new()];
     for init in inits {
         let range = match init {

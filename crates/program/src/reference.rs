@@ -176,7 +176,8 @@ impl<'p> Reference<'p> {
                     && t.registers.iter().zip(values).all(|(r, &v)| allowed(&r.init, v))
             });
         let cells: Vec<&Init> = self.program.variables.iter().flat_map(|v| &v.init).collect();
-        let memory_fits = cells.len() == memory.len() && cells.iter().zip(&memory).all(|(i, &v)| allowed(i, v));
+        let memory_fits =
+            cells.len() == memory.len() && cells.iter().zip(&memory).all(|(i, &v)| allowed(i, v));
         (registers_fit && memory_fits).then(|| State {
             locations: threads.iter().map(|t| t.entry).collect(),
             registers,
@@ -209,7 +210,9 @@ impl<'p> Reference<'p> {
         };
         let mut next = state.clone();
         let buffer = &mut next.buffers[thread.index()];
-        let Buffered::Store { value, .. } = buffer.remove(position) else { unreachable!("a barrier has no cell") };
+        let Buffered::Store { value, .. } = buffer.remove(position) else {
+            unreachable!("a barrier has no cell")
+        };
         if buffer.first() == Some(&Buffered::Barrier) {
             buffer.remove(0);
         }
@@ -217,7 +220,13 @@ impl<'p> Reference<'p> {
         Ok((next, vec![Access::Write { cell, value, buffered: false }]))
     }
 
-    fn take(&self, state: &State, thread: ThreadId, edge: EdgeId, chosen: &[i64]) -> Result<Stepped, Refusal> {
+    fn take(
+        &self,
+        state: &State,
+        thread: ThreadId,
+        edge: EdgeId,
+        chosen: &[i64],
+    ) -> Result<Stepped, Refusal> {
         let code = self.program.thread(thread);
         let at = state.locations[thread.index()];
         let Some(edge) = code.edges.get(edge.index()).filter(|e| e.from == at) else {
@@ -237,7 +246,9 @@ impl<'p> Reference<'p> {
         match &edge.action {
             Action::Fence => require(empty, pending)?,
             Action::StoreFence => {
-                if self.model == MemoryModel::Pso && !matches!(next.buffers[thread.index()].last(), None | Some(Buffered::Barrier)) {
+                if self.model == MemoryModel::Pso
+                    && !matches!(next.buffers[thread.index()].last(), None | Some(Buffered::Barrier))
+                {
                     next.buffers[thread.index()].push(Buffered::Barrier);
                 }
             }
@@ -296,7 +307,11 @@ impl<'p> Reference<'p> {
         };
         let in_range = |range: Option<Range>, value: i64| {
             let natural = self.program.numbers != Numbers::Nat || value >= 0;
-            if natural && range.is_none_or(|r| r.contains(value)) { Ok(value) } else { Err(Stop::Fault(Fault::Range)) }
+            if natural && range.is_none_or(|r| r.contains(value)) {
+                Ok(value)
+            } else {
+                Err(Stop::Fault(Fault::Range))
+            }
         };
         let register_range = |r: RegisterId| self.program.threads[t].registers[r.index()].range;
         match op {
@@ -309,7 +324,9 @@ impl<'p> Reference<'p> {
                 let Some(value) = chosen.next() else { return disabled("no value was chosen for `*`") };
                 let natural = self.program.numbers != Numbers::Nat || value >= 0;
                 match range {
-                    Some(range) if !range.contains(value) => return disabled("the chosen value is not in the range of `*`"),
+                    Some(range) if !range.contains(value) => {
+                        return disabled("the chosen value is not in the range of `*`");
+                    }
                     None if !natural => return disabled("`*` is a natural number here"),
                     _ => state.registers[t][register.index()] = in_range(register_range(*register), value)?,
                 }
@@ -400,7 +417,11 @@ impl<'p> Reference<'p> {
                         .flat_map(|prefix| values.iter().map(move |&v| [prefix.as_slice(), &[v]].concat()))
                         .collect();
                 }
-                events.extend(choices.into_iter().map(|chosen| Event { thread, kind: EventKind::Step { edge, chosen } }));
+                events.extend(
+                    choices
+                        .into_iter()
+                        .map(|chosen| Event { thread, kind: EventKind::Step { edge, chosen } }),
+                );
             }
             let mut cells: Vec<u32> = state.buffers[thread.index()]
                 .iter()
@@ -441,8 +462,7 @@ impl<'p> Reference<'p> {
     /// Whether some edge that leaves this state has a `*` that is not tried with all its values.
     pub fn has_unbounded_choice(&self, state: &State) -> bool {
         self.program.threads().any(|(t, code)| {
-            code.edges_from(state.locations[t.index()])
-                .any(|(_, e)| e.action.ops().iter().any(is_unbounded))
+            code.edges_from(state.locations[t.index()]).any(|(_, e)| e.action.ops().iter().any(is_unbounded))
         })
     }
 }

@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use fencewright_program::{
-    Action, Address, BinaryOp, Edge, Expr, Formula, Hints, Init, Location, LocationId, Numbers, Observable, Op, Program,
-    Property, PropertyKind, Quantifier, Range, Register, RegisterId, Span, Thread, ThreadId, UnaryOp, Variable,
-    VariableId,
+    Action, Address, BinaryOp, Edge, Expr, Formula, Hints, Init, Location, LocationId, Numbers, Observable,
+    Op, Program, Property, PropertyKind, Quantifier, Range, Register, RegisterId, Span, Thread, ThreadId,
+    UnaryOp, Variable, VariableId,
 };
 
 /// A small deterministic random number generator (splitmix64).
@@ -134,7 +134,8 @@ fn thread(random: &mut Random, program: &Program, number: usize, length: usize, 
                 let e = condition(random, registers.len());
                 let after = LocationId(random.below(places) as u32);
                 let after = if after <= from { LocationId(from.0 + 1) } else { after };
-                let assume = |to, e| Edge { from, to, action: Action::Op(Op::Assume(e)), span: Span::default() };
+                let assume =
+                    |to, e| Edge { from, to, action: Action::Op(Op::Assume(e)), span: Span::default() };
                 edges.push(assume(to, e.clone()));
                 edges.push(assume(after, e.not()));
                 break;
@@ -183,9 +184,10 @@ fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
             Action::Atomic { ops, drains: false }
         }
         8..=12 => Action::Op(Op::Store(address(random, program, registers), expr(random, registers, 1))),
-        13..=17 => {
-            Action::Op(Op::Load(RegisterId(random.below(registers) as u32), address(random, program, registers)))
-        }
+        13..=17 => Action::Op(Op::Load(
+            RegisterId(random.below(registers) as u32),
+            address(random, program, registers),
+        )),
         _ => Action::Op(op(random, program, registers)),
     }
 }

@@ -3,8 +3,8 @@
 
 use fencewright_program::reference::is_unbounded;
 use fencewright_program::{
-    Action, Address, BinaryOp, EdgeId, EvalError, Expr, Formula, LocationId, MemoryModel, Numbers, Observable, Op,
-    Program, PropertyKind, Range, RegisterId, Span, ThreadId, UnaryOp,
+    Action, Address, BinaryOp, EdgeId, EvalError, Expr, Formula, LocationId, MemoryModel, Numbers,
+    Observable, Op, Program, PropertyKind, Range, RegisterId, Span, ThreadId, UnaryOp,
 };
 
 use super::layout::{Bounds, Field, Sizes};
@@ -415,7 +415,13 @@ impl Visible {
     }
 }
 
-fn thread_code(task: &Task<'_>, id: ThreadId, liveness: &Liveness, first: Slot, visible: &Visible) -> ThreadCode {
+fn thread_code(
+    task: &Task<'_>,
+    id: ThreadId,
+    liveness: &Liveness,
+    first: Slot,
+    visible: &Visible,
+) -> ThreadCode {
     let program = task.program;
     let thread = program.thread(id);
     let registers: Vec<Slot> = liveness.colours.iter().map(|&c| first + c as Slot).collect();
@@ -453,7 +459,8 @@ fn thread_code(task: &Task<'_>, id: ThreadId, liveness: &Liveness, first: Slot, 
                             && labels[edge.from.index()] != labels[thread.fault.index()]);
                     let writes_register =
                         ops.iter().any(|op| op.written_register().is_some_and(|r| observed[r.index()]));
-                    let direct = task.model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. });
+                    let direct =
+                        task.model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. });
                     let writes_memory = direct
                         && ops.iter().any(|op| match op {
                             Op::Store(a, _) => cells_of(program, a).any(|c| visible.memory[c as usize]),

@@ -58,13 +58,21 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
     for (thread, compiled) in program.threads.iter().zip(&code.threads) {
         for (r, register) in thread.registers.iter().enumerate().filter(|(_, r)| !r.name.starts_with('%')) {
             let Some(bounds) = wide(compiled.registers[r] as usize) else { continue };
-            let counts = |action: &Action| {
-                action.ops().iter().any(|op| match op {
-                    Op::Assign(target, e) => target.index() == r && e.constant().is_none(),
-                    _ => false,
-                })
+            // An assignment that reads the register itself is the more likely culprit.
+            let assigns = |itself: bool| {
+                move |action: &Action| {
+                    action.ops().iter().any(|op| match op {
+                        Op::Assign(target, e) if target.index() == r => {
+                            let mut read = !itself && e.constant().is_none();
+                            e.for_each_leaf(&mut |leaf| read |= leaf.index() == r);
+                            read
+                        }
+                        _ => false,
+                    })
+                }
             };
-            if let Some(place) = in_loop(thread, &|_| true, &counts) {
+            let place = in_loop(thread, &|_| true, &assigns(true));
+            if let Some(place) = place.or_else(|| in_loop(thread, &|_| true, &assigns(false))) {
                 let sentence = format!(
                     "the values of {}.{} spread over {} to {}: this assignment is in a loop",
                     thread.name, register.name, bounds.low, bounds.high
@@ -77,7 +85,11 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
 }
 
 /// An edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`.
-fn in_loop(thread: &Thread, passable: &dyn Fn(&Action) -> bool, wanted: &dyn Fn(&Action) -> bool) -> Option<Span> {
+fn in_loop(
+    thread: &Thread,
+    passable: &dyn Fn(&Action) -> bool,
+    wanted: &dyn Fn(&Action) -> bool,
+) -> Option<Span> {
     let returns = |from: LocationId, to: LocationId| {
         let mut seen = vec![false; thread.locations.len()];
         let mut stack = vec![from];

@@ -88,15 +88,17 @@ impl<'c> Expander<'c> {
     }
 
     /// Gives all steps from `state` to the sink; on [`Growth`] some may be missing, and it must be called again.
-    pub fn expand<S: Sink>(&mut self, layout: &Layout, state: &[u64], sink: &mut S) -> Result<Summary, Growth> {
+    pub fn expand<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        state: &[u64],
+        sink: &mut S,
+    ) -> Result<Summary, Growth> {
         self.summary = Summary::default();
         self.next.resize(layout.words, 0);
         let threads = self.code.threads.len();
-        let favourite = if self.code.local_first {
-            layout.slots[self.code.favourite()].raw(state) as usize
-        } else {
-            0
-        };
+        let favourite =
+            if self.code.local_first { layout.slots[self.code.favourite()].raw(state) as usize } else { 0 };
         if favourite != 0 {
             self.thread(layout, state, favourite - 1, sink)?;
             if self.summary.moved {
@@ -110,7 +112,13 @@ impl<'c> Expander<'c> {
     }
 
     #[inline]
-    fn thread<S: Sink>(&mut self, layout: &Layout, state: &[u64], t: usize, sink: &mut S) -> Result<(), Growth> {
+    fn thread<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        state: &[u64],
+        t: usize,
+        sink: &mut S,
+    ) -> Result<(), Growth> {
         let code = self.code;
         let holder = layout.slots[code.lock()].raw(state) as usize;
         let access = holder == 0 || holder == t + 1;
@@ -145,7 +153,7 @@ impl<'c> Expander<'c> {
         edge: &EdgeCode,
         sink: &mut S,
     ) -> Result<(), Growth> {
-        self.next.copy_from_slice(state);
+        copy(state, &mut self.next);
         self.chosen.clear();
         match &edge.action {
             ActionCode::Op(OpCode::Havoc { .. }) | ActionCode::Atomic { .. } => {
@@ -251,7 +259,8 @@ impl<'c> Expander<'c> {
             self.next[word as usize] &= !mask;
         }
         if code.local_first {
-            let favourite = if edge.local && !fault && !code.threads[t].ended[to as usize] { t as u64 + 1 } else { 0 };
+            let favourite =
+                if edge.local && !fault && !code.threads[t].ended[to as usize] { t as u64 + 1 } else { 0 };
             layout.slots[code.favourite()].set_raw(&mut self.next, favourite);
         }
         self.summary.moved = true;
@@ -419,7 +428,13 @@ impl<'c> Expander<'c> {
     }
 
     /// (WM): TSO flushes the oldest entry, PSO the oldest of any cell before the first barrier.
-    fn flushes<S: Sink>(&mut self, layout: &Layout, state: &[u64], t: usize, sink: &mut S) -> Result<(), Growth> {
+    fn flushes<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        state: &[u64],
+        t: usize,
+        sink: &mut S,
+    ) -> Result<(), Growth> {
         let code = self.code;
         let thread = &code.threads[t];
         let fields = &layout.buffers[t];
@@ -436,7 +451,7 @@ impl<'c> Expander<'c> {
                 continue;
             }
             previous = kind;
-            self.next.copy_from_slice(state);
+            copy(state, &mut self.next);
             let cell = thread.buffered_cells[kind as usize];
             let value = fields.entries[position].1.get(state);
             self.set(layout, code.memory + cell, value)?;
@@ -472,5 +487,14 @@ impl<'c> Expander<'c> {
         fields.entries[count - 1].0.set_raw(&mut self.next, 0);
         fields.entries[count - 1].1.set_raw(&mut self.next, 0);
         fields.count.set_raw(&mut self.next, count as u64 - 1);
+    }
+}
+
+/// Copies a state; most are one word, which is not worth a call.
+#[inline(always)]
+fn copy(from: &[u64], to: &mut [u64]) {
+    match (from, to) {
+        ([from], [to]) => *to = *from,
+        (from, to) => to.copy_from_slice(from),
     }
 }

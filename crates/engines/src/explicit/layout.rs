@@ -132,6 +132,9 @@ pub struct BufferFields {
     pub entries: Vec<(Field, Field)>,
 }
 
+/// Bits of a packed state: words and masks.
+pub type Bits = Box<[(u32, u64)]>;
+
 /// A layout: where each part of a state is.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -142,8 +145,8 @@ pub struct Layout {
     /// The fields of each store buffer; none under SC.
     pub buffers: Vec<BufferFields>,
     /// For each thread and location, the bits (word, mask) of registers that are dead there.
-    pub dead: Vec<Vec<Box<[(u32, u64)]>>>,
-    /// How many leading words hold the parts that never grow, and which bits of them.
+    pub dead: Vec<Vec<Bits>>,
+    /// The bits of the parts that never grow, in the words they are in.
     pub fixed: Vec<u64>,
 }
 
@@ -178,7 +181,9 @@ impl Layout {
         let dead = code
             .threads
             .iter()
-            .map(|thread| thread.dead.iter().map(|dead| bits_of(dead.iter().map(|&s| slots[s as usize]))).collect())
+            .map(|thread| {
+                thread.dead.iter().map(|dead| bits_of(dead.iter().map(|&s| slots[s as usize]))).collect()
+            })
             .collect();
         Layout { words, slots, buffers, dead, fixed }
     }
@@ -216,7 +221,7 @@ impl Layout {
 }
 
 /// The bits of some fields, word by word.
-fn bits_of(fields: impl Iterator<Item = Field>) -> Box<[(u32, u64)]> {
+fn bits_of(fields: impl Iterator<Item = Field>) -> Bits {
     let mut bits: Vec<(u32, u64)> = Vec::new();
     for field in fields.filter(|f| f.mask != 0) {
         let mask = field.mask << field.shift;

@@ -122,7 +122,8 @@ fn colour(thread: &Thread, live: &[Registers]) -> (Vec<usize>, usize) {
     let mut colours = vec![0; registers];
     let mut fields = 0;
     for r in 0..registers {
-        let taken: Vec<usize> = (0..r).filter(|&other| conflicts[r][other]).map(|other| colours[other]).collect();
+        let taken: Vec<usize> =
+            (0..r).filter(|&other| conflicts[r][other]).map(|other| colours[other]).collect();
         colours[r] = (0..).find(|c| !taken.contains(c)).expect("one of r + 1 colours is free");
         fields = fields.max(colours[r] + 1);
     }

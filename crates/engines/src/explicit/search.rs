@@ -78,30 +78,34 @@ struct Shared<'a> {
 #[derive(Default)]
 struct Batch {
     states: Vec<u64>,
-    parents: Vec<u32>,
-    hashes: Vec<u64>,
-    /// Whether a formula may have changed (1), whether the thread faulted (2).
-    flags: Vec<u8>,
+    origins: Vec<Origin>,
+}
+
+/// Where a successor comes from.
+#[derive(Clone, Copy)]
+struct Origin {
+    hash: u64,
+    parent: u32,
+    /// [`VISIBLE`] and [`FAULT`].
+    flags: u32,
 }
 
 impl Batch {
     fn clear(&mut self) {
         self.states.clear();
-        self.parents.clear();
-        self.hashes.clear();
-        self.flags.clear();
+        self.origins.clear();
     }
 
     fn append(&mut self, other: &mut Batch) {
         self.states.append(&mut other.states);
-        self.parents.append(&mut other.parents);
-        self.hashes.append(&mut other.hashes);
-        self.flags.append(&mut other.flags);
+        self.origins.append(&mut other.origins);
     }
 }
 
-const VISIBLE: u8 = 1;
-const FAULT: u8 = 2;
+/// A formula may have changed its value.
+const VISIBLE: u32 = 1;
+/// The thread faulted.
+const FAULT: u32 = 2;
 
 /// Which worker a state belongs to: decided by the part of it that looks the same in every layout.
 #[inline]
@@ -171,7 +175,7 @@ pub fn search(
         Ok(states) => {
             for state in states.chunks_exact(layout.words) {
                 let owner = owner(&layout, state, workers);
-                crew[owner].store_new(state, hash(state), NONE, VISIBLE);
+                crew[owner].store_new(state, Origin { hash: hash(state), parent: NONE, flags: VISIBLE });
             }
         }
         Err(reason) => shared.stop_because(reason),
@@ -263,10 +267,12 @@ impl Sink for Sorter<'_> {
     fn take(&mut self, step: Step<'_>, state: &[u64]) {
         let owner = owner(self.layout, state, self.out.len());
         let batch = &mut self.out[owner];
-        batch.states.extend_from_slice(state);
-        batch.parents.push(self.parent);
-        batch.hashes.push(hash(state));
-        batch.flags.push(if step.visible { VISIBLE } else { 0 } | if step.fault { FAULT } else { 0 });
+        match state {
+            [word] => batch.states.push(*word),
+            words => batch.states.extend_from_slice(words),
+        }
+        let flags = (u32::from(step.visible) * VISIBLE) | (u32::from(step.fault) * FAULT);
+        batch.origins.push(Origin { hash: hash(state), parent: self.parent, flags });
         *self.posted += 1;
     }
 }
@@ -327,7 +333,7 @@ impl Worker<'_, '_> {
             if !depth_first {
                 self.cursor += 1;
             }
-            if self.out[self.me].parents.len() >= batch {
+            if self.out[self.me].origins.len() >= batch {
                 self.store_own();
             }
         }
@@ -399,7 +405,7 @@ impl Worker<'_, '_> {
     /// Stores the successors that belong to this worker.
     fn store_own(&mut self) {
         let mut batch = std::mem::take(&mut self.out[self.me]);
-        self.posted -= batch.parents.len();
+        self.posted -= batch.origins.len();
         self.store_batch(&batch);
         batch.clear();
         self.out[self.me] = batch;
@@ -407,34 +413,29 @@ impl Worker<'_, '_> {
 
     fn store_batch(&mut self, batch: &Batch) {
         let words = self.layout.words;
-        let count = batch.parents.len();
-        let mut start = 0;
-        while start < count {
-            let end = count.min(start + BATCH);
-            let touched = batch.hashes[start..end].iter().fold(0, |sum: u64, &h| sum ^ self.store.touch(h));
+        for (origins, states) in batch.origins.chunks(BATCH).zip(batch.states.chunks(BATCH * words)) {
+            let touched = origins.iter().fold(0, |sum, o| sum ^ self.store.touch(o.hash));
             std::hint::black_box(touched);
-            for n in start..end {
-                let state = &batch.states[n * words..(n + 1) * words];
-                self.store_new(state, batch.hashes[n], batch.parents[n], batch.flags[n]);
+            for (origin, state) in origins.iter().zip(states.chunks_exact(words)) {
+                self.store_new(state, *origin);
             }
-            start = end;
         }
     }
 
     /// Stores a state and, if it is new, asks the properties about it.
     #[inline]
-    fn store_new(&mut self, state: &[u64], hash: u64, parent: u32, flags: u8) {
-        let Some(number) = self.store.insert(state, hash, parent) else { return };
+    fn store_new(&mut self, state: &[u64], origin: Origin) {
+        let Some(number) = self.store.insert(state, origin.hash, origin.parent) else { return };
         if self.shared.options.order == Order::DepthFirst {
             self.stack.push(number);
         }
-        if flags != 0 {
-            self.examine(number, state, flags);
+        if origin.flags != 0 {
+            self.examine(number, state, origin.flags);
         }
     }
 
     #[cold]
-    fn examine(&mut self, number: u32, state: &[u64], flags: u8) {
+    fn examine(&mut self, number: u32, state: &[u64], flags: u32) {
         let global = number * self.shared.workers as u32 + self.me as u32;
         let mut n = 0;
         while n < self.deciding.len() {

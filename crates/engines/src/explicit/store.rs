@@ -1,39 +1,64 @@
-//! The states seen so far: packed, in the order in which they were found, with a hash table of their numbers.
+//! The states seen so far: packed, in the order in which they were found, with a hash table to recognise them.
 //!
-//! A table slot holds 32 bits of the hash and the number of the state, so that a look-up touches a stored state only if it is
-//! very likely the one looked for. The order of discovery doubles as the queue of a breadth-first search.
+//! The order of discovery doubles as the queue of a breadth-first search. A slot of the table is 64 bits. If a state is one word, the
+//! slot *is* the state, so a look-up touches one cache line. Otherwise it holds 32 bits of the hash and the number of the
+//! state, so a look-up touches a stored state only if it is very likely the one looked for. In both cases the place of a slot
+//! comes from the upper bits of the hash and can be computed from the slot alone: a table grows by one pass from
+//! front to back over the old and the new one.
 
+use super::code::Code;
 use super::layout::Layout;
-use crate::explicit::code::Code;
 
 /// The number of no state.
 pub const NONE: u32 = u32::MAX;
+
+/// A slot without a state.
+const EMPTY: u64 = 0;
 
 /// A set of packed states with, for each, the state it was reached from.
 pub struct Store {
     words: usize,
     states: Vec<u64>,
     parents: Vec<u32>,
-    /// Hash (upper half) and number plus 1 (lower half); 0 is empty. The length is a power of two.
+    /// The length is a power of two.
     table: Vec<u64>,
+    /// 64 minus the binary logarithm of the length of the table.
+    shift: u32,
+    /// Whether the one-word state whose slot would look empty is in the set.
+    has_empty: bool,
 }
 
 /// The hash of a packed state.
 #[inline]
 pub fn hash(state: &[u64]) -> u64 {
-    let mut hash = 0x243f_6a88_85a3_08d3_u64;
-    for &word in state {
-        let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
-        hash = (product as u64) ^ ((product >> 64) as u64) ^ word.rotate_left(32);
+    match state {
+        [word] => hash_word(*word),
+        words => hash_words(words),
     }
-    let product = u128::from(hash) * 0xa076_1d64_78bd_642f_u128;
-    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[inline]
+fn hash_word(word: u64) -> u64 {
+    let product = u128::from(word ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15_u128;
+    (product as u64 ^ (product >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+fn hash_words(words: &[u64]) -> u64 {
+    words.iter().fold(0x1319_8a2e_0370_7344, |hash: u64, &word| hash_word(word ^ hash.rotate_left(23)))
 }
 
 impl Store {
     /// An empty store for states of so many words.
     pub fn new(words: usize) -> Self {
-        Store { words, states: Vec::new(), parents: Vec::new(), table: vec![0; 1 << 10] }
+        let bits = 12;
+        Store {
+            words,
+            states: Vec::new(),
+            parents: Vec::new(),
+            table: vec![EMPTY; 1 << bits],
+            shift: 64 - bits,
+            has_empty: false,
+        }
     }
 
     /// How many states there are.
@@ -59,7 +84,7 @@ impl Store {
         self.states.len() * 8 + self.parents.len() * 4 + self.table.len() * 8
     }
 
-    /// How many bytes it would occupy while it doubles its table.
+    /// How many more bytes it will soon need to double its table.
     pub fn bytes_to_grow(&self) -> usize {
         self.table.len() * 16
     }
@@ -68,9 +93,9 @@ impl Store {
     /// where look-ups one after the other would wait in turn.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
-        let slot = self.table[hash as usize & (self.table.len() - 1)];
-        match slot >> 32 == hash >> 32 && slot != 0 {
-            true => self.states[((slot as u32) - 1) as usize * self.words],
+        let slot = self.table[(hash >> self.shift) as usize];
+        match self.words > 1 && slot != EMPTY && slot >> 32 == hash >> 32 {
+            true => self.states[(slot as u32 - 1) as usize * self.words],
             false => slot,
         }
     }
@@ -78,42 +103,71 @@ impl Store {
     /// Adds a state; its number if it is new.
     #[inline]
     pub fn insert(&mut self, state: &[u64], hash: u64, parent: u32) -> Option<u32> {
-        let mask = self.table.len() - 1;
-        let tag = hash >> 32 << 32;
-        let mut position = hash as usize & mask;
-        loop {
-            let slot = self.table[position];
-            if slot == 0 {
-                break;
-            }
-            if slot >> 32 << 32 == tag && self.state(slot as u32 - 1) == state {
-                return None;
-            }
-            position = (position + 1) & mask;
-        }
         let number = self.parents.len() as u32;
-        self.table[position] = tag | u64::from(number + 1);
-        self.states.extend_from_slice(state);
+        let mask = self.table.len() - 1;
+        let mut position = (hash >> self.shift) as usize;
+        if let [word] = *state {
+            if word == EMPTY {
+                if std::mem::replace(&mut self.has_empty, true) {
+                    return None;
+                }
+            } else {
+                loop {
+                    let slot = self.table[position];
+                    if slot == word {
+                        return None;
+                    }
+                    if slot == EMPTY {
+                        break;
+                    }
+                    position = (position + 1) & mask;
+                }
+                self.table[position] = word;
+            }
+            self.states.push(word);
+        } else {
+            loop {
+                let slot = self.table[position];
+                if slot == EMPTY {
+                    break;
+                }
+                if slot >> 32 == hash >> 32 && self.state(slot as u32 - 1) == state {
+                    return None;
+                }
+                position = (position + 1) & mask;
+            }
+            self.table[position] = (hash >> 32 << 32) | u64::from(number + 1);
+            self.states.extend_from_slice(state);
+        }
         self.parents.push(parent);
         if self.parents.len() * 4 > self.table.len() * 3 {
-            self.rehash(self.table.len() * 2);
+            self.enlarge();
         }
         Some(number)
     }
 
-    fn rehash(&mut self, length: usize) {
-        self.table = Vec::new();
-        let mut table = vec![0u64; length];
-        let mask = length - 1;
-        for (n, state) in self.states.chunks_exact(self.words).enumerate() {
-            let hash = hash(state);
-            let mut position = hash as usize & mask;
-            while table[position] != 0 {
-                position = (position + 1) & mask;
-            }
-            table[position] = (hash >> 32 << 32) | (n as u64 + 1);
+    /// Doubles the table.
+    #[cold]
+    fn enlarge(&mut self) {
+        let mut old = std::mem::take(&mut self.table);
+        self.shift -= 1;
+        self.table = vec![EMPTY; old.len() * 2];
+        // A run of slots may wrap around the end of the old table; starting behind an empty slot keeps the order.
+        let start = old.iter().position(|&slot| slot == EMPTY).unwrap_or(0);
+        old.rotate_left(start);
+        for slot in old.into_iter().filter(|&slot| slot != EMPTY) {
+            let hash = if self.words == 1 { hash_word(slot) } else { slot };
+            self.place(hash, slot);
         }
-        self.table = table;
+    }
+
+    fn place(&mut self, hash: u64, slot: u64) {
+        let mask = self.table.len() - 1;
+        let mut position = (hash >> self.shift) as usize;
+        while self.table[position] != EMPTY {
+            position = (position + 1) & mask;
+        }
+        self.table[position] = slot;
     }
 
     /// Packs all states anew.
@@ -122,8 +176,17 @@ impl Store {
         for (from, to) in self.states.chunks_exact(self.words).zip(states.chunks_exact_mut(new.words)) {
             new.repack(code, old, from, to);
         }
-        self.states = states;
+        self.table.fill(EMPTY);
+        self.has_empty = false;
         self.words = new.words;
-        self.rehash(self.table.len());
+        for (n, state) in states.chunks_exact(new.words).enumerate() {
+            let hash = hash(state);
+            match *state {
+                [EMPTY] => self.has_empty = true,
+                [word] => self.place(hash, word),
+                _ => self.place(hash, (hash >> 32 << 32) | (n as u64 + 1)),
+            }
+        }
+        self.states = states;
     }
 }

@@ -11,7 +11,14 @@ use super::store::NONE;
 use crate::task::Task;
 
 /// The execution that leads to the state with this number.
-pub fn trace(task: &Task<'_>, code: &Code, found: &Found, samples: &[i64], bound: Option<u32>, number: u32) -> Trace {
+pub fn trace(
+    task: &Task<'_>,
+    code: &Code,
+    found: &Found,
+    samples: &[i64],
+    bound: Option<u32>,
+    number: u32,
+) -> Trace {
     let workers = found.stores.len() as u32;
     let store = |number: u32| (&found.stores[(number % workers) as usize], number / workers);
     let mut chain = vec![number];

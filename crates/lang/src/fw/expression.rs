@@ -6,8 +6,8 @@
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
-use super::lexer::clip;
-use super::parser::{Parse, Parser, Reported, number};
+use super::lexer::{NumberValue, clip, number_value};
+use super::parser::{Parse, Parser, Reported};
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 use crate::diagnostic::Diagnostic;
@@ -220,7 +220,9 @@ impl Parser<'_> {
         use Keyword::{Cas, Exists, False, FetchAdd, Forall, Swap, True};
         match self.peek_at(1) {
             TokenKind::Name | TokenKind::Number | TokenKind::OpenParenthesis => true,
-            TokenKind::Keyword(keyword) => matches!(keyword, Cas | Swap | FetchAdd | Exists | Forall | True | False),
+            TokenKind::Keyword(keyword) => {
+                matches!(keyword, Cas | Swap | FetchAdd | Exists | Forall | True | False)
+            }
             _ => false,
         }
     }
@@ -233,7 +235,10 @@ impl Parser<'_> {
             (TokenKind::Assign, _) if equals_is_slip => {
                 (BinaryOp::Eq, Some("`=` assigns, and is no part of an expression; `==` compares"))
             }
-            (TokenKind::Keyword(Keyword::Or), _) => (BinaryOp::Or, Some("`or` stands between the blocks of a `choose`; in expressions, write `||`")),
+            (TokenKind::Keyword(Keyword::Or), _) => (
+                BinaryOp::Or,
+                Some("`or` stands between the blocks of a `choose`; in expressions, write `||`"),
+            ),
             (TokenKind::Name, "and") => (BinaryOp::And, Some("write `&&`")),
             (TokenKind::Name, "xor") => (BinaryOp::BitXor, Some("write `^`, or `!=` for truth values")),
             (TokenKind::Name, "mod") => (BinaryOp::Rem, Some("write `%`")),
@@ -253,7 +258,8 @@ impl Parser<'_> {
     fn chained_comparison(&mut self, operands: &[Operand], first: Span, second: Span) {
         let help = match operands {
             [.., a, b] => {
-                let [a, b, first, second] = [a.span(), b.span(), first, second].map(|s| clip(self.text_of(s)));
+                let [a, b, first, second] =
+                    [a.span(), b.span(), first, second].map(|s| clip(self.text_of(s)));
                 format!("write `{a} {first} {b} && {b} {second} ...`, or use parentheses")
             }
             _ => "use `&&` or parentheses".into(),
@@ -454,8 +460,7 @@ impl Parser<'_> {
     pub(super) fn at_binder(&self) -> bool {
         let is_in = |ahead| self.peek_at(ahead) == TokenKind::Keyword(Keyword::In);
         let relation = matches!(self.peek_at(1), TokenKind::Operator(op) if op.is_comparison());
-        self.at(TokenKind::Name)
-            && (is_in(1) || relation && self.peek_at(2) == TokenKind::Name && is_in(3))
+        self.at(TokenKind::Name) && (is_in(1) || relation && self.peek_at(2) == TokenKind::Name && is_in(3))
     }
 
     /// `i in 0..N, j < k in 0..N:` with the colon.
@@ -496,5 +501,15 @@ fn operation_usage(keyword: Keyword) -> String {
     match keyword {
         Keyword::Cas => "it is written `cas(x, old, new)`".into(),
         _ => format!("it is written `{}(x, v)`", keyword.text()),
+    }
+}
+
+/// A number token as a value; `negative` if a minus sign stands directly before it.
+fn number(text: &str, negative: bool) -> Option<i64> {
+    match number_value(text) {
+        NumberValue::Fits(value) if negative => 0_i64.checked_sub_unsigned(value),
+        NumberValue::Fits(value) => i64::try_from(value).ok(),
+        NumberValue::TooLarge => None,
+        NumberValue::Malformed => Some(0),
     }
 }

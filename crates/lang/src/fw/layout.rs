@@ -14,7 +14,8 @@ const STEP: usize = 4;
 /// The text of a file without errors, laid out.
 pub fn layout(text: &str, tokens: &[Token], comments: &[Span]) -> String {
     let comments = place_comments(text, tokens, comments);
-    let mut layout = Layout { text, tokens, comments, next_comment: 0, level: 0, fresh: true, out: String::new() };
+    let mut layout =
+        Layout { text, tokens, comments, next_comment: 0, level: 0, fresh: true, out: String::new() };
     layout.run();
     layout.out
 }
@@ -134,7 +135,9 @@ impl Layout<'_> {
             let goes_on = match (kind, self.kind(end)) {
                 (_, TokenKind::End) | (TokenKind::Semicolon, _) => false,
                 (TokenKind::OpenBrace, next) => next == TokenKind::CloseBrace && !self.broken_before(end),
-                (TokenKind::CloseBrace, TokenKind::Keyword(Keyword::Else | Keyword::Or)) => !self.broken_before(end),
+                (TokenKind::CloseBrace, TokenKind::Keyword(Keyword::Else | Keyword::Or)) => {
+                    !self.broken_before(end)
+                }
                 (TokenKind::CloseBrace, _) => false,
                 _ => true,
             };

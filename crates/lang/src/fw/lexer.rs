@@ -23,7 +23,8 @@ pub struct Lexed {
 
 /// The tokens of a text, at most `limit` of them.
 pub fn lex(text: &str, limit: usize) -> Lexed {
-    let mut lexer = Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
+    let mut lexer =
+        Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
         // Spans could not say where anything stands.
         lexer.diagnostics.push(Diagnostic::new(Span::default(), "the file is too large: 4 GiB or more"));

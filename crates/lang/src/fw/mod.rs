@@ -6,11 +6,12 @@
 //! ```
 //!
 //! The language itself is described in `docs/language.md`. [`parse`] reports all independent errors in one run, with
-//! advice on what people write who know other languages. [`print`] and [`format`] share one layout, so what is printed
+//! advice on what people write who know other languages. [`print()`] and [`format()`] share one layout, so what is printed
 //! is formatted already.
 
 mod expression;
 mod format;
+mod item;
 mod layout;
 mod lexer;
 mod parser;

@@ -276,7 +276,9 @@ impl Printer {
                 self.word("loop");
                 self.block(block);
             }
-            StatementKind::If(condition, then, otherwise) => self.if_statement(condition, then, otherwise.as_ref()),
+            StatementKind::If(condition, then, otherwise) => {
+                self.if_statement(condition, then, otherwise.as_ref())
+            }
             StatementKind::While(condition, block) => {
                 self.condition("while ", condition, "");
                 self.block(block);
@@ -313,7 +315,9 @@ impl Printer {
         let Some(otherwise) = otherwise else { return };
         self.word(" else");
         match otherwise.statements.as_slice() {
-            [Statement { labels, kind: StatementKind::If(condition, then, otherwise), .. }] if labels.is_empty() => {
+            [Statement { labels, kind: StatementKind::If(condition, then, otherwise), .. }]
+                if labels.is_empty() =>
+            {
                 self.word(" ");
                 self.if_statement(condition, then, otherwise.as_ref());
             }

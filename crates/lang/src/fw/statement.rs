@@ -32,7 +32,9 @@ impl Parser<'_> {
                     self.expected_with("`}`", Some(help));
                     break;
                 }
-                TokenKind::Keyword(keyword) if keyword.begins_only_items() && !self.next_makes_it_a_name() => {
+                TokenKind::Keyword(keyword)
+                    if keyword.begins_only_items() && !self.next_makes_it_a_name() =>
+                {
                     let help = format!(
                         "a `}}` is missing before it (the block that begins in line {} does not end), or it belongs \
                          outside the thread",
@@ -82,7 +84,8 @@ impl Parser<'_> {
                 }
                 TokenKind::Keyword(keyword)
                     if self.first_on_line()
-                        && (keyword.begins_only_items() || keyword.begins_statement() && self.token() != start) =>
+                        && (keyword.begins_only_items()
+                            || keyword.begins_statement() && self.token() != start) =>
                 {
                     return;
                 }
@@ -95,7 +98,9 @@ impl Parser<'_> {
 
     fn statement(&mut self) -> Parse<Statement> {
         let mut labels = Vec::new();
-        while matches!(self.peek(), TokenKind::Name | TokenKind::Keyword(_)) && self.peek_at(1) == TokenKind::Colon {
+        while matches!(self.peek(), TokenKind::Name | TokenKind::Keyword(_))
+            && self.peek_at(1) == TokenKind::Colon
+        {
             labels.push(self.name("a label")?);
             self.bump();
         }
@@ -158,7 +163,8 @@ impl Parser<'_> {
             _ if keyword.begins_operation() => {
                 let operation = self.operation(keyword)?;
                 if matches!(self.peek(), TokenKind::Operator(_)) {
-                    let help = "as a part of a larger expression it must be assigned: `r = cas(x, 0, 1) + 1;`";
+                    let help =
+                        "as a part of a larger expression it must be assigned: `r = cas(x, 0, 1) + 1;`";
                     return Err(self.expected_with("`;` after the operation", Some(help.into())));
                 }
                 self.semicolon("the operation")?;
@@ -300,7 +306,11 @@ impl Parser<'_> {
         let follows = self.peek_at(1);
         let can_follow = matches!(
             follows,
-            TokenKind::Assign | TokenKind::Foreign | TokenKind::OpenBracket | TokenKind::Dot | TokenKind::At
+            TokenKind::Assign
+                | TokenKind::Foreign
+                | TokenKind::OpenBracket
+                | TokenKind::Dot
+                | TokenKind::At
                 | TokenKind::Operator(_)
         );
         if can_follow || !self.at(TokenKind::Name) {
@@ -339,13 +349,17 @@ impl Parser<'_> {
     /// Reports what stands where a statement should.
     fn no_statement(&mut self) -> Reported {
         let help = match self.peek() {
-            TokenKind::Semicolon => Some("no `;` stands after a `}`; a statement that does nothing is `skip;`"),
+            TokenKind::Semicolon => {
+                Some("no `;` stands after a `}`; a statement that does nothing is `skip;`")
+            }
             TokenKind::Keyword(Keyword::Else) => Some("`else` stands directly after the block of an `if`"),
             TokenKind::Keyword(Keyword::Or) => Some("`or` stands directly after a block of a `choose`"),
             TokenKind::Keyword(Keyword::Int | Keyword::Nat | Keyword::Real) => {
                 Some("registers are declared with `var`: `var r = 0;`")
             }
-            TokenKind::Operator(BinaryOp::Mul) => Some("there are no pointers: addresses are indices into arrays"),
+            TokenKind::Operator(BinaryOp::Mul) => {
+                Some("there are no pointers: addresses are indices into arrays")
+            }
             TokenKind::Foreign if matches!(self.text_of(self.token().span), "++") => {
                 Some("write `x = x + 1;`: it is a load and a store")
             }

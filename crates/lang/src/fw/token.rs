@@ -95,8 +95,27 @@ impl Keyword {
         use Keyword::*;
         matches!(
             self,
-            Const | Var | Skip | Fence | StoreFence | Lock | Unlock | Atomic | Snapshot | Assume | Assert | Await | If
-                | While | Loop | For | Break | Continue | Choose | Goto | Stop
+            Const
+                | Var
+                | Skip
+                | Fence
+                | StoreFence
+                | Lock
+                | Unlock
+                | Atomic
+                | Snapshot
+                | Assume
+                | Assert
+                | Await
+                | If
+                | While
+                | Loop
+                | For
+                | Break
+                | Continue
+                | Choose
+                | Goto
+                | Stop
         ) || self.begins_operation()
     }
 

@@ -3,7 +3,8 @@
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use crate::ast::{
-    ArraySize, Block, Declarator, Expr, ExprKind, Initial, Name, Place, RangeExpr, Statement, StatementKind, Thread,
+    ArraySize, Block, Declarator, Expr, ExprKind, Initial, Name, Place, RangeExpr, Statement, StatementKind,
+    Thread,
 };
 
 /// How deeply brackets, blocks and calls may be nested.

@@ -36,7 +36,8 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
     let notes = property.is_none().then(|| "the test has no condition".to_owned());
 
     let mut file = File::default();
-    let declared = test.locations.iter().map(|l| build::declarator(&l.name, build::initial(l.init, l.span), l.span));
+    let declared =
+        test.locations.iter().map(|l| build::declarator(&l.name, build::initial(l.init, l.span), l.span));
     let declared: Vec<_> = declared.collect();
     if !declared.is_empty() {
         file.items.push(Item::Shared(declared));
@@ -44,7 +45,12 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
     for thread in test.threads {
         let registers = thread.registers.iter();
         let registers = registers.map(|r| build::declarator(&r.name, build::initial(r.init, r.span), r.span));
-        file.items.push(Item::Thread(build::thread(&thread.name, registers.collect(), thread.body, thread.span)));
+        file.items.push(Item::Thread(build::thread(
+            &thread.name,
+            registers.collect(),
+            thread.body,
+            thread.span,
+        )));
     }
     file.items.extend(property.map(Item::Property));
     Ok(Imported { file, name, notes: notes.into_iter().collect() })
@@ -190,9 +196,11 @@ fn thread_names(
     let mut columns = vec![Vec::new(); header.len()];
     for row in &rows[1..] {
         if row.len() != header.len() {
-            let blanks = |r: &std::ops::Range<usize>| text[r.clone()].len() - text[r.clone()].trim_start().len();
+            let blanks =
+                |r: &std::ops::Range<usize>| text[r.clone()].len() - text[r.clone()].trim_start().len();
             let span = Span::new(row[0].start + blanks(&row[0]), row[row.len() - 1].end);
-            let message = format!("this row has {} columns, but there are {} threads", row.len(), header.len());
+            let message =
+                format!("this row has {} columns, but there are {} threads", row.len(), header.len());
             return Err(Diagnostic::new(span, message));
         }
         for (column, cell) in columns.iter_mut().zip(row) {
@@ -234,7 +242,11 @@ fn initial_state(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<(), Diagn
                 let thread = test.thread(start)?;
                 let name = test.register(thread, scanner)?.text;
                 let value = optional_value(scanner)?;
-                test.threads[thread].registers.iter_mut().filter(|r| r.name == name).for_each(|r| r.init = value);
+                test.threads[thread]
+                    .registers
+                    .iter_mut()
+                    .filter(|r| r.name == name)
+                    .for_each(|r| r.init = value);
             } else if start.kind == Kind::Word {
                 let location = test.location_number(start);
                 test.locations[location].init = optional_value(scanner)?;

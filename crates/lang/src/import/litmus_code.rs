@@ -19,14 +19,15 @@ const RIGHT: &str = "flags_right";
 
 /// Names of registers, which no location gets.
 pub(super) const RESERVED_NAMES: &[&str] = &[
-    SCRATCH, LEFT, RIGHT, "EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP", "RAX", "RBX", "RCX", "RDX", "RSI",
-    "RDI", "RBP", "RSP", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R8D", "R9D", "R10D", "R11D", "R12D",
-    "R13D", "R14D", "R15D",
+    SCRATCH, LEFT, RIGHT, "EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP", "RAX", "RBX", "RCX", "RDX",
+    "RSI", "RDI", "RBP", "RSP", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R8D", "R9D", "R10D",
+    "R11D", "R12D", "R13D", "R14D", "R15D",
 ];
 
 const MNEMONICS: &[&str] = &[
-    "MOV", "XCHG", "MFENCE", "SFENCE", "LFENCE", "NOP", "PAUSE", "INC", "DEC", "ADD", "SUB", "AND", "OR", "XOR", "NEG",
-    "XADD", "CMPXCHG", "CMP", "TEST", "JE", "JZ", "JNE", "JNZ", "JL", "JLE", "JG", "JGE", "JMP",
+    "MOV", "XCHG", "MFENCE", "SFENCE", "LFENCE", "NOP", "PAUSE", "INC", "DEC", "ADD", "SUB", "AND", "OR",
+    "XOR", "NEG", "XADD", "CMPXCHG", "CMP", "TEST", "JE", "JZ", "JNE", "JNZ", "JL", "JLE", "JG", "JGE",
+    "JMP",
 ];
 
 /// The one name of a register whatever its width, if the word names one; an error for the parts of registers.
@@ -45,7 +46,10 @@ pub(super) fn register_name(word: &str) -> Option<Result<&'static str, &'static 
         return Some(Ok(name));
     }
     let is_part = FAMILIES.contains(&upper.as_str())
-        || matches!(upper.as_str(), "AL" | "AH" | "BL" | "BH" | "CL" | "CH" | "DL" | "DH" | "SIL" | "DIL" | "BPL" | "SPL")
+        || matches!(
+            upper.as_str(),
+            "AL" | "AH" | "BL" | "BH" | "CL" | "CH" | "DL" | "DH" | "SIL" | "DIL" | "BPL" | "SPL"
+        )
         || upper.strip_suffix(['B', 'W']).and_then(numbered).is_some();
     is_part.then_some(Err(PART))
 }
@@ -125,7 +129,10 @@ impl<'t> Code<'t> {
             let mut scanner = Scanner::new(text, cell.clone());
             while let Some(label) = label(&mut scanner) {
                 if self.labels.insert(label.text, names.fresh(label.text, "l", "_")).is_some() {
-                    return Err(Diagnostic::new(label.span, format!("label `{}` is defined twice", label.text)));
+                    return Err(Diagnostic::new(
+                        label.span,
+                        format!("label `{}` is defined twice", label.text),
+                    ));
                 }
             }
             let mnemonic = scanner.peek().text.to_ascii_uppercase();
@@ -207,7 +214,9 @@ impl<'t> Code<'t> {
             ("SFENCE", []) => self.emit(StatementKind::StoreFence, span),
             // Loads are in order on x86 anyway.
             ("LFENCE" | "NOP" | "PAUSE", []) => self.emit(StatementKind::Skip, span),
-            ("MOV", [Register(target) | Memory(target), source]) => self.assign(target, source.value(span), span),
+            ("MOV", [Register(target) | Memory(target), source]) => {
+                self.assign(target, source.value(span), span)
+            }
             ("XCHG", [Memory(location), Register(register)] | [Register(register), Memory(location)]) => {
                 let old = Box::new(build::variable(register, span));
                 let swap = Expr { kind: ExprKind::Swap(build::scalar(location, span), old), span };
@@ -298,7 +307,8 @@ impl<'t> Code<'t> {
             }
             Operand::Memory(location) => {
                 let scratch = self.scratch(span);
-                let load = build::assign(build::scalar(&scratch, span), build::variable(location, span), span);
+                let load =
+                    build::assign(build::scalar(&scratch, span), build::variable(location, span), span);
                 let result = operation(build::variable(&scratch, span));
                 let store = build::assign(build::scalar(location, span), result.clone(), span);
                 if locked {
@@ -399,7 +409,10 @@ impl<'t> Code<'t> {
         }
         let target = scanner.next();
         let Some(label) = self.labels.get(target.text).filter(|_| target.kind == Kind::Word).cloned() else {
-            return Err(Diagnostic::new(target.span, format!("no label {} in this thread", target.describe())));
+            return Err(Diagnostic::new(
+                target.span,
+                format!("no label {} in this thread", target.describe()),
+            ));
         };
         if scanner.peek().kind != Kind::End {
             return Err(scanner.expected("the end of the instruction"));
@@ -473,7 +486,9 @@ impl<'t> Code<'t> {
             _ if token.kind == Kind::Word && register_name(token.text).is_some() => {
                 Ok(Operand::Register(self.test.register(self.thread, scanner)?.text))
             }
-            _ if token.kind == Kind::Word => Err(scanner.expected("a register, a number or a location in brackets")),
+            _ if token.kind == Kind::Word => {
+                Err(scanner.expected("a register, a number or a location in brackets"))
+            }
             _ => Ok(Operand::Immediate(scanner.value()?)),
         }
     }
@@ -493,5 +508,6 @@ fn label<'a>(scanner: &mut Scanner<'a>) -> Option<Token<'a>> {
 /// The instruction a word means: `mov`, or `movl` and `movq` with the size said.
 fn mnemonic(word: Token<'_>) -> Option<&'static str> {
     let find = |name: &str| MNEMONICS.iter().find(|m| m.eq_ignore_ascii_case(name)).copied();
-    find(word.text).or_else(|| find(word.text.strip_suffix(['l', 'q', 'L', 'Q'])?).filter(|m| !m.starts_with('J')))
+    find(word.text)
+        .or_else(|| find(word.text.strip_suffix(['l', 'q', 'L', 'Q'])?).filter(|m| !m.starts_with('J')))
 }

@@ -117,8 +117,9 @@ impl<'a> Scanner<'a> {
             Some(digits) => i64::from_str_radix(digits, 16),
             None => token.text.parse(),
         };
-        let magnitude = magnitude
-            .map_err(|_| Diagnostic::new(token.span, format!("{} is not a number of 64 bits", token.describe())))?;
+        let magnitude = magnitude.map_err(|_| {
+            Diagnostic::new(token.span, format!("{} is not a number of 64 bits", token.describe()))
+        })?;
         Ok(if negative { -magnitude } else { magnitude })
     }
 }
@@ -213,7 +214,12 @@ fn without_comments(text: &str) -> Result<String, Diagnostic> {
             let mut depth = 0_usize;
             loop {
                 match bytes.get(at..at + 2) {
-                    None => return Err(Diagnostic::new(Span::new(open, open + 2), "this comment is never closed")),
+                    None => {
+                        return Err(Diagnostic::new(
+                            Span::new(open, open + 2),
+                            "this comment is never closed",
+                        ));
+                    }
                     Some(b"(*") => (at, depth) = (at + 2, depth + 1),
                     Some(b"*)") => (at, depth) = (at + 2, depth - 1),
                     Some(_) => at += 1,

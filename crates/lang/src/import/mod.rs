@@ -9,7 +9,7 @@ mod litmus;
 mod litmus_code;
 mod litmus_condition;
 mod litmus_scan;
-mod names;
+pub(crate) mod names;
 mod rmm;
 mod rmm_process;
 mod rmm_tokens;
@@ -59,6 +59,11 @@ impl Format {
     }
 }
 
+/// Whether memorax has reserved the word.
+pub(crate) fn is_rmm_word(word: &str) -> bool {
+    rmm_tokens::RESERVED.contains(&word)
+}
+
 /// The format of a file: by the extension of its name, and where that says nothing by its first words.
 pub fn detect(file_name: &str, text: &str) -> Format {
     let base = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
@@ -76,7 +81,9 @@ fn detect_by_content(text: &str) -> Format {
     match words.next() {
         Some("X86" | "X86_64") => return Format::Litmus,
         Some(word) if word.starts_with('#') => return Format::Trencher,
-        Some("thread") if matches!(words.nth(1), Some("initial" | "transition" | "end")) => return Format::Trencher,
+        Some("thread") if matches!(words.nth(1), Some("initial" | "transition" | "end")) => {
+            return Format::Trencher;
+        }
         _ => {}
     }
     let mut rest = text.trim_start();

@@ -2,59 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// Words that cannot be names in `.fw`.
-const KEYWORDS: &[&str] = &[
-    "assert",
-    "assume",
-    "atomic",
-    "await",
-    "break",
-    "cas",
-    "choose",
-    "const",
-    "continue",
-    "cost",
-    "else",
-    "end",
-    "exists",
-    "false",
-    "fence",
-    "fetch_add",
-    "finally",
-    "for",
-    "forall",
-    "forbid",
-    "goto",
-    "if",
-    "in",
-    "int",
-    "invariant",
-    "lock",
-    "loop",
-    "nat",
-    "never",
-    "numbers",
-    "open",
-    "or",
-    "predicates",
-    "real",
-    "sfence",
-    "shared",
-    "skip",
-    "snapshot",
-    "spare",
-    "stop",
-    "swap",
-    "thread",
-    "true",
-    "unlock",
-    "var",
-    "while",
-];
+use crate::fw::Keyword;
 
 /// The names already given in one scope.
 #[derive(Debug, Default)]
-pub(super) struct Names<'a> {
+pub(crate) struct Names<'a> {
     /// The scope around this one, whose names are not given again either.
     outer: Option<&'a Names<'a>>,
     taken: HashSet<String>,
@@ -64,7 +16,7 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     /// A scope inside another one.
-    pub(super) fn inside(outer: &'a Names<'a>) -> Self {
+    pub(crate) fn inside(outer: &'a Names<'a>) -> Self {
         Names { outer: Some(outer), ..Names::default() }
     }
 
@@ -75,13 +27,13 @@ impl<'a> Names<'a> {
     /// A name that nothing in the scope has yet, as close to `foreign` as possible: characters that no name may hold
     /// become `_`, `prefix` goes before a name that would start with a digit or be empty, and `suffix` after a keyword
     /// or a name that is taken.
-    pub(super) fn fresh(&mut self, foreign: &str, prefix: &str, suffix: &str) -> String {
+    pub(crate) fn fresh(&mut self, foreign: &str, prefix: &str, suffix: &str) -> String {
         let mut name: String =
             foreign.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
         if name.chars().next().is_none_or(|c| c.is_ascii_digit()) {
             name.insert_str(0, prefix);
         }
-        if KEYWORDS.contains(&name.as_str()) || self.is_taken(&name) {
+        if Keyword::from_text(&name).is_some() || self.is_taken(&name) {
             name.push_str(suffix);
         }
         if self.is_taken(&name) {

@@ -47,7 +47,8 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
         source.processes.iter().flat_map(|p| std::iter::repeat_n(p, p.copies)).collect();
 
     let mut names = Names::default();
-    let thread_names: Vec<String> = (0..processes.len()).map(|k| names.fresh(&format!("p{k}"), "p", "_")).collect();
+    let thread_names: Vec<String> =
+        (0..processes.len()).map(|k| names.fresh(&format!("p{k}"), "p", "_")).collect();
     let mut file = File::default();
     let memory = declare_memory(&source.globals, &processes, &mut names, &mut file);
 
@@ -59,7 +60,8 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
         labels.push(its_labels);
     }
     file.items.push(Item::Property(forbidden(&source.forbidden, &thread_names, &labels)?));
-    let notes = source.has_predicates.then(|| "the predicates are left out: no verdict depends on them".to_owned());
+    let notes =
+        source.has_predicates.then(|| "the predicates are left out: no verdict depends on them".to_owned());
     Ok(Imported { file, name: None, notes: notes.into_iter().collect() })
 }
 
@@ -221,7 +223,8 @@ fn read_source<'a>(cursor: &mut Cursor<'_, 'a>) -> Result<Source<'a>, Diagnostic
         count += process.copies;
         size += process.copies * (cursor.at - start);
         if count > PROCESS_LIMIT || size > SIZE_LIMIT {
-            let message = format!("more than {PROCESS_LIMIT} processes, or {SIZE_LIMIT} tokens in all of them");
+            let message =
+                format!("more than {PROCESS_LIMIT} processes, or {SIZE_LIMIT} tokens in all of them");
             return Err(Diagnostic::new(process.span, message));
         }
         processes.push(process);
@@ -359,7 +362,9 @@ fn declare_memory<'a>(
                     (own, None)
                 }
             };
-            memory.locals.insert((declaration.name, owner), Cell { variable, index, domain: declaration.domain });
+            memory
+                .locals
+                .insert((declaration.name, owner), Cell { variable, index, domain: declaration.domain });
         }
     }
     memory

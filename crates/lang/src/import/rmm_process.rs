@@ -36,7 +36,8 @@ pub(super) fn translate<'a>(
     }
     let labels = find_labels(&tokens[process.text.clone()])?;
     let cursor = Cursor { tokens, at: process.text.start };
-    let mut text = Text { cursor, end: process.text.end, number, registers, labels, memory, budget, nesting: 0 };
+    let mut text =
+        Text { cursor, end: process.text.end, number, registers, labels, memory, budget, nesting: 0 };
     let mut body = Vec::new();
     text.statements(&mut body)?;
     if text.cursor.at < text.end {
@@ -113,7 +114,10 @@ impl<'a> Text<'_, 'a> {
         }
     }
 
-    pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    pub(super) fn nested<T>(
+        &mut self,
+        parse: impl FnOnce(&mut Self) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
         if self.nesting >= NESTING_LIMIT {
             return Err(Diagnostic::new(self.cursor.peek().span, "nested too deeply"));
         }
@@ -164,7 +168,10 @@ impl<'a> Text<'_, 'a> {
                 self.cursor.at += 1;
                 let label = self.cursor.peek();
                 let Some(target) = self.labels.get(label.text).filter(|_| label.kind == Kind::Word) else {
-                    return Err(Diagnostic::new(label.span, format!("no label {} in this process", label.describe())));
+                    return Err(Diagnostic::new(
+                        label.span,
+                        format!("no label {} in this process", label.describe()),
+                    ));
                 };
                 self.cursor.at += 1;
                 StatementKind::Goto(build::name(target, label.span))
@@ -195,7 +202,10 @@ impl<'a> Text<'_, 'a> {
                 self.locked_block(start)?
             }
             (Kind::Word, "syncwr" | "syncrd" | "llfence") => {
-                return Err(Diagnostic::new(token.span, format!("`{}` is not supported: VIPS only", token.text)));
+                return Err(Diagnostic::new(
+                    token.span,
+                    format!("`{}` is not supported: VIPS only", token.text),
+                ));
             }
             _ => return self.instruction(out, false),
         };
@@ -359,8 +369,8 @@ impl<'a> Text<'_, 'a> {
         let name = self.cursor.next();
         if !self.cursor.accept("[") {
             let number = self.memory.global_numbers.get(name.text);
-            let number =
-                number.ok_or_else(|| Diagnostic::new(name.span, format!("no global variable `{}`", name.text)))?;
+            let number = number
+                .ok_or_else(|| Diagnostic::new(name.span, format!("no global variable `{}`", name.text)))?;
             return Ok(Target::One(self.memory.globals[*number].clone()));
         }
         let owner = if self.cursor.accept("my") {
@@ -430,7 +440,9 @@ impl<'a> Text<'_, 'a> {
     pub(super) fn register(&mut self) -> Result<(String, Domain), Diagnostic> {
         let token = self.cursor.next();
         let register = self.registers.get(token.text).filter(|_| token.kind == Kind::Register);
-        register.cloned().ok_or_else(|| Diagnostic::new(token.span, format!("no register {}", token.describe())))
+        register
+            .cloned()
+            .ok_or_else(|| Diagnostic::new(token.span, format!("no register {}", token.describe())))
     }
 }
 

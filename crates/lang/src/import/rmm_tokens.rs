@@ -52,14 +52,44 @@ impl Token<'_> {
 
 /// Words that cannot be labels, variables or macros.
 pub(super) const RESERVED: &[&str] = &[
-    "if", "then", "else", "while", "do", "read", "write", "syncwr", "syncrd", "fence", "ssfence", "llfence", "locked",
-    "slocked", "cas", "goto", "true", "false", "my", "me", "other", "process", "not", "nop", "text", "data", "either", "or",
-    "forbidden", "assume", "predicates", "registers",
+    "if",
+    "then",
+    "else",
+    "while",
+    "do",
+    "read",
+    "write",
+    "syncwr",
+    "syncrd",
+    "fence",
+    "ssfence",
+    "llfence",
+    "locked",
+    "slocked",
+    "cas",
+    "goto",
+    "true",
+    "false",
+    "my",
+    "me",
+    "other",
+    "process",
+    "not",
+    "nop",
+    "text",
+    "data",
+    "either",
+    "or",
+    "forbidden",
+    "assume",
+    "predicates",
+    "registers",
 ];
 
 /// The tokens of the text after macro expansion.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
-    let mut expander = Expander { macros: Vec::new(), by_name: HashMap::new(), active: Vec::new(), produced: 0 };
+    let mut expander =
+        Expander { macros: Vec::new(), by_name: HashMap::new(), active: Vec::new(), produced: 0 };
     let mut expanded = Vec::new();
     expander.expand(&scan(text)?, 0, &mut expanded)?;
     expanded.push(Token { kind: Kind::End, text: "", span: Span::new(text.len(), text.len()), home: 0 });
@@ -89,7 +119,10 @@ fn scan(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
             b'$' => {
                 let end = word_end(at + 1);
                 if end == at + 1 {
-                    return Err(Diagnostic::new(Span::new(at, end), "a register needs a name directly after `$`"));
+                    return Err(Diagnostic::new(
+                        Span::new(at, end),
+                        "a register needs a name directly after `$`",
+                    ));
                 }
                 (Kind::Register, at + 1, end)
             }
@@ -101,8 +134,8 @@ fn scan(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
             _ if [":=", "||", "&&", "!=", "<=", ">="].iter().any(|o| rest.starts_with(o)) => {
                 (Kind::Operator, at, at + 2)
             }
-            b'=' | b'(' | b')' | b',' | b'-' | b'*' | b';' | b':' | b'{' | b'}' | b'<' | b'>' | b'+' | b'[' | b']'
-            | b'@' => (Kind::Operator, at, at + 1),
+            b'=' | b'(' | b')' | b',' | b'-' | b'*' | b';' | b':' | b'{' | b'}' | b'<' | b'>' | b'+'
+            | b'[' | b']' | b'@' => (Kind::Operator, at, at + 1),
             _ => {
                 let c = rest.chars().next().unwrap_or('?');
                 let span = Span::new(at, at + c.len_utf8());
@@ -132,7 +165,12 @@ struct Expander<'a> {
 
 impl<'a> Expander<'a> {
     /// Appends the expansion of `tokens` to `out`. Definitions may stand only at depth 0, outside every call.
-    fn expand(&mut self, tokens: &[Token<'a>], depth: usize, out: &mut Vec<Token<'a>>) -> Result<(), Diagnostic> {
+    fn expand(
+        &mut self,
+        tokens: &[Token<'a>],
+        depth: usize,
+        out: &mut Vec<Token<'a>>,
+    ) -> Result<(), Diagnostic> {
         let mut at = 0;
         while let Some(&token) = tokens.get(at) {
             let names_macro = token.kind == Kind::Word && self.by_name.contains_key(token.text);
@@ -140,7 +178,10 @@ impl<'a> Expander<'a> {
                 at = self.call(tokens, at, depth, out)?;
             } else if starts_definition(&tokens[at..]) {
                 if depth > 0 {
-                    return Err(Diagnostic::new(token.span, "a macro cannot be defined inside a macro or its arguments"));
+                    return Err(Diagnostic::new(
+                        token.span,
+                        "a macro cannot be defined inside a macro or its arguments",
+                    ));
                 }
                 at = self.define(tokens, at)?;
             } else {
@@ -174,13 +215,20 @@ impl<'a> Expander<'a> {
                             return Err(Diagnostic::new(t.span, message));
                         }
                     }
-                    t => return Err(unexpected(t.unwrap_or(&name), "expected the name of a macro parameter")),
+                    t => {
+                        return Err(unexpected(t.unwrap_or(&name), "expected the name of a macro parameter"));
+                    }
                 }
                 at += 2;
                 match tokens.get(at - 1) {
                     Some(t) if t.is_operator(",") => {}
                     Some(t) if t.is_operator(")") => break,
-                    t => return Err(unexpected(t.unwrap_or(&name), "expected `,` or `)` after a macro parameter")),
+                    t => {
+                        return Err(unexpected(
+                            t.unwrap_or(&name),
+                            "expected `,` or `)` after a macro parameter",
+                        ));
+                    }
                 }
             }
         }
@@ -191,7 +239,10 @@ impl<'a> Expander<'a> {
                 return Err(Diagnostic::new(name.span, format!("macro `{}` has no `endmacro`", name.text)));
             };
             if starts_definition(&tokens[at..]) {
-                return Err(Diagnostic::new(token.span, "a macro cannot be defined inside a macro or its arguments"));
+                return Err(Diagnostic::new(
+                    token.span,
+                    "a macro cannot be defined inside a macro or its arguments",
+                ));
             }
             at += 1;
             if token.kind == Kind::Word && token.text == "endmacro" {
@@ -223,7 +274,8 @@ impl<'a> Expander<'a> {
         let (arguments, after) = arguments(tokens, start)?;
         let expected = self.macros[index].parameters.len();
         if arguments.len() != expected {
-            let message = format!("macro `{}` takes {expected} arguments, not {}", name.text, arguments.len());
+            let message =
+                format!("macro `{}` takes {expected} arguments, not {}", name.text, arguments.len());
             return Err(Diagnostic::new(name.span, message));
         }
         let mut values = Vec::with_capacity(arguments.len());
@@ -259,10 +311,16 @@ fn starts_definition(tokens: &[Token<'_>]) -> bool {
 }
 
 /// The arguments of the call whose name stands at `start`, and the place after the closing bracket.
-fn arguments<'t, 'a>(tokens: &'t [Token<'a>], start: usize) -> Result<(Vec<&'t [Token<'a>]>, usize), Diagnostic> {
+fn arguments<'t, 'a>(
+    tokens: &'t [Token<'a>],
+    start: usize,
+) -> Result<(Vec<&'t [Token<'a>]>, usize), Diagnostic> {
     let name = tokens[start];
     if !tokens.get(start + 1).is_some_and(|t| t.is_operator("(")) {
-        return Err(Diagnostic::new(name.span, format!("expected `(` after the name of macro `{}`", name.text)));
+        return Err(Diagnostic::new(
+            name.span,
+            format!("expected `(` after the name of macro `{}`", name.text),
+        ));
     }
     let mut arguments = Vec::new();
     let (mut first, mut brackets) = (start + 2, 0_usize);
@@ -334,7 +392,10 @@ mod tests {
         check("macro m(a) a endmacro m(1", "error: the call of macro `m` is not closed");
         check("macro m(a) a", "error: macro `m` has no `endmacro`");
         check("macro m() n() endmacro macro n() m() endmacro m()", "error: macro `m` calls itself");
-        check("macro m(a) macro n(b) b endmacro endmacro", "error: a macro cannot be defined inside a macro or its arguments");
+        check(
+            "macro m(a) macro n(b) b endmacro endmacro",
+            "error: a macro cannot be defined inside a macro or its arguments",
+        );
         check("macro m() endmacro macro m() endmacro", "error: macro `m` is defined twice");
         check("macro m(a,a) endmacro", "error: macro `m` has two parameters `a`");
         check("macro m() endmacro m", "error: expected `(` after the name of macro `m`");

@@ -1,7 +1,7 @@
 //! Importer for trencher's automata.
 //!
-//! A state becomes a label, its transitions the branches of a `choose` behind it; a state that no transition leaves is the
-//! end of the thread. Memory in trencher is addressed by any integer: if all addresses are constants, each is a scalar
+//! A state becomes a label, its transitions the branches of a `choose` behind it; the states that no transition leaves are
+//! the end of the thread. Memory in trencher is addressed by any integer: if all addresses are constants, each is a scalar
 //! (`m0`, `m1`, ..., `mm1` for -1), otherwise memory is one array `mem`, a window of an open address space wide enough for all
 //! addresses that [`super::trencher_values`] finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers
 //! are mathematical. Its files state no property, so there is none.
@@ -38,8 +38,10 @@ enum Instruction {
     Write { value: Term, address: Term },
     Local(usize, Term),
     Check(Term),
-    /// Anything without operands.
-    Plain(StatementKind),
+    Fence,
+    Noop,
+    Lock,
+    Unlock,
 }
 
 struct Transition<'a> {
@@ -123,7 +125,11 @@ impl<'a> Reader<'a> {
                 other => {
                     let error = Diagnostic::new(word.span, format!("expected `thread`, found `{other}`"));
                     let comment = other.starts_with('#');
-                    return Err(if comment { error.help("a comment needs a blank after its `#`") } else { error });
+                    return Err(if comment {
+                        error.help("a comment needs a blank after its `#`")
+                    } else {
+                        error
+                    });
                 }
             }
         }
@@ -148,7 +154,8 @@ impl<'a> Reader<'a> {
                     transitions.push(Transition { from, to, instruction, span });
                 }
                 "end" => {
-                    let missing = || Diagnostic::new(name.span, format!("thread `{}` has no `initial`", name.text));
+                    let missing =
+                        || Diagnostic::new(name.span, format!("thread `{}` has no `initial`", name.text));
                     let initial = initial.ok_or_else(missing)?;
                     let registers = std::mem::take(&mut self.used);
                     let span = thread.to(word.span);
@@ -178,10 +185,10 @@ impl<'a> Reader<'a> {
                 Instruction::Local(self.register(register), self.term(0)?)
             }
             "check" => Instruction::Check(self.term(0)?),
-            "mfence" => Instruction::Plain(StatementKind::Fence),
-            "noop" => Instruction::Plain(StatementKind::Skip),
-            "lock" => Instruction::Plain(StatementKind::Lock),
-            "unlock" => Instruction::Plain(StatementKind::Unlock),
+            "mfence" => Instruction::Fence,
+            "noop" => Instruction::Noop,
+            "lock" => Instruction::Lock,
+            "unlock" => Instruction::Unlock,
             other => return Err(Diagnostic::new(word.span, format!("unknown instruction `{other}`"))),
         })
     }
@@ -254,7 +261,9 @@ impl Memory {
         let mut declared = Vec::new();
         let mut computed_at = None;
         for (instruction, span) in instructions() {
-            let (Instruction::Read(_, address) | Instruction::Write { address, .. }) = instruction else { continue };
+            let (Instruction::Read(_, address) | Instruction::Write { address, .. }) = instruction else {
+                continue;
+            };
             match address.constant() {
                 Some(at) => {
                     scalars.entry(at).or_insert(span);
@@ -315,12 +324,15 @@ fn find_window(automata: &[Automaton<'_>], notes: &mut Vec<String>) -> (i64, i64
                     flows.push(Flow::Local(*register, value.clone()));
                 }
                 Instruction::Check(condition) => collect_constants(condition, &mut constants),
-                Instruction::Plain(_) => {}
+                Instruction::Fence | Instruction::Noop | Instruction::Lock | Instruction::Unlock => {}
             }
         }
     }
     let found = addresses(&flows, registers).unwrap_or_else(|| {
-        notes.push("which addresses the program touches is not known: memory is a window around its constants".to_owned());
+        notes.push(
+            "which addresses the program touches is not known: memory is a window around its constants"
+                .to_owned(),
+        );
         constants.extend(0..64);
         constants
     });
@@ -373,8 +385,11 @@ fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<
     let register_names: Vec<String> =
         automaton.registers.iter().map(|r| own_names.fresh(r.text, "r", "_r")).collect();
     let registers = Registers { first: automaton.first_register, names: &register_names };
-    let declarators =
-        register_names.iter().zip(&automaton.registers).map(|(n, r)| build::declarator(n, None, r.span)).collect();
+    let declarators = register_names
+        .iter()
+        .zip(&automaton.registers)
+        .map(|(n, r)| build::declarator(n, None, r.span))
+        .collect();
 
     // The initial state comes first: a thread starts where its text does.
     let mut label_names = Names::default();
@@ -396,10 +411,18 @@ fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<
         vec![instruction(transition, &registers, memory), jump]
     };
     let mut body: Vec<Statement> = Vec::new();
-    for (state, label, transitions) in &states {
+    let mut last = build::statement(StatementKind::Empty, automaton.initial.span);
+    for (number, (state, label, transitions)) in states.iter().enumerate() {
         let first = body.len();
         match transitions.as_slice() {
-            [] => body.push(build::statement(StatementKind::Stop, state.span)),
+            [] => {
+                // States without a way out are all one: the end of the text, without a step that leads there.
+                last.labels.push(build::name(label, state.span));
+                if number == 0 {
+                    body.push(build::goto(label, state.span));
+                }
+                continue;
+            }
             [only] => body.extend(step(only)),
             several => {
                 let branches = several.iter().map(|t| build::block(step(t), t.span)).collect();
@@ -408,6 +431,9 @@ fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<
             }
         }
         body[first].labels.push(build::name(label, state.span));
+    }
+    if !last.labels.is_empty() {
+        body.push(last);
     }
     build::thread(name, declarators, body, automaton.span)
 }
@@ -427,7 +453,10 @@ fn instruction(transition: &Transition<'_>, registers: &Registers<'_>, memory: &
             build::assign(target, registers.expr(value, span), span)
         }
         Instruction::Check(condition) => build::assume(registers.expr(condition, span), span),
-        Instruction::Plain(kind) => build::statement(kind.clone(), span),
+        Instruction::Fence => build::statement(StatementKind::Fence, span),
+        Instruction::Noop => build::statement(StatementKind::Skip, span),
+        Instruction::Lock => build::statement(StatementKind::Lock, span),
+        Instruction::Unlock => build::statement(StatementKind::Unlock, span),
     }
 }
 

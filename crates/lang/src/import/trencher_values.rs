@@ -106,7 +106,8 @@ impl Analysis {
                     None => self.changed |= join(&mut self.anywhere, value),
                     Some(addresses) => {
                         for address in addresses {
-                            let cell = self.memory.entry(address).or_insert_with(|| Some(BTreeSet::from([0])));
+                            let cell =
+                                self.memory.entry(address).or_insert_with(|| Some(BTreeSet::from([0])));
                             self.changed |= join(cell, value.clone());
                             self.work += 1;
                         }

@@ -82,11 +82,17 @@ impl<'a> ThreadLowering<'a> {
         before: &mut Vec<Before<'a>>,
     ) -> Result<(Address, Vec<Pure>)> {
         if self.in_atomic {
-            return Err(Diagnostic::new(e.span, "a read-modify-write operation cannot stand inside an atomic block")
-                .help("inside the block, read and write the variable: everything there is one step already"));
+            return Err(Diagnostic::new(
+                e.span,
+                "a read-modify-write operation cannot stand inside an atomic block",
+            )
+            .help("inside the block, read and write the variable: everything there is one step already"));
         }
         if self.constants.get(&place.name.text).is_some() || self.register(&place.name.text).is_some() {
-            return Err(Diagnostic::new(place.name.span, format!("`{}` is not a shared variable", place.name.text)));
+            return Err(Diagnostic::new(
+                place.name.span,
+                format!("`{}` is not a shared variable", place.name.text),
+            ));
         }
         let address = self.address(place, before)?;
         let arguments = match &e.kind {
@@ -112,14 +118,20 @@ impl<'a> ThreadLowering<'a> {
                 if let Some(i) = index.constant().filter(|&i| !range.contains(i) && !open) {
                     return Err(Diagnostic::new(
                         name.span,
-                        format!("index {i} is outside `{}`, whose indices are {} to {}", name.text, range.low, range.high),
+                        format!(
+                            "index {i} is outside `{}`, whose indices are {} to {}",
+                            name.text, range.low, range.high
+                        ),
                     ));
                 }
                 Some(index)
             }
             (None, Some(_)) => {
-                return Err(Diagnostic::new(name.span, format!("`{}` is an array and needs an index", name.text))
-                    .help(format!("write `{}[0]`", name.text)));
+                return Err(Diagnostic::new(
+                    name.span,
+                    format!("`{}` is an array and needs an index", name.text),
+                )
+                .help(format!("write `{}[0]`", name.text)));
             }
             (Some(_), None) => return Err(self.not_an_array(name)),
         };
@@ -127,7 +139,12 @@ impl<'a> ThreadLowering<'a> {
     }
 
     /// Puts the steps of `before` in front of `next`, the first of them at `at`.
-    pub fn precede(&mut self, before: Vec<Before<'a>>, at: Option<Node>, next: impl FnOnce(&mut Self, Option<Node>) -> Result<Node>) -> Result<Node> {
+    pub fn precede(
+        &mut self,
+        before: Vec<Before<'a>>,
+        at: Option<Node>,
+        next: impl FnOnce(&mut Self, Option<Node>) -> Result<Node>,
+    ) -> Result<Node> {
         let start = |n: usize| if n == 0 { at } else { None };
         let mut node = next(self, start(before.len()))?;
         for (n, step) in before.into_iter().enumerate().rev() {
@@ -136,10 +153,14 @@ impl<'a> ThreadLowering<'a> {
                 Before::Load(register, address, span) => {
                     self.graph.arc(at, node, Action::Op(Op::Load(register, address)), span)
                 }
-                Before::Rmw(register, e, address, arguments) => self.rmw(e, address, arguments, register, at, node),
+                Before::Rmw(register, e, address, arguments) => {
+                    self.rmw(e, address, arguments, register, at, node)
+                }
                 Before::Condition(register, e) => {
-                    let one = self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(1))), e.span);
-                    let zero = self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(0))), e.span);
+                    let one =
+                        self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(1))), e.span);
+                    let zero =
+                        self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(0))), e.span);
                     self.condition(e, at, one, Some(zero))?
                 }
             };
@@ -163,7 +184,15 @@ impl<'a> ThreadLowering<'a> {
             ExprKind::Cas(..) => {
                 let from = at.unwrap_or_else(|| self.graph.node());
                 let set = |value| Op::Assign(result, Expr::Const(value));
-                self.cas(e.span, load, address, arguments, from, (vec![set(1)], next), Some((vec![set(0)], next)));
+                self.cas(
+                    e.span,
+                    load,
+                    address,
+                    arguments,
+                    from,
+                    (vec![set(1)], next),
+                    Some((vec![set(0)], next)),
+                );
                 from
             }
             ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
@@ -206,17 +235,25 @@ impl<'a> ThreadLowering<'a> {
     }
 
     /// Goes to `then` if the condition holds and to `otherwise` (or nowhere) if not.
-    pub fn condition(&mut self, e: &'a ast::Expr, at: Option<Node>, then: Node, otherwise: Option<Node>) -> Result<Node> {
+    pub fn condition(
+        &mut self,
+        e: &'a ast::Expr,
+        at: Option<Node>,
+        then: Node,
+        otherwise: Option<Node>,
+    ) -> Result<Node> {
         let mark = self.mark();
         let node = match &e.kind {
-            ExprKind::Unary(fencewright_program::UnaryOp::Not, operand) if self.has_access(operand) => match otherwise {
-                Some(otherwise) => self.condition(operand, at, otherwise, Some(then))?,
-                None => {
-                    let nowhere = self.graph.node();
-                    self.nowhere(nowhere, e.span);
-                    self.condition(operand, at, nowhere, Some(then))?
+            ExprKind::Unary(fencewright_program::UnaryOp::Not, operand) if self.has_access(operand) => {
+                match otherwise {
+                    Some(otherwise) => self.condition(operand, at, otherwise, Some(then))?,
+                    None => {
+                        let nowhere = self.graph.node();
+                        self.nowhere(nowhere, e.span);
+                        self.condition(operand, at, nowhere, Some(then))?
+                    }
                 }
-            },
+            }
             ExprKind::Binary(BinaryOp::And, left, right) if self.has_access(e) => {
                 let right = self.condition(right, None, then, otherwise)?;
                 self.condition(left, at, right, otherwise)?
@@ -246,7 +283,14 @@ impl<'a> ThreadLowering<'a> {
         Ok(node)
     }
 
-    fn branch(&mut self, pure: Pure, at: Option<Node>, then: Node, otherwise: Option<Node>, span: Span) -> Node {
+    fn branch(
+        &mut self,
+        pure: Pure,
+        at: Option<Node>,
+        then: Node,
+        otherwise: Option<Node>,
+        span: Span,
+    ) -> Node {
         match (pure.constant(), otherwise) {
             (Some(0), Some(otherwise)) => self.jump(at, otherwise, span),
             (Some(v), _) if v != 0 => self.jump(at, then, span),

@@ -38,12 +38,18 @@ impl FormulaLowering<'_> {
                     (Some(index), Some(range)) => {
                         let i = self.constants.eval(index)?;
                         if !range.contains(i) {
-                            return Err(Diagnostic::new(e.span, format!("index {i} is outside `{}`", name.text)));
+                            return Err(Diagnostic::new(
+                                e.span,
+                                format!("index {i} is outside `{}`", name.text),
+                            ));
                         }
                         (i - range.low) as u32
                     }
                     (None, Some(_)) => {
-                        return Err(Diagnostic::new(name.span, format!("`{}` is an array and needs an index", name.text)));
+                        return Err(Diagnostic::new(
+                            name.span,
+                            format!("`{}` is an array and needs an index", name.text),
+                        ));
                     }
                     (Some(_), None) => {
                         return Err(Diagnostic::new(name.span, format!("`{}` is not an array", name.text)));
@@ -67,7 +73,8 @@ impl FormulaLowering<'_> {
                     Some(r) => Ok(Expr::Leaf(Observable::Register(id, RegisterId(r as u32)))),
                     None => {
                         let message = format!("thread `{}` has no register `{}`", code.name, register.text);
-                        let known = code.registers.iter().map(|r| r.name.as_str()).filter(|n| !n.starts_with('%'));
+                        let known =
+                            code.registers.iter().map(|r| r.name.as_str()).filter(|n| !n.starts_with('%'));
                         Err(with_nearest(Diagnostic::new(register.span, message), &register.text, known))
                     }
                 }
@@ -80,7 +87,12 @@ impl FormulaLowering<'_> {
     }
 
     /// The formula for all values of the binders, joined as the quantifier says.
-    pub fn quantified(&mut self, quantifier: Quantified, binders: &[ast::Binder], body: &ast::Expr) -> Result<Formula> {
+    pub fn quantified(
+        &mut self,
+        quantifier: Quantified,
+        binders: &[ast::Binder],
+        body: &ast::Expr,
+    ) -> Result<Formula> {
         let mut instances = Vec::new();
         self.expand(binders, body, &mut instances)?;
         Ok(match quantifier {
@@ -89,7 +101,12 @@ impl FormulaLowering<'_> {
         })
     }
 
-    fn expand(&mut self, binders: &[ast::Binder], body: &ast::Expr, instances: &mut Vec<Formula>) -> Result<()> {
+    fn expand(
+        &mut self,
+        binders: &[ast::Binder],
+        body: &ast::Expr,
+        instances: &mut Vec<Formula>,
+    ) -> Result<()> {
         let Some((binder, rest)) = binders.split_first() else {
             self.instances += 1;
             if self.instances > MOST_INSTANCES {
@@ -104,7 +121,10 @@ impl FormulaLowering<'_> {
         }
         for name in std::iter::once(&binder.first).chain(binder.second.iter().map(|(_, name)| name)) {
             if self.names.shared.contains_key(&name.text) {
-                return Err(Diagnostic::new(name.span, format!("`{}` is already a shared variable", name.text)));
+                return Err(Diagnostic::new(
+                    name.span,
+                    format!("`{}` is already a shared variable", name.text),
+                ));
             }
         }
         for i in range.low..=range.high {
@@ -156,12 +176,16 @@ impl FormulaLowering<'_> {
                 &name.text,
                 self.names.threads.keys().map(|(n, _)| n.as_str()),
             ),
-            (Some((_, None)), Some(_)) => Diagnostic::new(name.span, format!("`{}` is a single thread", name.text)),
+            (Some((_, None)), Some(_)) => {
+                Diagnostic::new(name.span, format!("`{}` is a single thread", name.text))
+            }
             (Some(_), None) => {
                 Diagnostic::new(name.span, format!("`{}` is a family of {} threads", name.text, family.len()))
                     .help(format!("say which one: `{}[0]`", name.text))
             }
-            (Some(_), Some(i)) => Diagnostic::new(name.span, format!("there is no thread `{}[{i}]`", name.text)),
+            (Some(_), Some(i)) => {
+                Diagnostic::new(name.span, format!("there is no thread `{}[{i}]`", name.text))
+            }
         })
     }
 

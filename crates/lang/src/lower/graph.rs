@@ -112,7 +112,8 @@ impl Graph {
             let first_edge = edges.len() as u32;
             for &n in &leaving[node] {
                 let arc = &self.arcs[n];
-                let number = |node: Node| LocationId(numbers[self.find(node)].expect("reached from the entry"));
+                let number =
+                    |node: Node| LocationId(numbers[self.find(node)].expect("reached from the entry"));
                 edges.push(Edge {
                     from: number(arc.from),
                     to: number(arc.to),

@@ -201,7 +201,12 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    fn add_thread(&mut self, lowered: Thread, index: Option<i64>, thread: &ast::Thread) -> Result<(), Diagnostic> {
+    fn add_thread(
+        &mut self,
+        lowered: Thread,
+        index: Option<i64>,
+        thread: &ast::Thread,
+    ) -> Result<(), Diagnostic> {
         let size = |t: &Thread| t.locations.len() + t.edges.len();
         if self.program.threads.iter().map(size).sum::<usize>() + size(&lowered) > MOST_LOCATIONS {
             return Err(Diagnostic::new(thread.name.span, "this program is too large"));
@@ -228,9 +233,10 @@ impl<'a> Lowering<'a> {
                 let name = property_name(p, &self.program.properties);
                 Some(Property { name, kind, span: p.span })
             }),
-            Item::Predicates(predicates, _) => {
-                predicates.iter().try_for_each(|e| formulas.formula(e).map(|f| hints.predicates.push(f))).map(|()| None)
-            }
+            Item::Predicates(predicates, _) => predicates
+                .iter()
+                .try_for_each(|e| formulas.formula(e).map(|f| hints.predicates.push(f)))
+                .map(|()| None),
             Item::Spare(place, _) => places(place, &mut formulas).map(|found| {
                 hints.spared.extend(found);
                 None
@@ -304,7 +310,9 @@ fn places(
     };
     let instances: Vec<Option<i64>> = match &thread.index {
         Some(index) => vec![Some(formulas.constants.eval(index)?)],
-        None => formulas.names.threads.keys().filter(|(n, _)| *n == thread.name.text).map(|(_, i)| *i).collect(),
+        None => {
+            formulas.names.threads.keys().filter(|(n, _)| *n == thread.name.text).map(|(_, i)| *i).collect()
+        }
     };
     if instances.is_empty() {
         return formulas.at(thread, label).map(|(id, found)| found.into_iter().map(|l| (id, l)).collect());
@@ -324,7 +332,8 @@ fn cost(
     formulas: &mut FormulaLowering<'_>,
 ) -> Result<Vec<(Price, u32)>, Diagnostic> {
     let value = formulas.constants.eval(price)?;
-    let value = u32::try_from(value).map_err(|_| Diagnostic::new(price.span, "a price is a number from 0 to 2^32 - 1"))?;
+    let value = u32::try_from(value)
+        .map_err(|_| Diagnostic::new(price.span, "a price is a number from 0 to 2^32 - 1"))?;
     Ok(match target {
         ast::CostTarget::Fence => vec![(Price::Fence, value)],
         ast::CostTarget::StoreFence => vec![(Price::StoreFence, value)],
@@ -346,7 +355,9 @@ fn collect_labels(block: &ast::Block, labels: &mut HashSet<String>) {
                     collect_labels(block, labels);
                 }
             }
-            Kind::While(_, b) | Kind::Loop(b) | Kind::For(_, _, b) | Kind::Block(b) => collect_labels(b, labels),
+            Kind::While(_, b) | Kind::Loop(b) | Kind::For(_, _, b) | Kind::Block(b) => {
+                collect_labels(b, labels)
+            }
             Kind::Choose(blocks) => blocks.iter().for_each(|b| collect_labels(b, labels)),
             _ => {}
         }

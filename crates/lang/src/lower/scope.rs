@@ -36,22 +36,25 @@ impl Constants {
 
     /// The value of a constant expression.
     pub fn eval(&self, e: &ast::Expr) -> Result<i64> {
-        let fail = |what: &str| Diagnostic::new(e.span, format!("expected a constant expression, found {what}"));
+        let fail =
+            |what: &str| Diagnostic::new(e.span, format!("expected a constant expression, found {what}"));
         match &e.kind {
             ExprKind::Int(value) => Ok(*value),
-            ExprKind::Place(place) if place.index.is_none() => self
-                .get(&place.name.text)
-                .ok_or_else(|| Diagnostic::new(place.name.span, format!("`{}` is not a constant", place.name.text))),
-            ExprKind::Unary(op, operand) => {
-                op.apply(self.eval(operand)?).map_err(|_| Diagnostic::new(e.span, "this constant does not fit 64 bits"))
-            }
+            ExprKind::Place(place) if place.index.is_none() => self.get(&place.name.text).ok_or_else(|| {
+                Diagnostic::new(place.name.span, format!("`{}` is not a constant", place.name.text))
+            }),
+            ExprKind::Unary(op, operand) => op
+                .apply(self.eval(operand)?)
+                .map_err(|_| Diagnostic::new(e.span, "this constant does not fit 64 bits")),
             ExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.eval(left)?, self.eval(right)?);
                 op.apply(left, right).map_err(|error| {
                     Diagnostic::new(
                         e.span,
                         match error {
-                            fencewright_program::EvalError::DivisionByZero => "division by zero in a constant",
+                            fencewright_program::EvalError::DivisionByZero => {
+                                "division by zero in a constant"
+                            }
                             fencewright_program::EvalError::Overflow => "this constant does not fit 64 bits",
                         },
                     )
@@ -88,13 +91,19 @@ impl Constants {
     }
 
     /// The initial contents a declarator gives to a register or to each of `cells` cells.
-    pub fn initial(&self, declarator: &ast::Declarator, range: Option<Range>, cells: usize) -> Result<Vec<Init>> {
+    pub fn initial(
+        &self,
+        declarator: &ast::Declarator,
+        range: Option<Range>,
+        cells: usize,
+    ) -> Result<Vec<Init>> {
         let value = |e: &ast::Expr| {
             let value = self.eval(e)?;
             match range {
-                Some(r) if !r.contains(value) => {
-                    Err(Diagnostic::new(e.span, format!("the initial value {value} is outside {}..={}", r.low, r.high)))
-                }
+                Some(r) if !r.contains(value) => Err(Diagnostic::new(
+                    e.span,
+                    format!("the initial value {value} is outside {}..={}", r.low, r.high),
+                )),
                 _ => Ok(Init::Value(value)),
             }
         };
@@ -103,7 +112,10 @@ impl Constants {
                 if let Some(r) = range.filter(|r| !r.contains(0)) {
                     return Err(Diagnostic::new(
                         declarator.span,
-                        format!("`{}` starts at 0, which is outside {}..={}", declarator.name.text, r.low, r.high),
+                        format!(
+                            "`{}` starts at 0, which is outside {}..={}",
+                            declarator.name.text, r.low, r.high
+                        ),
                     )
                     .help(format!("give it an initial value: `{} = {}`", declarator.name.text, r.low)));
                 }

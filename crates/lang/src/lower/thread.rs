@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use fencewright_program::{Action, Expr, Op, Program, Range, Register, RegisterId, Span, Thread, Variable, VariableId};
+use fencewright_program::{
+    Action, Expr, Op, Program, Range, Register, RegisterId, Span, Thread, Variable, VariableId,
+};
 
 use super::expression::Pure;
 use super::graph::{Graph, Node};
@@ -120,7 +122,8 @@ impl<'a> ThreadLowering<'a> {
         let error = Diagnostic::new(name.span, format!("unknown name `{}`", name.text));
         match nearest(&name.text, known) {
             Some(other) => error.help(format!("did you mean `{other}`?")),
-            None => error.help(format!("declare it: `var {0};` in the thread or `shared {0};` before it", name.text)),
+            None => error
+                .help(format!("declare it: `var {0};` in the thread or `shared {0};` before it", name.text)),
         }
     }
 
@@ -290,8 +293,10 @@ impl<'a> ThreadLowering<'a> {
                 // Registers are declared once, at the top level of a thread; anywhere else this would suggest a fresh one.
                 match self.is_declared_here(statement) {
                     true => Ok(self.graph.join(at, next, span)),
-                    false => Err(Diagnostic::new(span, "registers are declared at the top level of a thread")
-                        .help("move the declaration out of the block")),
+                    false => {
+                        Err(Diagnostic::new(span, "registers are declared at the top level of a thread")
+                            .help("move the declaration out of the block"))
+                    }
                 }
             }
             StatementKind::Assign(place, value) => self.assign(place, value, at, next, span),
@@ -299,7 +304,10 @@ impl<'a> ThreadLowering<'a> {
             StatementKind::Expr(e) => {
                 let mut before = Vec::new();
                 self.flatten(e, &mut before)?;
-                if !matches!(e.kind, ast::ExprKind::Cas(..) | ast::ExprKind::Swap(..) | ast::ExprKind::FetchAdd(..)) {
+                if !matches!(
+                    e.kind,
+                    ast::ExprKind::Cas(..) | ast::ExprKind::Swap(..) | ast::ExprKind::FetchAdd(..)
+                ) {
                     return Err(Diagnostic::new(span, "this expression has no effect")
                         .help("write `r = ...;` to keep its value, or `assume ...;` to wait for it"));
                 }
@@ -316,7 +324,9 @@ impl<'a> ThreadLowering<'a> {
             StatementKind::Assert(e) => {
                 let mut before = Vec::new();
                 let pure = self.flatten(e, &mut before)?;
-                self.precede(before, at, |this, at| Ok(this.graph.arc(at, next, Action::Op(Op::Assert(pure)), span)))
+                self.precede(before, at, |this, at| {
+                    Ok(this.graph.arc(at, next, Action::Op(Op::Assert(pure)), span))
+                })
             }
             StatementKind::Await(e) => {
                 if !self.has_access(e) {
@@ -395,7 +405,14 @@ impl<'a> ThreadLowering<'a> {
         self.loops.is_empty() && declarators.iter().all(|d| self.register(&d.name.text).is_some())
     }
 
-    fn assign(&mut self, place: &'a Place, value: &'a ast::Expr, at: Option<Node>, next: Node, span: Span) -> Result<Node> {
+    fn assign(
+        &mut self,
+        place: &'a Place,
+        value: &'a ast::Expr,
+        at: Option<Node>,
+        next: Node,
+        span: Span,
+    ) -> Result<Node> {
         let mut before = Vec::new();
         match self.register(&place.name.text) {
             Some(register) => {
@@ -406,7 +423,10 @@ impl<'a> ThreadLowering<'a> {
             }
             None => {
                 if self.constants.get(&place.name.text).is_some() {
-                    return Err(Diagnostic::new(place.name.span, format!("`{}` is a constant", place.name.text)));
+                    return Err(Diagnostic::new(
+                        place.name.span,
+                        format!("`{}` is a constant", place.name.text),
+                    ));
                 }
                 let address = self.address(place, &mut before)?;
                 let value = self.flatten(value, &mut before)?;
@@ -475,16 +495,28 @@ impl<'a> ThreadLowering<'a> {
 
     fn store_allowed(&self, span: Span) -> Result<()> {
         match self.in_atomic && !self.atomic_may_store {
-            true => Err(Diagnostic::new(span, "a `snapshot` block cannot store").help("use `atomic { ... }`")),
+            true => {
+                Err(Diagnostic::new(span, "a `snapshot` block cannot store").help("use `atomic { ... }`"))
+            }
             false => Ok(()),
         }
     }
 
-    fn unrolled(&mut self, name: &'a Name, range: &ast::RangeExpr, body: &'a Block, at: Option<Node>, next: Node) -> Result<Node> {
+    fn unrolled(
+        &mut self,
+        name: &'a Name,
+        range: &ast::RangeExpr,
+        body: &'a Block,
+        at: Option<Node>,
+        next: Node,
+    ) -> Result<Node> {
         self.check_fresh(name)?;
         let values = self.constants.range(range)?;
         if values.size() > MOST_NODES as u64 {
-            return Err(Diagnostic::new(range.span, format!("a `for` loop is unrolled; {} copies are too many", values.size())));
+            return Err(Diagnostic::new(
+                range.span,
+                format!("a `for` loop is unrolled; {} copies are too many", values.size()),
+            ));
         }
         if values.size() == 0 {
             return Ok(self.graph.join(at, next, range.span));
@@ -503,7 +535,14 @@ impl<'a> ThreadLowering<'a> {
     }
 
     /// An indivisible step: the block is lowered to a small graph of its own, and every way through it becomes one edge.
-    fn atomic(&mut self, body: &'a Block, drains: bool, at: Option<Node>, next: Node, span: Span) -> Result<Node> {
+    fn atomic(
+        &mut self,
+        body: &'a Block,
+        drains: bool,
+        at: Option<Node>,
+        next: Node,
+        span: Span,
+    ) -> Result<Node> {
         let outer_arcs = std::mem::take(&mut self.graph.arcs);
         (self.in_atomic, self.atomic_may_store) = (true, drains);
         let exit = self.graph.node();
@@ -530,7 +569,10 @@ impl<'a> ThreadLowering<'a> {
                 paths.push((self.graph.find(arcs[n].to), ops));
             }
             if paths.len() + ways > MOST_PATHS {
-                return Err(Diagnostic::new(span, format!("more than {MOST_PATHS} ways lead through this block")));
+                return Err(Diagnostic::new(
+                    span,
+                    format!("more than {MOST_PATHS} ways lead through this block"),
+                ));
             }
         }
         Ok(from)
@@ -543,11 +585,14 @@ impl<'a> ThreadLowering<'a> {
             StatementKind::Atomic(_) | StatementKind::Snapshot(_) => "another indivisible block",
             StatementKind::Await(_) => "`await`",
             StatementKind::While(..) | StatementKind::Loop(_) => "a loop",
-            StatementKind::Break | StatementKind::Continue | StatementKind::Goto(_) | StatementKind::Stop => "a jump",
+            StatementKind::Break | StatementKind::Continue | StatementKind::Goto(_) | StatementKind::Stop => {
+                "a jump"
+            }
             _ if !statement.labels.is_empty() => "a label",
             _ => return Ok(()),
         };
-        let error = Diagnostic::new(statement.span, format!("{what} cannot stand inside an indivisible block"));
+        let error =
+            Diagnostic::new(statement.span, format!("{what} cannot stand inside an indivisible block"));
         Err(match &statement.kind {
             StatementKind::Await(_) => error.help("use `assume`: the whole block waits until it holds"),
             _ => error,
@@ -565,7 +610,10 @@ fn starts_with_own_place(block: &Block) -> bool {
     let Some(first) = block.statements.iter().find(|s| !is_declaration(s)) else { return true };
     !first.labels.is_empty()
         || match &first.kind {
-            StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::Await(_) | StatementKind::Empty => true,
+            StatementKind::While(..)
+            | StatementKind::Loop(_)
+            | StatementKind::Await(_)
+            | StatementKind::Empty => true,
             StatementKind::Block(inner) => starts_with_own_place(inner),
             // A `for` may have no copies, or start with a loop.
             StatementKind::For(..) => true,

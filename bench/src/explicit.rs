@@ -1,0 +1,125 @@
+//! The explicit engine: how fast, how small, how it scales.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::{Answer, Engine, Limits, Progress, Report, Task};
+use fencewright_lang::load;
+use fencewright_program::{MemoryModel, Program};
+
+use crate::table::{grouped, print};
+
+/// An example program with its constants set.
+fn example(name: &str, defines: &[(&str, i64)]) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let defines: Vec<(String, i64)> = defines.iter().map(|(n, v)| (n.to_string(), *v)).collect();
+    match load(name, &bytes, None, &defines) {
+        Ok(loaded) => loaded.program,
+        Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
+    }
+}
+
+fn measure(program: &Program, model: MemoryModel, options: &Options, limit: Duration) -> (Report, f64) {
+    let task = Task::new(program, model, program.properties.clone());
+    let limits = Limits::starting_now(Some(limit), None, Default::default());
+    let start = Instant::now();
+    let report = Explicit { options: options.clone() }.run(&task, &limits, &Progress::default());
+    (report, start.elapsed().as_secs_f64())
+}
+
+fn verdict(report: &Report) -> &'static str {
+    let is = |wanted: fn(&Answer) -> bool| report.answers.iter().any(wanted);
+    if is(|a| matches!(a, Answer::Violated(_))) {
+        "unsafe"
+    } else if is(|a| matches!(a, Answer::Unknown(_))) {
+        "unknown"
+    } else {
+        "safe"
+    }
+}
+
+/// States per second and bytes per state, without and with reductions, on one core and on all.
+pub fn throughput() {
+    let plain = Options {
+        order: Order::BreadthFirst,
+        live_variables: true,
+        local_first: false,
+        workers: 1,
+        buffer_bound: None,
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let reduced = Options { local_first: true, ..plain.clone() };
+    let configurations = [
+        ("no reduction", Options { live_variables: false, ..plain.clone() }),
+        ("live variables", plain.clone()),
+        ("+ local first", reduced.clone()),
+        ("depth first", Options { order: Order::DepthFirst, ..plain.clone() }),
+        ("no reduction, all cores", Options { live_variables: false, workers: cores, ..plain }),
+        ("+ local first, all cores", Options { workers: cores, ..reduced }),
+    ];
+    let programs = [
+        ("lamport-fast.fw", vec![("N", 4)], MemoryModel::Sc),
+        ("lamport-fast.fenced.fw", vec![("N", 3)], MemoryModel::Tso),
+        ("peterson.fenced.fw", vec![], MemoryModel::Tso),
+    ];
+    let mut rows = Vec::new();
+    for (file, defines, model) in programs {
+        let program = example(file, &defines);
+        let mut base = None;
+        for (name, options) in &configurations {
+            let (report, seconds) = measure(&program, model, options, Duration::from_secs(120));
+            let rate = report.states as f64 / seconds;
+            let base = *base.get_or_insert(seconds);
+            rows.push(vec![
+                format!(
+                    "{file} {} {}",
+                    defines.iter().map(|(n, v)| format!("{n}={v}")).collect::<String>(),
+                    model.name()
+                ),
+                name.to_string(),
+                verdict(&report).to_string(),
+                grouped(report.states),
+                format!("{seconds:.3}"),
+                grouped(rate as u64),
+                format!("{:.1}", report.state_bytes as f64 / report.states.max(1) as f64),
+                format!("{:.2}", base / seconds),
+            ]);
+        }
+    }
+    print(
+        &["program", "search", "verdict", "states", "seconds", "states/s", "bytes/state", "speed-up in time"],
+        &rows,
+    );
+}
+
+/// The scaling families, with default options.
+pub fn families() {
+    let mut rows = Vec::new();
+    let mut row = |file: &str, n: i64, model: MemoryModel| {
+        let program = example(file, &[("N", n)]);
+        let (report, seconds) = measure(&program, model, &Options::default(), Duration::from_secs(60));
+        rows.push(vec![
+            file.to_string(),
+            n.to_string(),
+            model.name().to_string(),
+            verdict(&report).to_string(),
+            grouped(report.states),
+            format!("{seconds:.3}"),
+        ]);
+    };
+    for n in [10, 50, 100, 200] {
+        row("branching-dekker.fw", n, MemoryModel::Tso);
+    }
+    for n in [1, 2, 10, 20, 50] {
+        row("unwinding-dekker.fw", n, MemoryModel::Tso);
+    }
+    for n in [2, 3, 4] {
+        row("lamport-fast.fw", n, MemoryModel::Tso);
+    }
+    for n in [2, 4, 6, 8] {
+        row("indexer.fw", n, MemoryModel::Sc);
+    }
+    print(&["program", "N", "model", "verdict", "states", "seconds"], &rows);
+}

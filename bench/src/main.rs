@@ -1,0 +1,34 @@
+//! Measures the engines and prints what they reach: `cargo run --release -p fencewright-bench [SECTION...]`.
+//!
+//! Machines differ and are noisy, so figures worth comparing are ratios within one run. Every section says what it measures.
+
+#![forbid(unsafe_code)]
+
+mod explicit;
+mod table;
+
+use std::process::ExitCode;
+
+/// The sections, in the order in which they run.
+const SECTIONS: [(&str, &str, fn()); 2] = [
+    ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
+    ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
+];
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    for name in &wanted {
+        if !SECTIONS.iter().any(|(section, ..)| section == name) {
+            eprintln!("no section `{name}`; the sections are:");
+            SECTIONS.iter().for_each(|(name, about, _)| eprintln!("  {name:12} {about}"));
+            return ExitCode::from(2);
+        }
+    }
+    for (name, about, run) in SECTIONS {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            println!("\n## {name}: {about}\n");
+            run();
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,39 @@
+//! Tables for people: Markdown, columns aligned.
+
+/// Prints rows under a header, numbers to the right.
+pub fn print(header: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let line = |cells: Vec<String>| println!("| {} |", cells.join(" | "));
+    line(header.iter().zip(&widths).map(|(cell, &w)| format!("{cell:w$}")).collect());
+    line(
+        widths
+            .iter()
+            .enumerate()
+            .map(|(n, &w)| if n == 0 { "-".repeat(w) } else { "-".repeat(w - 1) + ":" })
+            .collect(),
+    );
+    for row in rows {
+        let cell = |(n, cell): (usize, &String)| {
+            let w = widths[n];
+            if n == 0 { format!("{cell:w$}") } else { format!("{cell:>w$}") }
+        };
+        line(row.iter().enumerate().map(cell).collect());
+    }
+}
+
+/// A whole number with separators: 1234567 as 1,234,567.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

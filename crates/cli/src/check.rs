@@ -1,0 +1,145 @@
+//! `fencewright check`: which properties hold?
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fencewright_engines::explicit::{Options, Order};
+use fencewright_engines::{Confirm, Engine, Limits, Progress, Task, Verdict, check, registry};
+use fencewright_lang::Loaded;
+use fencewright_lang::source::escape;
+use fencewright_program::{MemoryModel, Program, Property};
+use fencewright_report::{Source, json, text};
+
+use crate::args::{CheckArgs, SearchArg};
+use crate::input::{load_program, tell_notes};
+use crate::output::{Output, complain};
+use crate::status::Status;
+use crate::{progress, stop};
+
+/// Checks all files.
+pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
+    let Some(engine) = engine(args) else { return Status::Bad };
+    let checker = Checker { args, engine: &*engine, cancelled: stop::on_interrupt() };
+    let mut status = Status::Fine;
+    for path in &args.files {
+        if out.is_closed() {
+            // Nobody will know what the remaining files would have been.
+            return status.and(Status::Unknown);
+        }
+        status = status.and(match load_program(path, &args.input) {
+            Some(loaded) => checker.check_file(&loaded, out),
+            None => Status::Bad,
+        });
+    }
+    status
+}
+
+/// The engine that was asked for.
+fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
+    let options = Options {
+        order: if args.search == SearchArg::Bfs { Order::BreadthFirst } else { Order::DepthFirst },
+        live_variables: !args.no_live,
+        local_first: !args.no_local_first,
+        workers: if args.jobs == 0 { Options::default().workers } else { args.jobs.into() },
+        buffer_bound: args.buffer,
+    };
+    let found = registry().iter().find(|info| info.name == args.engine);
+    if found.is_none() {
+        let names: Vec<&str> = registry().iter().map(|info| info.name).collect();
+        complain(&args.engine, &format!("no such engine; there is {}", names.join(", ")));
+    }
+    found.map(|info| (info.build)(&options))
+}
+
+struct Checker<'a> {
+    args: &'a CheckArgs,
+    engine: &'a dyn Engine,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Checker<'_> {
+    fn check_file(&self, loaded: &Loaded, out: &mut Output) -> Status {
+        let properties = match select(&loaded.program, &self.args.property) {
+            Ok(properties) => properties,
+            Err(message) => {
+                complain(&loaded.source.name, &message);
+                return Status::Bad;
+            }
+        };
+        if !self.args.json && !self.args.quiet {
+            tell_notes(loaded);
+        }
+        let mut status = Status::Fine;
+        for &model in self.args.model.models() {
+            if out.is_closed() {
+                return status.and(Status::Unknown);
+            }
+            status = status.and(self.check_model(loaded, model, &properties, out));
+        }
+        status
+    }
+
+    fn check_model(&self, loaded: &Loaded, model: MemoryModel, properties: &[Property], out: &mut Output) -> Status {
+        let CheckArgs { json, quiet, no_certify, limits, .. } = self.args;
+        let task = Task::new(&loaded.program, model, properties.to_vec());
+        let limits = Limits::starting_now(limits.timeout.get(), limits.memory.get(), self.cancelled.clone());
+        let confirm = if *no_certify { Confirm::NOTHING } else { Confirm::default() };
+        let show = !json && !quiet && progress::is_watched();
+        let measured = Progress::default();
+        let results = progress::shown(show, &measured, || check(self.engine, &task, &limits, &measured, confirm));
+        let source = Source::from(loaded);
+        let name = self.engine.name();
+        let mut status = Status::Fine;
+        for checked in &results {
+            if *json {
+                out.print(&json::verdict(source, model, name, checked));
+            } else {
+                out.print(&text::verdict(source, model, name, checked, out.style));
+                if !quiet {
+                    out.print(&text::evidence(source, checked, out.style));
+                }
+            }
+            status = status.and(match checked.verdict() {
+                Verdict::Safe => Status::Fine,
+                Verdict::Unsafe => Status::Violated,
+                Verdict::Unknown(_) => Status::Unknown,
+            });
+        }
+        out.flush();
+        status
+    }
+}
+
+const NO_PROPERTY: &str = "the program states no property, so there is nothing to check
+  help: say what should hold, for instance
+            forbid NAME: p@critical && q@critical;          no reachable state is like this
+            invariant NAME: x >= 0;                         every reachable state is
+            finally NAME: never p.r == 0 && q.r == 0;       no final state is
+            assert r == 1;                                  inside a thread
+        or ask for freedom from deadlock: --property deadlock";
+
+/// The properties with these names; without names, all that the program states.
+fn select(program: &Program, names: &[String]) -> Result<Vec<Property>, String> {
+    if names.is_empty() {
+        return match program.properties.is_empty() {
+            true => Err(NO_PROPERTY.into()),
+            false => Ok(program.properties.clone()),
+        };
+    }
+    let mut selected: Vec<Property> = Vec::new();
+    for name in names {
+        if selected.iter().any(|p| p.name == *name) {
+            continue;
+        }
+        match program.properties.iter().find(|p| p.name == *name) {
+            Some(property) => selected.push(property.clone()),
+            None if name == "deadlock" => selected.push(Property::deadlock()),
+            None => {
+                let known = program.properties.iter().map(|p| p.name.as_str()).chain(["deadlock"]);
+                let known = known.collect::<Vec<_>>().join(", ");
+                return Err(format!("no property is called `{}`; there is {}", escape(name), escape(&known)));
+            }
+        }
+    }
+    Ok(selected)
+}

@@ -1,0 +1,41 @@
+//! `fencewright convert`: the same program in another format.
+
+use fencewright_lang::{Diagnostic, Format, Loaded, export, fw};
+
+use crate::args::ConvertArgs;
+use crate::files;
+use crate::input::{describe, display_name, load_program, tell_notes};
+use crate::output::{Output, complain, error_colour, write_error};
+use crate::status::Status;
+
+/// Translates a program.
+pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
+    let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    let converted = match convert(&loaded, args.to.0) {
+        Ok(converted) => converted,
+        Err(diagnostics) => {
+            write_error(&loaded.source.render(&diagnostics, error_colour()));
+            return Status::Bad;
+        }
+    };
+    tell_notes(&loaded);
+    match &args.output {
+        None => out.print(&converted),
+        Some(path) => {
+            if let Err(error) = files::replace(path, &converted) {
+                complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
+                return Status::Bad;
+            }
+        }
+    }
+    Status::Fine
+}
+
+fn convert(loaded: &Loaded, format: Format) -> Result<String, Vec<Diagnostic>> {
+    match format {
+        Format::Fw => Ok(fw::print(&loaded.file)),
+        Format::Rmm => export::rmm(&loaded.program),
+        Format::Trencher => export::trencher(&loaded.program),
+        Format::Litmus => export::litmus(&loaded.program),
+    }
+}

@@ -1,0 +1,77 @@
+//! Reading programs.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use fencewright_lang::source::{MAX_FILE_BYTES, escape};
+use fencewright_lang::{Loaded, load};
+
+use crate::args::InputArgs;
+use crate::output::{complain, error_colour, write_error};
+
+/// What the standard input is called.
+const STANDARD_INPUT: &str = "<stdin>";
+
+/// Whether this path means the standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// What to call a file.
+pub fn display_name(path: &Path) -> String {
+    if is_standard_input(path) { STANDARD_INPUT.into() } else { path.to_string_lossy().into_owned() }
+}
+
+/// The bytes of a file or of the standard input. Of an endless one, enough to see that it is too large.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = MAX_FILE_BYTES as u64 + 1;
+    if is_standard_input(path) {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    } else {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        file.take(most).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// What an error of the operating system means, in words.
+pub fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".into(),
+        io::ErrorKind::IsADirectory => "this is a directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Loads a program; if that fails, says why on the standard error.
+pub fn load_program(path: &Path, input: &InputArgs) -> Option<Loaded> {
+    match load_quietly(path, input) {
+        Ok(loaded) => Some(*loaded),
+        Err(message) => {
+            write_error(&message);
+            None
+        }
+    }
+}
+
+/// Loads a program, or gives the message that says why that is not possible.
+pub fn load_quietly(path: &Path, input: &InputArgs) -> Result<Box<Loaded>, String> {
+    let name = display_name(path);
+    let bytes = read(path).map_err(|error| format!("fencewright: {}: {}\n", escape(&name), describe(&error)))?;
+    load(&name, &bytes, input.format.map(|f| f.0), &input.define)
+        .map(Box::new)
+        .map_err(|error| error.source.render(&error.diagnostics, error_colour()))
+}
+
+/// Tells what a reader should know about an imported program.
+pub fn tell_notes(loaded: &Loaded) {
+    for note in &loaded.notes {
+        complain(&loaded.source.name, &format!("note: {}", escape(note)));
+    }
+}

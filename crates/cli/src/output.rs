@@ -1,0 +1,78 @@
+//! The one way to the standard output and the standard error.
+//!
+//! If nobody reads the output any more (`| head`), what is printed goes nowhere and the command ends quietly as soon as
+//! it notices. Any other failure is reported once, at the end.
+
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+use fencewright_lang::source::escape;
+use fencewright_report::Style;
+
+/// The standard output.
+pub struct Output {
+    stdout: BufWriter<Stdout>,
+    failure: Option<io::Error>,
+    /// How to colour what is printed.
+    pub style: Style,
+}
+
+impl Output {
+    /// The standard output of this process.
+    pub fn new() -> Self {
+        let style = Style { colour: wants_colour(&io::stdout()) };
+        Output { stdout: BufWriter::new(io::stdout()), failure: None, style }
+    }
+
+    /// Prints a text as it is.
+    pub fn print(&mut self, text: &str) {
+        if self.failure.is_none() {
+            self.failure = self.stdout.write_all(text.as_bytes()).err();
+        }
+    }
+
+    /// Makes sure that what was printed can be read.
+    pub fn flush(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.stdout.flush().err();
+        }
+    }
+
+    /// Whether there is no point in printing more.
+    pub fn is_closed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Ends the output: an error only if it could not be written although somebody wanted to read it.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush();
+        // What is still buffered must not be tried again when the writer is dropped.
+        let (failure, stdout) = (self.failure, self.stdout);
+        drop(stdout.into_parts());
+        match failure {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a stream is a terminal that shows colours, and nobody asked for none.
+fn wants_colour(stream: &impl IsTerminal) -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    stream.is_terminal() && !unwanted && !dumb
+}
+
+/// Whether error messages are coloured.
+pub fn error_colour() -> bool {
+    wants_colour(&io::stderr())
+}
+
+/// Writes to the standard error; if that fails there is nobody to tell.
+pub fn write_error(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Says what went wrong with something: usually a file.
+pub fn complain(about: &str, message: &str) {
+    write_error(&format!("fencewright: {}: {message}\n", escape(about)));
+}

@@ -1,0 +1,62 @@
+//! The progress line: states, states per second, frontier and memory, on a terminal only.
+
+use std::io::{self, IsTerminal};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use fencewright_engines::Progress;
+use fencewright_report::words::grouped;
+
+use crate::output::write_error;
+
+/// Nothing is shown of a run that ends sooner than this.
+const FIRST: Duration = Duration::from_millis(500);
+/// How often the line changes.
+const EVERY: Duration = Duration::from_millis(200);
+/// Back to the start of the line, and everything behind it erased.
+const ERASE: &str = "\r\x1b[K";
+
+/// Whether somebody watches: neither the output nor the errors are piped.
+pub fn is_watched() -> bool {
+    io::stdout().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Runs `work` and shows its progress meanwhile.
+pub fn shown<T>(show: bool, progress: &Progress, work: impl FnOnce() -> T) -> T {
+    if !show {
+        return work();
+    }
+    std::thread::scope(|scope| {
+        let (done, waiting) = mpsc::channel::<()>();
+        scope.spawn(move || watch(progress, &waiting));
+        let result = work();
+        // The watcher ends when its channel closes, and the scope waits for it.
+        drop(done);
+        result
+    })
+}
+
+fn watch(progress: &Progress, waiting: &mpsc::Receiver<()>) {
+    let start = Instant::now();
+    let mut wait = FIRST;
+    while let Err(mpsc::RecvTimeoutError::Timeout) = waiting.recv_timeout(wait) {
+        wait = EVERY;
+        write_error(&format!("{ERASE}{}", line(progress, start.elapsed())));
+    }
+    if wait == EVERY {
+        write_error(ERASE);
+    }
+}
+
+fn line(progress: &Progress, elapsed: Duration) -> String {
+    let states = progress.states.load(Ordering::Relaxed);
+    let rate = states as f64 / elapsed.as_secs_f64().max(1e-3);
+    format!(
+        "{} states, {} states/s, frontier {}, {} MiB",
+        grouped(states),
+        grouped(rate as u64),
+        grouped(progress.frontier.load(Ordering::Relaxed)),
+        grouped(progress.bytes.load(Ordering::Relaxed) >> 20),
+    )
+}

@@ -1,0 +1,276 @@
+//! A program that is exported and imported again does the same; what a format cannot say is an error.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fencewright_lang::diagnostic::Diagnostic;
+use fencewright_lang::import::Imported;
+use fencewright_lang::{export, fw, import, lower};
+use fencewright_program::{MemoryModel, Program, oracle};
+
+const STATE_LIMIT: usize = 100_000;
+
+fn program(text: &str) -> Program {
+    let (file, errors) = fw::parse(text);
+    assert_eq!(errors, [], "{text}");
+    lower::lower(&file, &[]).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
+fn again(exported: &str, imported: Result<Imported, Vec<Diagnostic>>) -> Program {
+    let imported = imported.unwrap_or_else(|e| panic!("{e:?}\n{exported}"));
+    lower::lower(&imported.file, &[]).unwrap_or_else(|e| panic!("{e:?}\n{exported}"))
+}
+
+/// All contents of memory that are reachable, while nobody holds the lock and as far as the cells go. Memory that is one
+/// open array is a window: cell 0 is where its index 0 is.
+fn memories(program: &Program, model: MemoryModel, cells: usize) -> Option<BTreeSet<Vec<i64>>> {
+    let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
+    let low = program.variables[0].indices.filter(|_| program.variables[0].open).map_or(0, |range| range.low);
+    let free = reachable.states.iter().filter(|s| s.lock.is_none());
+    let cell = |memory: &[i64], n: i64| {
+        usize::try_from(n - low).ok().and_then(|n| memory.get(n)).copied().unwrap_or(0)
+    };
+    Some(free.map(|s| (0..cells as i64).map(|n| cell(&s.memory, n)).collect()).collect())
+}
+
+/// Whether the one property with a formula holds.
+fn verdict(program: &Program, model: MemoryModel) -> Option<bool> {
+    let property = program.properties.iter().find(|p| p.formula().is_some())?;
+    let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
+    Some(reachable.satisfies(program, model, property))
+}
+
+#[track_caller]
+fn same_memories(before: &Program, after: &Program, exported: &str) {
+    for model in [MemoryModel::Sc, MemoryModel::Tso] {
+        let cells = before.cells();
+        let expected = memories(before, model, cells).expect("a small program");
+        assert_eq!(memories(after, model, cells), Some(expected), "{model:?}\n{exported}");
+    }
+}
+
+fn check_trencher(text: &str) {
+    let before = program(text);
+    let exported = export::trencher(&before).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    same_memories(&before, &again(&exported, import::trencher(&exported)), &exported);
+}
+
+fn check_rmm(text: &str) {
+    let before = program(text);
+    let exported = export::rmm(&before).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let after = again(&exported, import::rmm(&exported));
+    same_memories(&before, &after, &exported);
+    for model in [MemoryModel::Sc, MemoryModel::Tso] {
+        let expected = verdict(&before, model);
+        assert!(expected.is_some());
+        assert_eq!(verdict(&after, model), expected, "{model:?}\n{exported}");
+    }
+}
+
+fn check_litmus(text: &str) {
+    let before = program(text);
+    let exported = export::litmus(&before, "a test").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let after = again(&exported, import::litmus(&exported));
+    same_memories(&before, &after, &exported);
+    for model in [MemoryModel::Sc, MemoryModel::Tso] {
+        let expected = verdict(&before, model);
+        assert!(expected.is_some());
+        assert_eq!(verdict(&after, model), expected, "{model:?}\n{exported}");
+    }
+}
+
+const MUTEX: &str = "shared flag[2], turn, done[2];
+    thread p[me in 0..2] { flag[me] = 1; turn = 1 - me; await flag[1 - me] == 0 || turn == me; cs: done[me] = done[me] + 1; flag[me] = 0; }
+    forbid p[0]@cs && p[1]@cs;";
+
+const ATOMICS: &str = "shared x, y, z, w;
+    thread a { var r; if cas(x, 0, 1) { y = 1; } else { y = 2; } r = fetch_add(z, 2); w = r; atomic { assume x == 3; x = 4; } z = 9; w = 1; fence; w = 2; }
+    thread b { var r; x = 3; r = swap(y, 7); z = r; atomic { assume x != 3; w = 5; z = 6; } sfence; y = 8; got: skip; }
+    forbid a@end && b@got;";
+
+const CHOICES: &str = "shared x, y;
+    thread a { var r = 3, s = * in 1..=2, t: 0..=4; choose { x = r; } or { x = s; r = * in 5..=6; y = r; } t = r + x; y = t; snapshot { s = x; assume s > 1; } x = s == 2; bad: skip; }
+    thread b { var r; r = x; assert r < 3; y = 1; await x == 2; }
+    forbid a@bad || b@end;";
+
+const ARRAYS: &str = "shared a[3], i, b[-1..=1];
+    thread p { var r; i = 2; r = i; a[r] = 1; b[r - 2] = a[r] + 4; b[r] = 1; a[0] = 9; end1: skip; }
+    thread q { var r; r = i; a[r - 2] = 5; }
+    forbid p@end1;";
+
+#[test]
+fn trencher() {
+    for text in [MUTEX, ATOMICS, CHOICES, ARRAYS] {
+        check_trencher(text);
+    }
+    check_trencher(
+        "shared x, y; thread a { lock; x = 1; y = 1; unlock; } thread b { var r; r = x; y = r; x = r + 5; }",
+    );
+}
+
+#[test]
+fn memorax() {
+    for text in [MUTEX, ATOMICS, CHOICES] {
+        check_rmm(text);
+    }
+    check_rmm(&ARRAYS.replace("b[-1..=1]", "b[-1..=3]"));
+    check_rmm(
+        "shared read = * in 0..=2, x: 0..=2 = 1; thread t { var data; nop: data = read; x = data + 1; read = 1; } forbid t@nop;",
+    );
+}
+
+#[test]
+fn litmus() {
+    check_litmus(
+        "shared x, y = 2, a[2]; thread p { var r, s = 4; x = 1; fence; r = y; s = s + 1; x = s; s = swap(a[0], s); skip; }
+         thread q { var EAX, u, v; EAX = fetch_add(y, 3); u = swap(x, 7); a[1] = u; sfence; v = x; v = -v; u = v; u = u ^ 3; }
+         finally exists p.r == 5 && !(q.EAX != 2 || x == 7) && a[0] == 5;",
+    );
+    check_litmus("shared x; thread p { x = 1; } finally forall x;");
+}
+
+fn check_error(result: Result<String, Vec<Diagnostic>>, message: &str, text: &str, place: &str) {
+    let error = result.expect_err(text).remove(0);
+    let at = &text[error.span.start as usize..error.span.end as usize];
+    assert_eq!((error.message.as_str(), at), (message, place), "{text}");
+}
+
+#[test]
+fn trencher_cannot_say_everything() {
+    let check = |text: &str, what: &str, place: &str| {
+        let message = format!("the trencher format cannot say {what}");
+        check_error(export::trencher(&program(text)), &message, text, place);
+    };
+    check("shared x = 1; thread p { x = 2; }", "that `x` does not start with 0", "x = 1");
+    check("shared x; thread p { var r; r = r / 2; }", "the operator `/`", "r = r / 2;");
+    check("shared x; thread p { x = 4294967296; }", "the number 4294967296", "x = 4294967296;");
+    check("shared x; thread p { var r; r = *; }", "a `*` without a small range", "r = *;");
+    let two_loads = "snapshot { r = x; s = y; }";
+    check(
+        &format!("shared x, y; thread p {{ var r, s; {two_loads} }}"),
+        "a `snapshot` with several loads",
+        two_loads,
+    );
+    let late = "atomic { x = 1; assume y == 1; }";
+    check(&format!("shared x, y; thread p {{ {late} }}"), "a condition this late in an atomic step", late);
+    let lost = "atomic { r = r + 1; assume y == 1; }";
+    check(
+        &format!("shared y; thread p {{ var r; {lost} }}"),
+        "a condition this late in an atomic step",
+        lost,
+    );
+}
+
+#[test]
+fn memorax_cannot_say_everything() {
+    let check = |text: &str, what: &str, place: &str| {
+        check_error(
+            export::rmm(&program(text)),
+            &format!("the memorax format cannot say {what}"),
+            text,
+            place,
+        );
+    };
+    check("thread p { a: lock; } forbid p@a;", "`lock`", "lock;");
+    check(
+        "shared x; thread p { a: x = 1; } forbid x == 1;",
+        "a property of anything but places in threads",
+        "forbid x == 1;",
+    );
+    check(
+        "thread p { var r; a: r = r * 2; } forbid p@a;",
+        "anything but sums and differences as a value",
+        "r = r * 2;",
+    );
+    check("shared x = * in 0..2; thread p { a: x = 5; } forbid p@a;", "how `x` starts", "x = * in 0..2");
+    check_error(export::rmm(&program("thread p { skip; }")), "a memorax program needs a `forbid`", "", "");
+}
+
+#[test]
+fn litmus_cannot_say_everything() {
+    let check = |text: &str, what: &str, place: &str| {
+        check_error(
+            export::litmus(&program(text), "t"),
+            &format!("the litmus format cannot say {what}"),
+            text,
+            place,
+        );
+    };
+    check("thread p { loop { skip; } } finally exists true;", "a loop", "skip;");
+    check(
+        "shared x; thread p { var r; x = r + 1; } finally exists true;",
+        "a computation as an operand",
+        "x = r + 1;",
+    );
+    check("thread p { var r; assume r; } finally exists true;", "a condition", "r");
+    check("shared a[2]; thread p { var r; a[r] = 1; } finally exists true;", "a computed index", "a[r] = 1;");
+    check("thread p { var r; a: r = 1; } forbid p@a;", "a property of all states", "forbid p@a;");
+    check_error(
+        export::litmus(&program("thread p { skip; }"), "t"),
+        "a litmus test needs a `finally` property",
+        "",
+        "",
+    );
+}
+
+/// The files of a corpus with this extension; none if the corpora are not there, which is said.
+fn files(corpus: &str, extension: &str) -> Vec<PathBuf> {
+    let Some(corpora) = std::env::var_os("FENCEWRIGHT_CORPORA") else {
+        println!("SKIPPED: FENCEWRIGHT_CORPORA is not set");
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(Path::new(&corpora).join(corpus)).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == extension));
+    files.sort();
+    files
+}
+
+fn edges(program: &Program) -> Vec<usize> {
+    program.threads.iter().map(|t| t.edges.len()).collect()
+}
+
+#[test]
+fn trencher_corpus() {
+    for file in files("trencher", "txt") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let before = again(&text, import::trencher(&text));
+        let exported = export::trencher(&before).unwrap_or_else(|e| panic!("{}: {e:?}", file.display()));
+        let after = again(&exported, import::trencher(&exported));
+        assert_eq!(edges(&after), edges(&before), "{}", file.display());
+        assert_eq!(after.cells(), before.cells(), "{}", file.display());
+    }
+}
+
+#[test]
+fn litmus_corpus() {
+    for file in files("litmus-x86", "litmus") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let before = again(&text, import::litmus(&text));
+        let exported = export::litmus(&before, "t").unwrap_or_else(|e| panic!("{}: {e:?}", file.display()));
+        let after = again(&exported, import::litmus(&exported));
+        assert_eq!(edges(&after), edges(&before), "{}\n{exported}", file.display());
+        assert_eq!(
+            verdict(&after, MemoryModel::Tso),
+            verdict(&before, MemoryModel::Tso),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn memorax_corpus() {
+    let mut compared = 0;
+    let files = files("memorax", "rmm");
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let before = again(&text, import::rmm(&text));
+        let exported = export::rmm(&before).unwrap_or_else(|e| panic!("{}: {e:?}", file.display()));
+        let after = again(&exported, import::rmm(&exported));
+        let expected = verdict(&before, MemoryModel::Sc);
+        assert_eq!(verdict(&after, MemoryModel::Sc), expected, "{}", file.display());
+        compared += expected.is_some() as usize;
+    }
+    assert!(files.is_empty() || compared >= 8, "only {compared} programs are finite");
+}

@@ -1,0 +1,334 @@
+//! What .fw programs mean: small programs, each with a fact about it under SC, TSO and PSO, decided by exploring the
+//! reference semantics.
+
+use fencewright_lang::load;
+use fencewright_program::oracle::explore;
+use fencewright_program::{MemoryModel, Program, Property};
+
+fn program(text: &str) -> Program {
+    match load("test.fw", text.as_bytes(), None, &[]) {
+        Ok(loaded) => loaded.program,
+        Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
+    }
+}
+
+fn holds(program: &Program, model: MemoryModel, property: &Property) -> bool {
+    let reachable = explore(program, model, 100_000, &mut || false).expect("a small state space");
+    reachable.satisfies(program, model, property)
+}
+
+/// All properties of the program hold exactly under the models named.
+fn check(text: &str, expected: &[MemoryModel]) {
+    let program = program(text);
+    assert!(!program.properties.is_empty(), "no property in {text}");
+    for model in MemoryModel::ALL {
+        let all = program.properties.iter().all(|p| holds(&program, model, p));
+        assert_eq!(all, expected.contains(&model), "{model:?}: {text}");
+    }
+}
+
+fn check_deadlock(text: &str, free: bool) {
+    let program = program(text);
+    for model in MemoryModel::ALL {
+        assert_eq!(holds(&program, model, &Property::deadlock()), free, "{model:?}: {text}");
+    }
+}
+
+const ALL: &[MemoryModel] = &[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
+const SC: &[MemoryModel] = &[MemoryModel::Sc];
+const SC_TSO: &[MemoryModel] = &[MemoryModel::Sc, MemoryModel::Tso];
+const NONE: &[MemoryModel] = &[];
+
+#[test]
+fn stores_are_buffered() {
+    let sb = |fence: &str| {
+        format!(
+            "shared x, y;
+             thread p {{ var r; x = 1; {fence} r = y; }}
+             thread q {{ var r; y = 1; {fence} r = x; }}
+             finally never p.r == 0 && q.r == 0;"
+        )
+    };
+    check(&sb(""), SC);
+    check(&sb("fence;"), ALL);
+    check(&sb("sfence;"), SC);
+    check(&sb("lock; unlock;"), ALL);
+    check(&sb("atomic { skip; }"), ALL);
+    check(&sb("snapshot { skip; }"), SC);
+    check(&sb("cas(x, 5, 6);"), ALL);
+}
+
+#[test]
+fn stores_of_different_cells_overtake_each_other_only_under_pso() {
+    let mp = |fence: &str| {
+        format!(
+            "shared data, flag;
+             thread p {{ data = 1; {fence} flag = 1; }}
+             thread q {{ await flag == 1; assert data == 1; }}"
+        )
+    };
+    check(&mp(""), SC_TSO);
+    check(&mp("sfence;"), ALL);
+    check(&mp("fence;"), ALL);
+    check(
+        "shared a[2]; thread p { a[0] = 1; a[1] = 1; } thread q { await a[1] == 1; assert a[0] == 1; }",
+        SC_TSO,
+    );
+    // Stores to one cell never overtake each other.
+    check("shared x; thread p { x = 1; x = 2; } finally forall x == 2;", ALL);
+}
+
+#[test]
+fn a_store_fence_orders_only_across_itself() {
+    check(
+        "shared x, y, z;
+         thread p { x = 1; y = 1; sfence; z = 1; }
+         thread q { await z == 1; assert x == 1 && y == 1; }",
+        ALL,
+    );
+    check(
+        "shared x, y, z;
+         thread p { sfence; x = 1; y = 1; sfence; z = 1; }
+         thread q { await y == 1; assert x == 1; }",
+        SC_TSO,
+    );
+}
+
+#[test]
+fn a_thread_reads_its_own_newest_store() {
+    check("shared x; thread p { var r; x = 1; x = 2; r = x; assert r == 2; }", ALL);
+    check("shared x; thread p { x = 1; snapshot { assert x == 1; } }", ALL);
+}
+
+#[test]
+fn properties_look_at_memory_not_into_buffers() {
+    check("shared x; thread p { x = 1; after: skip; } forbid p@after && x == 0;", SC);
+}
+
+#[test]
+fn conditions_stop_when_they_are_decided() {
+    // The right side would be an index out of range.
+    check("shared a[2], i = 7; thread p { var r = 7; if r < 2 && a[r] == 0 { skip; } }", ALL);
+    check("shared a[2], i = 7; thread p { var r = 7; if r >= 2 || a[r] == 0 { skip; } }", ALL);
+    check("shared a[2], i = 7; thread p { var r = 7; if i < 2 && a[r] == 0 { skip; } }", ALL);
+    check("shared a[2]; thread p { var r = 7; if r >= 2 && a[r] == 0 { skip; } }", NONE);
+    check("shared x = 1, y; thread p { var r; r = (x || y) + (y && x); assert r == 1; }", ALL);
+    check("shared x = 5; thread p { var r; r = !(x == 5 && !(x == 4)); assert r == 0; }", ALL);
+}
+
+#[test]
+fn every_load_is_its_own_event() {
+    check("shared x; thread p { x = 1; } thread q { var r; r = x - x; assert r == 0; }", NONE);
+    check("shared x; thread p { x = x + 1; } thread q { x = x + 1; } finally forall x == 2;", NONE);
+    check(
+        "shared x; thread p { atomic { x = x + 1; } } thread q { atomic { x = x + 1; } } finally forall x == 2;",
+        ALL,
+    );
+    check(
+        "shared x; thread p { fetch_add(x, 1); } thread q { fetch_add(x, 1); } finally forall x == 2;",
+        ALL,
+    );
+}
+
+#[test]
+fn read_modify_write_operations() {
+    check("shared x = 3; thread p { var r; r = swap(x, 7); assert r == 3 && x == 7; }", ALL);
+    check("shared x = 3; thread p { var r = 1; r = swap(x, r); assert r == 3; assert x == 1; }", ALL);
+    check("shared x = 3; thread p { var r; r = fetch_add(x, 2); assert r == 3; assert x == 5; }", ALL);
+    check("shared x = 3; thread p { var r; r = cas(x, 3, 4); assert r == 1; assert x == 4; }", ALL);
+    check("shared x = 3; thread p { var r; r = cas(x, 2, 4); assert r == 0; assert x == 3; }", ALL);
+    check(
+        "shared x = 3; thread p { if cas(x, 2, 4) { assert 0; } else { x = 9; } } finally forall x == 9;",
+        ALL,
+    );
+    check("shared x; thread p { while !cas(x, 0, 1) { } assert x == 1; }", ALL);
+    check(
+        "shared l; thread p[i in 0..2] { while swap(l, 1) { } cs: skip; l = 0; } forbid p[0]@cs && p[1]@cs;",
+        ALL,
+    );
+    check(
+        "shared x = 1, a[2] = [4, 5]; thread p { var r; r = cas(a[x], x + 4, a[0]); assert r == 1 && a[1] == 4; }",
+        ALL,
+    );
+}
+
+#[test]
+fn indivisible_blocks_wait_as_a_whole() {
+    check(
+        "shared x, y;
+         thread p { atomic { y = 1; assume x == 1; y = 2; } }
+         thread q { assert y != 1; x = 1; }",
+        ALL,
+    );
+    check("shared x; thread p { atomic { if x == 0 { x = 1; } else { x = 2; } assert x == 1; } }", ALL);
+    check(
+        "shared x; thread p { atomic { choose { x = 1; } or { x = 2; } } } finally forall x == 1 || x == 2;",
+        ALL,
+    );
+    check("shared x; thread p { atomic { choose { x = 1; } or { x = 2; } } } finally exists x == 2;", ALL);
+    check("shared x; thread p { atomic { x = 1; assert x == 0; } }", NONE);
+    check(
+        "shared x; thread p { var r; atomic { r = *  in 0..3; assume r != 1; x = r; } } finally never x == 1;",
+        ALL,
+    );
+}
+
+#[test]
+fn while_the_lock_is_held_others_neither_load_nor_flush() {
+    check(
+        "shared x, y;
+         thread p { lock; x = 1; y = 1; unlock; }
+         thread q { var r, s; r = x; s = y; assert !(r == 1 && s == 0); }",
+        ALL,
+    );
+    check("shared x; thread p { lock; x = 1; x = 0; unlock; } thread q { assert x == 0; }", ALL);
+    // A store of another thread may wait in its buffer meanwhile; under SC it waits altogether.
+    check(
+        "shared x; thread p { lock; inside: skip; unlock; } thread q { x = 1; stored: skip; }
+         forbid p@inside && q@stored && x == 0;",
+        SC,
+    );
+    check_deadlock("shared x; thread p { lock; lock; }", false);
+    check_deadlock("shared x; thread p { unlock; }", false);
+    check_deadlock("shared x; thread p { lock; unlock; } thread q { lock; unlock; }", true);
+    check_deadlock("shared x; thread p { lock; }", true);
+    check_deadlock("shared x; thread p { lock; } thread q { lock; }", false);
+}
+
+#[test]
+fn waiting_is_not_a_deadlock_but_being_stuck_is() {
+    check_deadlock("shared x; thread p { await x == 1; }", true);
+    check_deadlock("shared x; thread p { assume x == 1; }", false);
+    check_deadlock("shared x; thread p { loop { } }", true);
+    check_deadlock("shared x; thread p { stop; }", true);
+    check_deadlock("shared x; thread p { var r; await r == 1; }", false);
+}
+
+#[test]
+fn faults_are_violations() {
+    check("shared a[2]; thread p { var r = 2; a[r] = 1; }", NONE);
+    check("shared a[-1..2]; thread p { var r = -1; a[r] = 1; assert a[-1] == 1; }", ALL);
+    check("shared x: 0..4; thread p { var r = 4; x = r; }", NONE);
+    check("shared x: 0..=4; thread p { var r = 4; x = r; }", ALL);
+    check("shared x; thread p { var r: 0..2; r = r + 2; }", NONE);
+    check("shared x; thread p { var r; r = 1 / r; }", NONE);
+    check("shared x; thread p { var r; if r != 0 && 1 / r > 0 { skip; } }", ALL);
+    check("numbers nat; shared x; thread p { var r; r = r - 1; }", NONE);
+    check("numbers nat; shared x; thread p { x = 0; var r = 1; r = r - 1; }", ALL);
+}
+
+#[test]
+fn control_flow() {
+    check(
+        "shared x; thread p { var r; while r < 3 { r = r + 1; if r == 2 { break; } } assert r == 2; }",
+        ALL,
+    );
+    check(
+        "shared x; thread p { var r, n; while r < 3 { r = r + 1; if r == 2 { continue; } n = n + 1; } assert n == 2; }",
+        ALL,
+    );
+    check("shared x; thread p { var r; for j in 0..4 { r = r + j; } assert r == 6; }", ALL);
+    check("shared x; thread p { var r; for j in 0..0 { assert 0; } r = 1; assert r == 1; }", ALL);
+    check(
+        "shared x; thread p { var r; for j in 0..3 { again: r = r + 1; if r == j + 1 { goto again; } } assert r == 4; }",
+        ALL,
+    );
+    check("shared x; thread p { var r; goto out; r = 1; out: assert r == 0; }", ALL);
+    check("shared x; thread p { choose { x = 1; } or { x = 2; } or { } } finally exists x == 0;", ALL);
+    check(
+        "shared x; thread p { choose { loop { x = 1; break; } } or { while 1 { x = 2; break; } } } finally forall x == 1 || x == 2;",
+        ALL,
+    );
+    check("shared x; thread p { choose { assume 0; } or { x = 2; } } finally forall x == 2;", ALL);
+    check("shared x; thread p { { x = 1; } stop; x = 2; } finally forall x == 1;", ALL);
+    check("shared x; thread p { loop { x = 1; fence; done: } } forbid p@done && x == 0;", NONE);
+    check("shared x; thread p { x = 1; fence; done: } finally forall p@done && p@end;", ALL);
+    check(
+        "shared x; thread p { const c = 2; for j in 0..2 { const d = j + c; x = d; } } finally forall x == 3;",
+        ALL,
+    );
+}
+
+#[test]
+fn choices() {
+    check("shared x = * in 0..3; thread p { skip; } finally exists x == 2;", ALL);
+    check("shared x = * in 0..3; thread p { skip; } finally exists x == 3;", NONE);
+    check("shared x; thread p { x = * in 1..3; } finally forall x == 1 || x == 2;", ALL);
+    check("shared x; thread p { var r: 0..2 = *; x = r; } finally never x == 2;", ALL);
+}
+
+#[test]
+fn families_and_binders() {
+    check("shared x; thread p[i in 0..3] { a: skip; } forbid p[0]@a && p[1]@a && p[2]@a;", NONE);
+    check(
+        "shared x; thread p[i in 0..2] { const other = 1 - i; var r = 0; r = other; } finally forall i != j in 0..2: p[i].r == j;",
+        ALL,
+    );
+    check("shared a[3]; thread p { skip; } invariant i < j in 0..3: a[i] == a[j];", ALL);
+    check("shared a[3] = [0, 0, 1]; thread p { skip; } invariant i < j in 0..3: a[i] == a[j];", NONE);
+    check("shared a[3] = [0, 0, 1]; thread p { skip; } invariant exists i in 0..3: a[i] == 1;", ALL);
+    check(
+        "const N = 2; shared a[N]; thread p[i in 0..N] { a[i] = i; } finally forall forall i in 0..N: a[i] == i;",
+        ALL,
+    );
+}
+
+#[test]
+fn constants_can_be_overridden_and_unknown_ones_are_errors() {
+    let text = "const N = 2; shared x; thread p { x = N; } finally forall x == 5;";
+    let loaded = load("test.fw", text.as_bytes(), None, &[("N".into(), 5)]).expect("loads");
+    assert!(holds(&loaded.program, MemoryModel::Tso, &loaded.program.properties[0]));
+    let error = load("test.fw", text.as_bytes(), None, &[("M".into(), 5)]).expect_err("M is not there");
+    assert!(error.diagnostics[0].message.contains("no constant `M`"), "{error:?}");
+}
+
+/// The first error message for a program.
+fn error(text: &str) -> String {
+    let error = load("test.fw", text.as_bytes(), None, &[]).expect_err("this is wrong");
+    let first = &error.diagnostics[0];
+    let (line, column) = error.source.line_column(first.span.start as usize);
+    format!("{line}:{column}: {}", first.message)
+}
+
+#[test]
+fn mistakes_are_explained() {
+    assert_eq!(error("shared x;\nthread p { y = 1; }"), "2:12: unknown name `y`");
+    assert_eq!(error("shared x;\nthread p { x[0] = 1; }"), "2:12: `x` is not an array");
+    assert_eq!(error("shared a[2]; thread p { a = 1; }"), "1:25: `a` is an array and needs an index");
+    assert_eq!(
+        error("shared a[2]; thread p { a[2] = 1; }"),
+        "1:25: index 2 is outside `a`, whose indices are 0 to 1"
+    );
+    assert_eq!(error("shared x; thread p { goto l; }"), "1:27: unknown label `l`");
+    assert_eq!(error("shared x; thread p { break; }"), "1:22: this stands outside every `loop` and `while`");
+    assert_eq!(
+        error("shared x, x; thread p { skip; }"),
+        "1:11: `x` is already the name of a shared variable"
+    );
+    assert_eq!(
+        error("shared x; thread p { l: skip; l: skip; }"),
+        "1:31: the label `l` stands twice in this thread"
+    );
+    assert_eq!(
+        error("shared x; thread p { atomic { fence; } }"),
+        "1:31: a fence cannot stand inside an indivisible block"
+    );
+    assert_eq!(error("shared x; thread p { snapshot { x = 1; } }"), "1:33: a `snapshot` block cannot store");
+    assert_eq!(error("shared x; thread p { skip; } forbid p@l;"), "1:39: thread `p` has no label `l`");
+    assert_eq!(error("shared x; thread p { skip; } forbid p[0]@l;"), "1:37: `p` is a single thread");
+    assert_eq!(
+        error("shared x; thread p[i in 0..2] { l: skip; } forbid p@l;"),
+        "1:51: `p` is a family of 2 threads"
+    );
+    assert_eq!(
+        error("shared x; thread p { x = p@l; }"),
+        "1:26: this can only be said in a property, not in a thread"
+    );
+    assert_eq!(error("shared x: 1..3; thread p { skip; }"), "1:8: `x` starts at 0, which is outside 1..=2");
+    assert_eq!(error("shared a[100000]; thread p { skip; }"), "1:8: more than 65536 memory cells");
+    assert_eq!(error("shared x; thread p[i in 0..1000] { skip; }"), "1:25: more than 250 threads");
+    assert_eq!(
+        error("shared x; thread p { for a in 0..1000 { for b in 0..1000 { skip; skip; } } }"),
+        "1:66: this thread is too large when its `for` loops are unrolled"
+    );
+}

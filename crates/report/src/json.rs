@@ -1,0 +1,221 @@
+//! Verdicts and executions for other programs. `docs/json.md` describes every key.
+
+use fencewright_engines::{Checked, Verdict};
+use fencewright_program::reference::{Access, Buffered};
+use fencewright_program::{EventKind, MemoryModel, Replayed};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+use crate::step::{Step, cell_of, steps};
+use crate::words::Source;
+
+/// Of a larger memory only the cells are shown that the execution touches.
+const FEW_CELLS: usize = 256;
+
+/// The verdict on one property as one line of JSON, line break included.
+pub fn verdict(source: Source<'_>, model: MemoryModel, engine: &str, checked: &Checked) -> String {
+    let (verdict, reason) = match checked.verdict() {
+        Verdict::Safe => ("safe", None),
+        Verdict::Unsafe => ("unsafe", None),
+        Verdict::Unknown(reason) => ("unknown", Some(reason.to_string())),
+    };
+    let growth = checked.growth.iter().map(|(message, span)| {
+        let position = span.map(|s| source.position(s));
+        Growth { message, line: position.map(|p| p.0), column: position.map(|p| p.1) }
+    });
+    let result = Result {
+        file: &source.file.name,
+        model: model.name(),
+        property: &checked.property.name,
+        verdict,
+        reason,
+        engine,
+        checked: checked.checked(),
+        seconds: micros(checked.seconds),
+        check_seconds: micros(checked.check_seconds),
+        states: checked.states,
+        memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
+        growth: growth.collect(),
+        trace: checked.trace().map(|replayed| Trace::new(source, replayed)),
+    };
+    line(&result)
+}
+
+/// Anything as one line of JSON.
+pub(crate) fn line(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(value).expect("all keys are strings and writing into memory cannot fail");
+    text.push('\n');
+    text
+}
+
+/// Seconds, to the microsecond.
+pub(crate) fn micros(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+#[derive(Serialize)]
+struct Result<'a> {
+    file: &'a str,
+    model: &'static str,
+    property: &'a str,
+    verdict: &'static str,
+    reason: Option<String>,
+    engine: &'a str,
+    checked: Option<bool>,
+    seconds: f64,
+    check_seconds: f64,
+    states: u64,
+    memory_mib: f64,
+    growth: Vec<Growth<'a>>,
+    trace: Option<Trace<'a>>,
+}
+
+#[derive(Serialize)]
+struct Growth<'a> {
+    message: &'a str,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+/// An execution; its steps are made one by one while it is written, for it may be long.
+struct Trace<'a> {
+    source: Source<'a>,
+    replayed: &'a Replayed,
+    cells: Vec<u32>,
+}
+
+impl<'a> Trace<'a> {
+    fn new(source: Source<'a>, replayed: &'a Replayed) -> Self {
+        let all = source.program.cells();
+        let cells = if all <= FEW_CELLS {
+            (0..all as u32).collect()
+        } else {
+            let mut touched: Vec<u32> = replayed.effects.iter().flatten().filter_map(cell_of).collect();
+            touched.sort_unstable();
+            touched.dedup();
+            touched
+        };
+        Trace { source, replayed, cells }
+    }
+}
+
+impl Serialize for Trace<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let steps = steps(self.source, self.replayed);
+        let mut list = serializer.serialize_seq(Some(steps.len()))?;
+        for (n, step) in steps.enumerate() {
+            list.serialize_element(&StepObject::new(n + 1, &step, &self.cells))?;
+        }
+        list.end()
+    }
+}
+
+#[derive(Serialize)]
+struct StepObject<'a> {
+    step: usize,
+    thread: &'a str,
+    event: &'static str,
+    line: Option<usize>,
+    column: Option<usize>,
+    statement: Option<String>,
+    reads: Vec<Read>,
+    writes: Vec<Write>,
+    fault: Option<&'static str>,
+    memory: Memory<'a>,
+    buffers: Buffers<'a>,
+}
+
+#[derive(Serialize)]
+struct Read {
+    cell: String,
+    value: i64,
+    from: &'static str,
+}
+
+#[derive(Serialize)]
+struct Write {
+    cell: String,
+    value: i64,
+    to: &'static str,
+}
+
+impl<'a> StepObject<'a> {
+    fn new(number: usize, step: &Step<'a>, cells: &'a [u32]) -> Self {
+        let program = step.source.program;
+        let place = |buffered: bool| if buffered { "buffer" } else { "memory" };
+        let position = step.span().map(|s| step.source.position(s));
+        let mut object = StepObject {
+            step: number,
+            thread: &step.thread().name,
+            event: match step.event.kind {
+                EventKind::Step { .. } => "step",
+                EventKind::Flush { .. } => "flush",
+            },
+            line: position.map(|p| p.0),
+            column: position.map(|p| p.1),
+            statement: step.span().map(|s| step.source.statement(s)),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            fault: None,
+            memory: Memory { step: *step, cells },
+            buffers: Buffers { step: *step },
+        };
+        for access in step.effect {
+            match *access {
+                Access::Read { cell, value, buffered } => {
+                    object.reads.push(Read { cell: program.cell_name(cell), value, from: place(buffered) });
+                }
+                Access::Write { cell, value, buffered } => {
+                    object.writes.push(Write { cell: program.cell_name(cell), value, to: place(buffered) });
+                }
+                Access::Fault(fault) => object.fault = Some(fault.describe()),
+            }
+        }
+        object
+    }
+}
+
+/// Memory after a step.
+struct Memory<'a> {
+    step: Step<'a>,
+    cells: &'a [u32],
+}
+
+impl Serialize for Memory<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.cells.len()))?;
+        for &cell in self.cells {
+            let name = self.step.source.program.cell_name(cell);
+            map.serialize_entry(&name, &self.step.after.memory[cell as usize])?;
+        }
+        map.end()
+    }
+}
+
+/// The buffers after a step that are not empty.
+struct Buffers<'a> {
+    step: Step<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry {
+    Store { cell: String, value: i64 },
+    Barrier(&'static str),
+}
+
+impl Serialize for Buffers<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let program = self.step.source.program;
+        let buffers = program.threads.iter().zip(&self.step.after.buffers);
+        let mut map = serializer.serialize_map(None)?;
+        for (thread, buffer) in buffers.filter(|(_, buffer)| !buffer.is_empty()) {
+            let entries = buffer.iter().map(|entry| match *entry {
+                Buffered::Store { cell, value } => Entry::Store { cell: program.cell_name(cell), value },
+                Buffered::Barrier => Entry::Barrier("barrier"),
+            });
+            map.serialize_entry(&thread.name, &entries.collect::<Vec<_>>())?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,24 @@
+//! Verdicts and executions for people and for programs: text, JSON and graphs.
+//!
+//! * [`words`]: expressions, actions and places as the source writes them;
+//! * [`step`](mod@step): one event of an execution, with everything a reader wants to know about it;
+//! * [`text`]: verdicts and executions for a terminal;
+//! * [`json`]: the same for other programs, as `docs/json.md` describes it;
+//! * [`litmus`]: the final states of litmus tests;
+//! * [`dot`]: control-flow graphs.
+//!
+//! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
+//! serialise. All text that comes from a source file is escaped.
+
+#![forbid(unsafe_code)]
+
+pub mod dot;
+pub mod json;
+pub mod litmus;
+pub mod step;
+pub mod style;
+pub mod text;
+pub mod words;
+
+pub use style::Style;
+pub use words::Source;

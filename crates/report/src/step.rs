@@ -1,0 +1,185 @@
+//! One event of an execution, with everything a reader wants to know about it.
+
+use fencewright_program::reference::{Access, Buffered};
+use fencewright_program::{
+    Action, Event, EventKind, Expr, Op, Program, RegisterId, Replayed, Span, State, Thread, UnaryOp,
+};
+
+use crate::words::{self, Source};
+
+/// One event between two states.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    /// The program.
+    pub source: Source<'a>,
+    /// The state before.
+    pub before: &'a State,
+    /// What happened.
+    pub event: &'a Event,
+    /// What it did to memory and buffers.
+    pub effect: &'a [Access],
+    /// The state after.
+    pub after: &'a State,
+}
+
+/// The steps of a replayed execution, in order.
+pub fn steps<'a>(source: Source<'a>, replayed: &'a Replayed) -> impl ExactSizeIterator<Item = Step<'a>> {
+    replayed.events.iter().zip(&replayed.effects).enumerate().map(move |(n, (event, effect))| Step {
+        source,
+        before: &replayed.states[n],
+        event,
+        effect,
+        after: &replayed.states[n + 1],
+    })
+}
+
+/// Whether a register is one that the source does not name.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with('%')
+}
+
+impl<'a> Step<'a> {
+    /// The thread that moves, or whose buffer is flushed.
+    pub fn thread(&self) -> &'a Thread {
+        self.source.program.thread(self.event.thread)
+    }
+
+    /// The statement it comes from; none for a flush.
+    pub fn span(&self) -> Option<Span> {
+        match &self.event.kind {
+            EventKind::Step { edge, .. } => Some(self.thread().edge(*edge).span),
+            EventKind::Flush { .. } => None,
+        }
+    }
+
+    /// What happens, in words.
+    pub fn words(&self) -> String {
+        let program = self.source.program;
+        match &self.event.kind {
+            EventKind::Flush { .. } => {
+                let parts: Vec<String> = self.effect.iter().map(|a| flushed(program, a)).collect();
+                format!("flush: {}", parts.join(", "))
+            }
+            EventKind::Step { edge, chosen } => self.action_in_words(&self.thread().edge(*edge).action, chosen),
+        }
+    }
+
+    fn action_in_words(&self, action: &Action, chosen: &[i64]) -> String {
+        let thread = self.thread();
+        match action {
+            Action::Fence => "fence: its buffer is empty".into(),
+            Action::StoreFence if self.before == self.after || !self.grew_a_barrier() => {
+                "store fence: nothing to hold back".into()
+            }
+            Action::StoreFence => "store fence -> its buffer".into(),
+            Action::Lock => "takes the lock".into(),
+            Action::Unlock => "releases the lock".into(),
+            Action::Op(Op::Skip) => String::new(),
+            Action::Op(Op::Assume(e)) if self.effect.is_empty() => self.condition_in_words(e),
+            Action::Op(Op::Assert(_)) if self.effect.is_empty() => "the assertion holds".into(),
+            Action::Op(_) | Action::Atomic { .. } => {
+                let mut parts: Vec<String> = self.effect.iter().map(|a| self.access_in_words(a)).collect();
+                if !self.effect.iter().any(|a| matches!(a, Access::Fault(_))) {
+                    parts.extend(self.registers_in_words(action, !chosen.is_empty()));
+                }
+                let prefix = match action {
+                    Action::Atomic { .. } if parts.len() > 1 => "at once: ",
+                    _ => "",
+                };
+                let words = format!("{prefix}{}", parts.join("; "));
+                // A bare temporary: the result of `cas` and the like, or of a choice that is stored later.
+                match (words.is_empty(), chosen) {
+                    (true, [first, ..]) => format!("{} is chosen", first),
+                    _ if !thread.name.is_empty() => words,
+                    _ => words,
+                }
+            }
+        }
+    }
+
+    fn grew_a_barrier(&self) -> bool {
+        let thread = self.event.thread.index();
+        self.before.buffers[thread].len() < self.after.buffers[thread].len()
+    }
+
+    /// A branch: which condition decided it. What a load has just brought is shown as its value.
+    fn condition_in_words(&self, e: &Expr<RegisterId>) -> String {
+        let (e, outcome) = match e {
+            Expr::Unary(UnaryOp::Not, inner) => (&**inner, "false"),
+            _ => (e, "true"),
+        };
+        let values = &self.before.registers[self.event.thread.index()];
+        let text = words::expression_with(e, |register| {
+            let name = &self.thread().registers[register.index()].name;
+            if is_temporary(name) { values[register.index()].to_string() } else { name.clone() }
+        });
+        format!("{} is {outcome}", words::shortened(&text, 60))
+    }
+
+    fn access_in_words(&self, access: &Access) -> String {
+        let program = self.source.program;
+        match *access {
+            Access::Read { cell, value, buffered } => {
+                let from = if buffered { "its own buffer" } else { "memory" };
+                format!("reads {} = {value} from {from}", program.cell_name(cell))
+            }
+            Access::Write { cell, value, buffered: true } => {
+                format!("{} = {value} -> buffer of {}", program.cell_name(cell), self.thread().name)
+            }
+            Access::Write { cell, value, buffered: false } => {
+                format!("{} = {value} -> memory", program.cell_name(cell))
+            }
+            Access::Fault(fault) => fault.describe().to_string(),
+        }
+    }
+
+    /// The registers that the action has written, with their values.
+    fn registers_in_words(&self, action: &Action, chosen: bool) -> Vec<String> {
+        let values = &self.after.registers[self.event.thread.index()];
+        let mut written: Vec<RegisterId> = action.ops().iter().filter_map(Op::written_register).collect();
+        written.sort_unstable();
+        written.dedup();
+        let was_chosen = |r: RegisterId| {
+            chosen && action.ops().iter().any(|op| matches!(op, Op::Havoc(register, _) if *register == r))
+        };
+        let named = written.into_iter().filter(|r| !is_temporary(&self.thread().registers[r.index()].name));
+        named
+            .map(|r| {
+                let how = if was_chosen(r) { " (chosen)" } else { "" };
+                format!("{} = {}{how}", self.thread().registers[r.index()].name, values[r.index()])
+            })
+            .collect()
+    }
+
+    /// Whether memory, a buffer or the lock changed.
+    pub fn changes_memory_or_buffers(&self) -> bool {
+        self.before.memory != self.after.memory
+            || self.before.buffers != self.after.buffers
+            || self.before.lock != self.after.lock
+    }
+}
+
+fn flushed(program: &Program, access: &Access) -> String {
+    match *access {
+        Access::Read { cell, value, .. } | Access::Write { cell, value, .. } => {
+            format!("{} = {value} reaches memory", program.cell_name(cell))
+        }
+        Access::Fault(fault) => fault.describe().to_string(),
+    }
+}
+
+/// The memory cells that an access touches.
+pub fn cell_of(access: &Access) -> Option<u32> {
+    match *access {
+        Access::Read { cell, .. } | Access::Write { cell, .. } => Some(cell),
+        Access::Fault(_) => None,
+    }
+}
+
+/// A buffer entry as text: `x=1`, or `|` for a store fence.
+pub fn entry(program: &Program, entry: &Buffered) -> String {
+    match *entry {
+        Buffered::Store { cell, value } => format!("{}={value}", program.cell_name(cell)),
+        Buffered::Barrier => "|".into(),
+    }
+}

@@ -1,0 +1,297 @@
+//! Verdicts and executions for a terminal.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use fencewright_engines::{Checked, Verdict};
+use fencewright_lang::source::escape;
+use fencewright_program::reference::Access;
+use fencewright_program::{MemoryModel, Observable, Property, PropertyKind, Quantifier, Reference, Replayed, State};
+
+use crate::step::{self, Step, cell_of, is_temporary, steps};
+use crate::style::Style;
+use crate::words::{Source, grouped, shortened};
+
+/// Of a longer execution the middle is left out.
+const MOST_STEPS: usize = 400;
+/// More cells than this are shown only where they have changed.
+const FEW_CELLS: usize = 10;
+/// At most so many cells, buffer entries or registers are shown in one line.
+const MOST_SHOWN: usize = 40;
+
+/// The verdict on one property, in one line.
+pub fn verdict(source: Source<'_>, model: MemoryModel, engine: &str, checked: &Checked, style: Style) -> String {
+    let word = match checked.verdict() {
+        Verdict::Safe => style.good("safe"),
+        Verdict::Unsafe => style.bad("unsafe"),
+        Verdict::Unknown(_) => style.unsure("unknown"),
+    };
+    let mut line = format!(
+        "{}: {}: {word} under {} ({engine}, {} state{}, {}",
+        escape(&source.file.name),
+        style.bold(&escape(&checked.property.name)),
+        model.name(),
+        grouped(checked.states),
+        if checked.states == 1 { "" } else { "s" },
+        seconds(checked.seconds),
+    );
+    let how = match (checked.verdict(), checked.trace(), checked.checked()) {
+        (Verdict::Unknown(reason), ..) => format!("): {reason}"),
+        (_, Some(_), _) => "; replayed on the reference semantics)".into(),
+        (_, None, Some(true)) => "; confirmed by the reference semantics)".into(),
+        (_, None, _) => "; too large to confirm: the verdict stands on the engine alone)".into(),
+    };
+    line.push_str(&how);
+    line.push('\n');
+    line
+}
+
+/// What comes below the verdict: the execution, or why there is no verdict.
+pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
+    let mut text = String::new();
+    if let Some(replayed) = checked.trace() {
+        text.push_str(&execution(source, replayed, &checked.property, style));
+    } else if let (Verdict::Unsafe, PropertyKind::Finally(Quantifier::Exists, _)) =
+        (checked.verdict(), &checked.property.kind)
+    {
+        text.push_str("  No final state satisfies it; all of them were seen.\n");
+    }
+    let limit = match checked.verdict() {
+        Verdict::Unknown(fencewright_engines::Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
+        _ => None,
+    };
+    for (sentence, span) in limit.iter().chain(&checked.growth) {
+        match span {
+            Some(span) => {
+                let (line, column) = source.position(*span);
+                let _ = writeln!(text, "  {}:{line}:{column}: {sentence}", escape(&source.file.name));
+                let _ = writeln!(text, "      {}", style.dim(&source.statement(*span)));
+            }
+            None => {
+                let _ = writeln!(text, "  {sentence}");
+            }
+        }
+    }
+    text
+}
+
+/// Seconds, as exactly as one cares.
+pub fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
+}
+
+/// The cells an execution or a property has to do with, and how many to show.
+struct Cells {
+    involved: Vec<u32>,
+    initial: Vec<i64>,
+}
+
+impl Cells {
+    fn new(replayed: &Replayed, property: Option<&Property>) -> Self {
+        let mut involved: BTreeSet<u32> = replayed.effects.iter().flatten().filter_map(cell_of).collect();
+        if let Some(formula) = property.and_then(Property::formula) {
+            formula.for_each_leaf(&mut |observable| {
+                if let Observable::Memory(cell) = observable {
+                    involved.insert(*cell);
+                }
+            });
+        }
+        Cells { involved: involved.into_iter().collect(), initial: replayed.states[0].memory.clone() }
+    }
+
+    fn shown(&self, state: &State) -> Vec<u32> {
+        let few = self.involved.len() <= FEW_CELLS;
+        let changed = |cell: u32| state.memory[cell as usize] != self.initial[cell as usize];
+        self.involved.iter().copied().filter(|&cell| few || changed(cell)).collect()
+    }
+}
+
+/// An execution as a table, and the state in which it ends. `property` is what it is evidence about.
+pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
+    let cells = Cells::new(replayed, Some(property));
+    let mut text = initial_state(source, &replayed.states[0], &cells, style);
+    let table = Table::new(source, replayed.events.len());
+    text.push_str(&table.heading(style));
+    let count = replayed.events.len();
+    for (n, step) in steps(source, replayed).enumerate() {
+        let from_end = count - n;
+        if count > MOST_STEPS && n >= MOST_STEPS / 2 && from_end > MOST_STEPS / 2 {
+            if n == MOST_STEPS / 2 {
+                let left_out = count - MOST_STEPS;
+                let _ = writeln!(text, "  ... {} steps are left out here; --json has all of them", grouped(left_out as u64));
+            }
+            continue;
+        }
+        text.push_str(&table.row(n + 1, &step, style));
+        if step.changes_memory_or_buffers() {
+            let line = memory_and_buffers(source, step.after, &cells.shown(step.after));
+            let _ = writeln!(text, "{}{}", " ".repeat(table.indent()), style.dim(&line));
+        }
+    }
+    text.push_str(&final_state(source, replayed, property, style));
+    text
+}
+
+fn initial_state(source: Source<'_>, state: &State, cells: &Cells, style: Style) -> String {
+    let mut text = String::new();
+    let shown: Vec<String> = cells
+        .involved
+        .iter()
+        .filter(|&&cell| cells.involved.len() <= FEW_CELLS || state.memory[cell as usize] != 0)
+        .map(|&cell| format!("{}={}", source.program.cell_name(cell), state.memory[cell as usize]))
+        .collect();
+    if !shown.is_empty() {
+        let _ = writeln!(text, "  {} {}", style.dim("initially"), listed(&shown, " "));
+    }
+    text
+}
+
+/// The columns of the table of steps.
+pub struct Table {
+    number: usize,
+    thread: usize,
+    line: usize,
+    statement: usize,
+}
+
+impl Table {
+    /// Columns wide enough for this program; `steps` is the greatest number of steps.
+    pub fn new(source: Source<'_>, steps: usize) -> Self {
+        let names = source.program.threads.iter().map(|t| t.name.chars().count());
+        let last_line = source.position(fencewright_program::Span::new(usize::MAX, usize::MAX)).0;
+        Table {
+            number: steps.to_string().len().max(2),
+            thread: names.max().unwrap_or(0).clamp(6, 24),
+            line: last_line.to_string().len().max(4),
+            statement: 32,
+        }
+    }
+
+    /// Where the statement starts.
+    fn indent(&self) -> usize {
+        self.number + self.thread + self.line + 8
+    }
+
+    /// The names of the columns.
+    pub fn heading(&self, style: Style) -> String {
+        let heading = format!(
+            "  {:>number$}  {:thread$}  {:>line$}  {:statement$}  what happens",
+            "",
+            "thread",
+            "line",
+            "statement",
+            number = self.number,
+            thread = self.thread,
+            line = self.line,
+            statement = self.statement,
+        );
+        format!("{}\n", style.dim(&heading))
+    }
+
+    /// One step.
+    pub fn row(&self, number: usize, step: &Step<'_>, style: Style) -> String {
+        let (line, statement) = match step.span() {
+            Some(span) => (step.source.position(span).0.to_string(), step.source.statement(span)),
+            None => (String::new(), String::new()),
+        };
+        let words = escape(&step.words());
+        let words = match (step.span(), step.effect.iter().any(|a| matches!(a, Access::Fault(_)))) {
+            (_, true) => style.bad(&words),
+            (None, _) => style.memory(&words),
+            _ => words,
+        };
+        let row = format!(
+            "  {number:>number_width$}  {:thread$}  {line:>line_width$}  {:statement$}  {words}",
+            shortened(&escape(&step.thread().name), self.thread),
+            shortened(&statement, self.statement),
+            number_width = self.number,
+            thread = self.thread,
+            line_width = self.line,
+            statement = self.statement,
+        );
+        format!("{}\n", row.trim_end())
+    }
+}
+
+/// Memory, buffers that are not empty, and who holds the lock: in one line.
+pub fn memory_and_buffers(source: Source<'_>, state: &State, cells: &[u32]) -> String {
+    let program = source.program;
+    let memory: Vec<String> =
+        cells.iter().map(|&cell| format!("{}={}", program.cell_name(cell), state.memory[cell as usize])).collect();
+    let mut line = format!("memory: {}", if memory.is_empty() { "as before".into() } else { listed(&memory, " ") });
+    for (thread, buffer) in program.threads.iter().zip(&state.buffers).filter(|(_, b)| !b.is_empty()) {
+        let entries: Vec<String> = buffer.iter().map(|e| step::entry(program, e)).collect();
+        let _ = write!(line, "   buffer of {}: {}", thread.name, listed(&entries, ", "));
+    }
+    if let Some(holder) = state.lock {
+        let _ = write!(line, "   lock: {}", program.thread(holder).name);
+    }
+    escape(&line)
+}
+
+fn listed(items: &[String], separator: &str) -> String {
+    match items.len().checked_sub(MOST_SHOWN + 1) {
+        Some(more) => format!("{}{separator}... ({} more)", items[..MOST_SHOWN].join(separator), more + 1),
+        None => items.join(separator),
+    }
+}
+
+/// Where everything is at the end, and what that means for the property.
+fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
+    let state = replayed.last();
+    let mut text = format!("  {}\n", style.dim("at the end"));
+    text.push_str(&threads(source, state));
+    let _ = writeln!(text, "  {}", conclusion(source, replayed.model, state, property, style));
+    text
+}
+
+/// Where each thread is, and its registers.
+pub fn threads(source: Source<'_>, state: &State) -> String {
+    let program = source.program;
+    let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).min(24);
+    let mut text = String::new();
+    for (id, thread) in program.threads().take(MOST_SHOWN) {
+        let values = &state.registers[id.index()];
+        let registers: Vec<String> = thread
+            .registers
+            .iter()
+            .zip(values)
+            .filter(|(register, _)| !is_temporary(&register.name))
+            .map(|(register, value)| format!("{}={value}", register.name))
+            .collect();
+        let registers = if registers.is_empty() { String::new() } else { format!("   {}", listed(&registers, " ")) };
+        let place = source.place(id, state.locations[id.index()]);
+        let _ = writeln!(text, "    {:width$}  {}", escape(&thread.name), escape(&format!("{place}{registers}")));
+    }
+    if let Some(more) = program.threads.len().checked_sub(MOST_SHOWN + 1) {
+        let _ = writeln!(text, "    ... and {} more threads", more + 1);
+    }
+    text
+}
+
+/// What the last state says about the property.
+fn conclusion(source: Source<'_>, model: MemoryModel, state: &State, property: &Property, style: Style) -> String {
+    let name = escape(&property.name);
+    let stated = match property.span == Default::default() {
+        true => String::new(),
+        false => {
+            let line = source.position(property.span).0;
+            format!(" (line {line}: {})", shortened(&source.excerpt(property.span), 100))
+        }
+    };
+    match &property.kind {
+        PropertyKind::Never(_) => format!("{}{stated}", style.bad(&format!("this state violates {name}"))),
+        PropertyKind::Assertions => {
+            let reference = Reference::new(source.program, model);
+            let what = if reference.has_fault(state) { "a thread has stopped with a fault: " } else { "" };
+            style.bad(&format!("{what}this violates {name}"))
+        }
+        PropertyKind::NoDeadlock => style.bad(&format!("nothing can move and not all threads have ended: this violates {name}")),
+        PropertyKind::Finally(Quantifier::Exists, _) => {
+            format!("{}{stated}", style.good(&format!("this final state satisfies {name}")))
+        }
+        PropertyKind::Finally(Quantifier::Never | Quantifier::Forall, _) => {
+            format!("{}{stated}", style.bad(&format!("this final state violates {name}")))
+        }
+    }
+}

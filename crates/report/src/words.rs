@@ -1,0 +1,226 @@
+//! Expressions, actions and places as the source writes them.
+
+use std::fmt::Write as _;
+
+use fencewright_lang::source::escape;
+use fencewright_lang::{Format, Loaded, SourceFile};
+use fencewright_program::{
+    Action, Address, Expr, Formula, LocationId, Op, Program, Range, RegisterId, Span, Thread, ThreadId,
+};
+
+/// Longer excerpts of the source are cut.
+const LONGEST_EXCERPT: usize = 60;
+/// Longer texts of actions are cut.
+const LONGEST_ACTION: usize = 2_000;
+
+/// A program together with the text it was written as.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The text.
+    pub file: &'a SourceFile,
+    /// What the text is written in.
+    pub format: Format,
+}
+
+impl<'a> From<&'a Loaded> for Source<'a> {
+    fn from(loaded: &'a Loaded) -> Self {
+        Source { program: &loaded.program, file: &loaded.source, format: loaded.format }
+    }
+}
+
+impl Source<'_> {
+    /// Line and column of the first character of a span, counted from 1.
+    pub fn position(&self, span: Span) -> (usize, usize) {
+        self.file.line_column(span.start as usize)
+    }
+
+    /// The statement in which a span lies, on one line: what stands between the separators of the format, in the line
+    /// where the span starts.
+    pub fn statement(&self, span: Span) -> String {
+        let (line, column) = self.position(span);
+        let text = self.file.line_text(line);
+        let start = text.char_indices().nth(column - 1).map_or(text.len(), |(i, _)| i);
+        let length = (span.end.saturating_sub(span.start) as usize).min(text.len() - start);
+        let mut end = start + length;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (separators, closing): (&[char], &[char]) = match self.format {
+            Format::Fw | Format::Rmm => (&[';', '{', '}'], &[';', '{']),
+            Format::Litmus => (&['|', ';'], &['|', ';']),
+            Format::Trencher => (&[], &[]),
+        };
+        let first = text[..start].rfind(separators).map_or(0, |i| i + 1);
+        let last = match text[..end].ends_with(closing) && end > start {
+            true => end,
+            false => text[end..].find(closing).map_or(text.len(), |i| end + i + 1),
+        };
+        let statement = text[first..last].trim();
+        let statement = match self.format {
+            Format::Litmus => statement.trim_end_matches(['|', ';']).trim_end(),
+            _ => statement,
+        };
+        shortened(&escape(&statement.replace('\t', " ")), LONGEST_EXCERPT)
+    }
+
+    /// All of a span on one line, white space collapsed.
+    pub fn excerpt(&self, span: Span) -> String {
+        let text = self.file.text.get(span.start as usize..span.end as usize).unwrap_or("");
+        escape(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// Where a thread is: its label or line, or that it has ended or faulted.
+    pub fn place(&self, thread: ThreadId, location: LocationId) -> String {
+        let code = self.program.thread(thread);
+        let at = &code.locations[location.index()];
+        if location == code.fault {
+            return "has stopped with a fault".into();
+        }
+        let line = |label: &str| match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
+            Some(span) => format!("{label} (line {})", self.position(span).0),
+            None => label.to_string(),
+        };
+        match at.labels.first() {
+            Some(label) => line(&format!("is at {label}")),
+            None if code.is_end(location) => "has ended".into(),
+            None => match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
+                Some(span) => {
+                    let (line, column) = self.position(span);
+                    format!("is at line {line}, column {column}: {}", self.statement(span))
+                }
+                None => format!("is at location {}", location.0),
+            },
+        }
+    }
+}
+
+/// The text, cut off if it is long.
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most.saturating_sub(3)).chain("...".chars()).collect(),
+        None => text.to_string(),
+    }
+}
+
+/// A number with its digits in groups of three: `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// An expression over registers; `leaf` writes a register.
+pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) -> String) -> String {
+    let mut text = String::new();
+    // Writing into a string cannot fail.
+    let _ = e.write(&mut text, &mut |register, out| out.write_str(&leaf(*register)));
+    text
+}
+
+/// An expression of a thread, with the names of its registers.
+pub fn expression(thread: &Thread, e: &Expr<RegisterId>) -> String {
+    expression_with(e, |register| thread.registers[register.index()].name.clone())
+}
+
+/// A formula over the states of a program.
+pub fn formula(program: &Program, formula: &Formula) -> String {
+    let mut text = String::new();
+    let _ = formula.write(&mut text, &mut |observable, out| out.write_str(&program.observable_name(observable)));
+    text
+}
+
+/// An address: `x` or `a[i + 1]`.
+pub fn address(program: &Program, thread: &Thread, address: &Address) -> String {
+    let variable = &program.variables[address.variable.index()].name;
+    match &address.index {
+        Some(index) => format!("{variable}[{}]", expression(thread, index)),
+        None => variable.clone(),
+    }
+}
+
+/// A range as the source writes it.
+fn range(range: &Range) -> String {
+    format!("{}..={}", range.low, range.high)
+}
+
+/// An operation: `r = x`, `x = r + 1`, `assume r == 0`, ...
+pub fn op(program: &Program, thread: &Thread, op: &Op) -> String {
+    let name = |register: &RegisterId| &thread.registers[register.index()].name;
+    match op {
+        Op::Skip => "skip".into(),
+        Op::Assign(register, e) => format!("{} = {}", name(register), expression(thread, e)),
+        Op::Havoc(register, None) => format!("{} = *", name(register)),
+        Op::Havoc(register, Some(chosen)) => format!("{} = * in {}", name(register), range(chosen)),
+        Op::Assume(e) => format!("assume {}", expression(thread, e)),
+        Op::Assert(e) => format!("assert {}", expression(thread, e)),
+        Op::Load(register, a) => format!("{} = {}", name(register), address(program, thread, a)),
+        Op::Store(a, e) => format!("{} = {}", address(program, thread, a), expression(thread, e)),
+    }
+}
+
+/// What an edge does, on one line.
+pub fn action(program: &Program, thread: &Thread, action: &Action) -> String {
+    match action {
+        Action::Op(single) => shortened(&op(program, thread, single), LONGEST_ACTION),
+        Action::Fence => "fence".into(),
+        Action::StoreFence => "sfence".into(),
+        Action::Lock => "lock".into(),
+        Action::Unlock => "unlock".into(),
+        Action::Atomic { ops, drains } => {
+            let mut text = String::from(if *drains { "atomic {" } else { "snapshot {" });
+            for part in ops {
+                let _ = write!(text, " {};", op(program, thread, part));
+            }
+            text.push_str(" }");
+            shortened(&text, LONGEST_ACTION)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_in_groups_of_three() {
+        let check = |number, expected: &str| assert_eq!(grouped(number), expected);
+        check(0, "0");
+        check(999, "999");
+        check(1_000, "1,000");
+        check(1_234_567, "1,234,567");
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(shortened("abcdef", 6), "abcdef");
+        assert_eq!(shortened("abcdefg", 6), "abc...");
+        assert_eq!(shortened("äöüäöüä", 6), "äöü...");
+    }
+
+    /// The statement around the first occurrence of `part`.
+    fn check(name: &str, text: &str, part: &str, expected: &str) {
+        let file = SourceFile::new(name, text);
+        let format = fencewright_lang::import::detect(name, text);
+        let source = Source { program: &Program::default(), file: &file, format };
+        let start = text.find(part).expect("the part occurs");
+        assert_eq!(source.statement(Span::new(start, start + part.len())), expected);
+    }
+
+    #[test]
+    fn a_statement_is_what_stands_between_separators() {
+        check("a.fw", "  x = 1; r = y + z; skip;", "z", "r = y + z;");
+        check("a.fw", "  x = 1; r = y + z; skip;", "x = 1;", "x = 1;");
+        check("a.fw", "    if x == 0 {\n", "x == 0", "if x == 0 {");
+        check("a.fw", "atomic {\n  x = 1;\n}", "atomic {\n  x = 1;\n}", "atomic {");
+        check("a.litmus", " MOV [x],$1  | MOV EAX,[y] ;", "MOV [x],$1", "MOV [x],$1");
+        check("a.litmus", " MOV [x],$1  | MOV EAX,[y] ;", "[y]", "MOV EAX,[y]");
+    }
+}
