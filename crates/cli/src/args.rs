@@ -152,9 +152,9 @@ pub struct RunArgs {
     /// Makes the same choices again
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Stop after so many steps
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub steps: u64,
+    /// Stop after so many steps; 50 without --interactive
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
     /// Choose every step yourself
     #[arg(long, short)]
     pub interactive: bool,

@@ -1,16 +1,18 @@
 //! `fencewright convert`: the same program in another format.
 
+use fencewright_lang::ast::{self, ExprKind, Item};
 use fencewright_lang::{Diagnostic, Format, Loaded, export, fw};
 
 use crate::args::ConvertArgs;
 use crate::files;
-use crate::input::{describe, display_name, load_program, tell_notes};
+use crate::input::{describe, display_name, load_program, program_name, tell_notes};
 use crate::output::{Output, complain, error_colour, write_error};
 use crate::status::Status;
 
 /// Translates a program.
 pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
-    let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    let Some(mut loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    override_constants(&mut loaded.file, &args.input.define);
     let converted = match convert(&loaded, args.to.0) {
         Ok(converted) => converted,
         Err(diagnostics) => {
@@ -36,6 +38,17 @@ fn convert(loaded: &Loaded, format: Format) -> Result<String, Vec<Diagnostic>> {
         Format::Fw => Ok(fw::print(&loaded.file)),
         Format::Rmm => export::rmm(&loaded.program),
         Format::Trencher => export::trencher(&loaded.program),
-        Format::Litmus => export::litmus(&loaded.program),
+        Format::Litmus => export::litmus(&loaded.program, &program_name(loaded)),
+    }
+}
+
+/// Writes the values of the command line into the syntax tree, as lowering has used them.
+fn override_constants(file: &mut ast::File, defines: &[(String, i64)]) {
+    for item in &mut file.items {
+        if let Item::Const(constant) = item
+            && let Some((_, value)) = defines.iter().rev().find(|(name, _)| *name == constant.name.text)
+        {
+            constant.value.kind = ExprKind::Int(*value);
+        }
     }
 }

@@ -75,3 +75,9 @@ pub fn tell_notes(loaded: &Loaded) {
         complain(&loaded.source.name, &format!("note: {}", escape(note)));
     }
 }
+
+/// The name of a program: the one it gives itself, otherwise that of its file.
+pub fn program_name(loaded: &Loaded) -> String {
+    let stem = || Path::new(&loaded.source.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    loaded.name.clone().or_else(stem).unwrap_or_else(|| loaded.source.name.clone())
+}

@@ -18,7 +18,7 @@ use fencewright_report::Source;
 use fencewright_report::litmus::{self, Outcome};
 
 use crate::args::LitmusArgs;
-use crate::input::{describe, display_name, load_quietly};
+use crate::input::{describe, display_name, load_quietly, program_name};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::stop;
@@ -190,11 +190,7 @@ impl Tester<'_> {
             Answer::Unknown(reason) => Some(reason.clone()),
             Answer::Holds(_) | Answer::Violated(_) => None,
         });
-        let name = loaded.name.clone().unwrap_or_else(|| {
-            Path::new(&loaded.source.name)
-                .file_stem()
-                .map_or_else(|| loaded.source.name.clone(), |stem| stem.to_string_lossy().into_owned())
-        });
+        let name = program_name(loaded);
         let name = if several { format!("{name}:{}", condition.name) } else { name };
         let seconds = start.elapsed().as_secs_f64();
         Outcome::new(Source::from(loaded), name, model, condition, &task.observed, &report, reason, seconds)

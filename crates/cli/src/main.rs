@@ -4,9 +4,16 @@
 
 mod args;
 mod check;
+mod convert;
+mod files;
+mod format;
 mod input;
+mod litmus;
 mod output;
 mod progress;
+mod random;
+mod show;
+mod simulate;
 mod status;
 mod stop;
 
@@ -24,7 +31,17 @@ fn main() -> ExitCode {
     let mut out = Output::new();
     let status = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),
-        _ => Status::Bad,
+        Command::Litmus(args) => litmus::run(args, &mut out),
+        Command::Run(args) => simulate::run(args, &mut out),
+        Command::Show(args) => show::run(args, &mut out),
+        Command::Fmt(args) => format::run(args, &mut out),
+        Command::Convert(args) => convert::run(args, &mut out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "fencewright", &mut script);
+            out.print(&String::from_utf8_lossy(&script));
+            Status::Fine
+        }
     };
     let status = match out.finish() {
         Ok(()) => status,

@@ -65,10 +65,9 @@ impl<'a> Step<'a> {
     }
 
     fn action_in_words(&self, action: &Action, chosen: &[i64]) -> String {
-        let thread = self.thread();
         match action {
             Action::Fence => "fence: its buffer is empty".into(),
-            Action::StoreFence if self.before == self.after || !self.grew_a_barrier() => {
+            Action::StoreFence if !self.grew_a_barrier() => {
                 "store fence: nothing to hold back".into()
             }
             Action::StoreFence => "store fence -> its buffer".into(),
@@ -86,12 +85,10 @@ impl<'a> Step<'a> {
                     Action::Atomic { .. } if parts.len() > 1 => "at once: ",
                     _ => "",
                 };
-                let words = format!("{prefix}{}", parts.join("; "));
-                // A bare temporary: the result of `cas` and the like, or of a choice that is stored later.
-                match (words.is_empty(), chosen) {
-                    (true, [first, ..]) => format!("{} is chosen", first),
-                    _ if !thread.name.is_empty() => words,
-                    _ => words,
+                match (parts.is_empty(), chosen) {
+                    // A choice that is stored later.
+                    (true, [first, ..]) => format!("{first} is chosen"),
+                    _ => format!("{prefix}{}", parts.join("; ")),
                 }
             }
         }
@@ -181,5 +178,13 @@ pub fn entry(program: &Program, entry: &Buffered) -> String {
     match *entry {
         Buffered::Store { cell, value } => format!("{}={value}", program.cell_name(cell)),
         Buffered::Barrier => "|".into(),
+    }
+}
+
+/// The memory cell of a buffer entry.
+pub fn buffered_cell(entry: &Buffered) -> Option<u32> {
+    match *entry {
+        Buffered::Store { cell, .. } => Some(cell),
+        Buffered::Barrier => None,
     }
 }

@@ -1,12 +1,12 @@
 //! Verdicts and executions for a terminal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-use fencewright_engines::{Checked, Verdict};
+use fencewright_engines::{Checked, Reason, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
-use fencewright_program::{MemoryModel, Observable, Property, PropertyKind, Quantifier, Reference, Replayed, State};
+use fencewright_program::{MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State};
 
 use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
@@ -57,7 +57,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         text.push_str("  No final state satisfies it; all of them were seen.\n");
     }
     let limit = match checked.verdict() {
-        Verdict::Unknown(fencewright_engines::Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
+        Verdict::Unknown(Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
         _ => None,
     };
     for (sentence, span) in limit.iter().chain(&checked.growth) {
@@ -80,16 +80,22 @@ pub fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
 
-/// The cells an execution or a property has to do with, and how many to show.
-struct Cells {
+/// Which memory cells to show: all that matter if they are few, otherwise those that have changed.
+pub struct Cells {
     involved: Vec<u32>,
     initial: Vec<i64>,
 }
 
 impl Cells {
-    fn new(replayed: &Replayed, property: Option<&Property>) -> Self {
+    /// All cells of a memory that starts like this.
+    pub fn all(initial: &State) -> Self {
+        Cells { involved: (0..initial.memory.len() as u32).collect(), initial: initial.memory.clone() }
+    }
+
+    /// The cells that an execution touches or the property speaks of.
+    fn of_execution(replayed: &Replayed, property: &Property) -> Self {
         let mut involved: BTreeSet<u32> = replayed.effects.iter().flatten().filter_map(cell_of).collect();
-        if let Some(formula) = property.and_then(Property::formula) {
+        if let Some(formula) = property.formula() {
             formula.for_each_leaf(&mut |observable| {
                 if let Observable::Memory(cell) = observable {
                     involved.insert(*cell);
@@ -104,45 +110,43 @@ impl Cells {
         let changed = |cell: u32| state.memory[cell as usize] != self.initial[cell as usize];
         self.involved.iter().copied().filter(|&cell| few || changed(cell)).collect()
     }
+
+    /// The memory at the start: a line, or nothing if there is nothing to show.
+    pub fn initially(&self, source: Source<'_>, style: Style) -> String {
+        let few = self.involved.len() <= FEW_CELLS;
+        let shown: Vec<String> = self
+            .involved
+            .iter()
+            .map(|&cell| (cell, self.initial[cell as usize]))
+            .filter(|&(_, value)| few || value != 0)
+            .map(|(cell, value)| format!("{}={value}", source.program.cell_name(cell)))
+            .collect();
+        if shown.is_empty() {
+            return String::new();
+        }
+        format!("  {} {}\n", style.dim("initially"), escape(&listed(&shown, " ")))
+    }
 }
 
 /// An execution as a table, and the state in which it ends. `property` is what it is evidence about.
 pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
-    let cells = Cells::new(replayed, Some(property));
-    let mut text = initial_state(source, &replayed.states[0], &cells, style);
-    let table = Table::new(source, replayed.events.len());
-    text.push_str(&table.heading(style));
+    let cells = Cells::of_execution(replayed, property);
     let count = replayed.events.len();
+    let left_out = if count > MOST_STEPS { MOST_STEPS / 2..count - MOST_STEPS / 2 } else { 0..0 };
+    let shown = |n: usize| !left_out.contains(&n);
+    let statements = steps(source, replayed).enumerate().filter(|(n, _)| shown(*n)).filter_map(|(_, s)| s.span());
+    let table = Table::new(source, count, statements);
+    let mut text = cells.initially(source, style);
+    text.push_str(&table.heading(style));
     for (n, step) in steps(source, replayed).enumerate() {
-        let from_end = count - n;
-        if count > MOST_STEPS && n >= MOST_STEPS / 2 && from_end > MOST_STEPS / 2 {
-            if n == MOST_STEPS / 2 {
-                let left_out = count - MOST_STEPS;
-                let _ = writeln!(text, "  ... {} steps are left out here; --json has all of them", grouped(left_out as u64));
-            }
-            continue;
-        }
-        text.push_str(&table.row(n + 1, &step, style));
-        if step.changes_memory_or_buffers() {
-            let line = memory_and_buffers(source, step.after, &cells.shown(step.after));
-            let _ = writeln!(text, "{}{}", " ".repeat(table.indent()), style.dim(&line));
+        if shown(n) {
+            text.push_str(&table.step(n + 1, &step, &cells, style));
+        } else if n == left_out.start {
+            let steps = grouped(left_out.len() as u64);
+            let _ = writeln!(text, "  ... {steps} steps are left out here; --json has all of them");
         }
     }
     text.push_str(&final_state(source, replayed, property, style));
-    text
-}
-
-fn initial_state(source: Source<'_>, state: &State, cells: &Cells, style: Style) -> String {
-    let mut text = String::new();
-    let shown: Vec<String> = cells
-        .involved
-        .iter()
-        .filter(|&&cell| cells.involved.len() <= FEW_CELLS || state.memory[cell as usize] != 0)
-        .map(|&cell| format!("{}={}", source.program.cell_name(cell), state.memory[cell as usize]))
-        .collect();
-    if !shown.is_empty() {
-        let _ = writeln!(text, "  {} {}", style.dim("initially"), listed(&shown, " "));
-    }
     text
 }
 
@@ -155,15 +159,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// Columns wide enough for this program; `steps` is the greatest number of steps.
-    pub fn new(source: Source<'_>, steps: usize) -> Self {
+    /// Columns wide enough for so many steps of this program, which come from these places.
+    pub fn new(source: Source<'_>, steps: usize, places: impl Iterator<Item = Span>) -> Self {
         let names = source.program.threads.iter().map(|t| t.name.chars().count());
-        let last_line = source.position(fencewright_program::Span::new(usize::MAX, usize::MAX)).0;
+        let (mut line, mut statement) = (0, 0);
+        let places: HashSet<Span> = places.collect();
+        for place in places {
+            line = line.max(source.position(place).0);
+            statement = statement.max(source.statement(place).chars().count());
+        }
         Table {
             number: steps.to_string().len().max(2),
             thread: names.max().unwrap_or(0).clamp(6, 24),
-            line: last_line.to_string().len().max(4),
-            statement: 32,
+            line: line.to_string().len().max(4),
+            statement: statement.clamp(9, 44),
         }
     }
 
@@ -188,7 +197,17 @@ impl Table {
         format!("{}\n", style.dim(&heading))
     }
 
-    /// One step.
+    /// One step, and what it left behind in memory and buffers if it changed them.
+    pub fn step(&self, number: usize, step: &Step<'_>, cells: &Cells, style: Style) -> String {
+        let mut text = self.row(number, step, style);
+        if step.changes_memory_or_buffers() {
+            let line = memory_and_buffers(step.source, step.after, &cells.shown(step.after));
+            let _ = writeln!(text, "{}{}", " ".repeat(self.indent()), style.dim(&line));
+        }
+        text
+    }
+
+    /// One step in one line.
     pub fn row(&self, number: usize, step: &Step<'_>, style: Style) -> String {
         let (line, statement) = match step.span() {
             Some(span) => (step.source.position(span).0.to_string(), step.source.statement(span)),
@@ -214,7 +233,7 @@ impl Table {
 }
 
 /// Memory, buffers that are not empty, and who holds the lock: in one line.
-pub fn memory_and_buffers(source: Source<'_>, state: &State, cells: &[u32]) -> String {
+fn memory_and_buffers(source: Source<'_>, state: &State, cells: &[u32]) -> String {
     let program = source.program;
     let memory: Vec<String> =
         cells.iter().map(|&cell| format!("{}={}", program.cell_name(cell), state.memory[cell as usize])).collect();
@@ -241,7 +260,7 @@ fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, sty
     let state = replayed.last();
     let mut text = format!("  {}\n", style.dim("at the end"));
     text.push_str(&threads(source, state));
-    let _ = writeln!(text, "  {}", conclusion(source, replayed.model, state, property, style));
+    let _ = writeln!(text, "  {}", conclusion(source, property, style));
     text
 }
 
@@ -269,10 +288,10 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
     text
 }
 
-/// What the last state says about the property.
-fn conclusion(source: Source<'_>, model: MemoryModel, state: &State, property: &Property, style: Style) -> String {
+/// What a state means that is evidence about this property.
+pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> String {
     let name = escape(&property.name);
-    let stated = match property.span == Default::default() {
+    let stated = match property.span == Span::default() {
         true => String::new(),
         false => {
             let line = source.position(property.span).0;
@@ -281,12 +300,10 @@ fn conclusion(source: Source<'_>, model: MemoryModel, state: &State, property: &
     };
     match &property.kind {
         PropertyKind::Never(_) => format!("{}{stated}", style.bad(&format!("this state violates {name}"))),
-        PropertyKind::Assertions => {
-            let reference = Reference::new(source.program, model);
-            let what = if reference.has_fault(state) { "a thread has stopped with a fault: " } else { "" };
-            style.bad(&format!("{what}this violates {name}"))
+        PropertyKind::Assertions => style.bad(&format!("a thread has stopped with a fault: this violates {name}")),
+        PropertyKind::NoDeadlock => {
+            style.bad(&format!("nothing can move and not all threads have ended: this violates {name}"))
         }
-        PropertyKind::NoDeadlock => style.bad(&format!("nothing can move and not all threads have ended: this violates {name}")),
         PropertyKind::Finally(Quantifier::Exists, _) => {
             format!("{}{stated}", style.good(&format!("this final state satisfies {name}")))
         }

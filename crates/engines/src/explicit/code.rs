@@ -3,11 +3,12 @@
 
 use fencewright_program::reference::is_unbounded;
 use fencewright_program::{
-    Action, Address, BinaryOp, EdgeId, EvalError, Expr, Formula, LocationId, MemoryModel, Numbers,
-    Observable, Op, Program, PropertyKind, Range, RegisterId, Span, ThreadId, UnaryOp,
+    Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Numbers, Observable, Op, Program,
+    PropertyKind, Range, RegisterId, Span, ThreadId,
 };
 
-use super::layout::{Bounds, Field, Sizes};
+use super::instructions::{ExprCode, Instruction, compile};
+use super::layout::{Bounds, Sizes};
 use super::liveness::{Liveness, live_writes};
 use crate::task::Task;
 
@@ -29,7 +30,7 @@ pub struct Code {
     /// How many slots there are.
     pub slots: usize,
     /// For each property, its formula.
-    pub formulas: Vec<Option<Program64>>,
+    pub formulas: Vec<Option<ExprCode>>,
 }
 
 /// A compiled thread.
@@ -104,7 +105,7 @@ pub enum OpCode {
     /// Nothing.
     Skip,
     /// See [`Op::Assign`].
-    Assign(Target, Program64),
+    Assign(Target, ExprCode),
     /// See [`Op::Havoc`]; `sampled` if not all values are tried.
     Havoc {
         /// Where the value goes.
@@ -115,13 +116,13 @@ pub enum OpCode {
         sampled: bool,
     },
     /// See [`Op::Assume`].
-    Assume(Program64),
+    Assume(ExprCode),
     /// See [`Op::Assert`].
-    Assert(Program64),
+    Assert(ExprCode),
     /// See [`Op::Load`].
     Load(Target, AddressCode),
     /// See [`Op::Store`].
-    Store(AddressCode, Option<Range>, Program64),
+    Store(AddressCode, Option<Range>, ExprCode),
 }
 
 /// A compiled address.
@@ -131,7 +132,7 @@ pub enum AddressCode {
     /// A computed one: the index, the indices, the cell of the first one, and whether the array is open.
     Computed {
         /// The index.
-        index: Program64,
+        index: ExprCode,
         /// The legal indices.
         indices: Range,
         /// The first cell.
@@ -139,149 +140,6 @@ pub enum AddressCode {
         /// Whether an index outside is a limit instead of a fault.
         open: bool,
     },
-}
-
-/// A compiled expression.
-pub enum Program64 {
-    /// A constant.
-    Const(i64),
-    /// A slot.
-    Slot(Slot),
-    /// A slot and a constant.
-    SlotConst(BinaryOp, Slot, i64),
-    /// Anything else: instructions for a stack.
-    Stack(Box<[Instruction]>),
-}
-
-/// An instruction for the stack.
-pub enum Instruction {
-    /// Pushes a constant.
-    Const(i64),
-    /// Pushes a slot.
-    Slot(Slot),
-    /// Pushes whether the slot (a program counter) is one of these locations.
-    At(Slot, Box<[bool]>),
-    /// Replaces the top.
-    Unary(UnaryOp),
-    /// Replaces the top two.
-    Binary(BinaryOp),
-    /// If the top is 0, replaces it by 0 and skips so many instructions; else drops it.
-    AndThen(u32),
-    /// If the top is not 0, replaces it by 1 and skips so many instructions; else drops it.
-    OrElse(u32),
-    /// Replaces the top by 0 or 1.
-    Truth,
-}
-
-impl Program64 {
-    /// The value in a packed state; `stack` is scratch space.
-    #[inline]
-    pub fn eval(&self, slots: &[Field], state: &[u64], stack: &mut Vec<i64>) -> Result<i64, EvalError> {
-        match self {
-            Program64::Const(value) => Ok(*value),
-            Program64::Slot(slot) => Ok(slots[*slot as usize].get(state)),
-            Program64::SlotConst(op, slot, constant) => op.apply(slots[*slot as usize].get(state), *constant),
-            Program64::Stack(instructions) => run(instructions, slots, state, stack),
-        }
-    }
-}
-
-fn run(
-    instructions: &[Instruction],
-    slots: &[Field],
-    state: &[u64],
-    stack: &mut Vec<i64>,
-) -> Result<i64, EvalError> {
-    stack.clear();
-    let mut next = 0;
-    while let Some(instruction) = instructions.get(next) {
-        next += 1;
-        match instruction {
-            Instruction::Const(value) => stack.push(*value),
-            Instruction::Slot(slot) => stack.push(slots[*slot as usize].get(state)),
-            Instruction::At(slot, locations) => {
-                stack.push(locations[slots[*slot as usize].raw(state) as usize] as i64);
-            }
-            Instruction::Unary(op) => {
-                let value = stack.pop().unwrap_or(0);
-                stack.push(op.apply(value)?);
-            }
-            Instruction::Binary(op) => {
-                let right = stack.pop().unwrap_or(0);
-                let left = stack.pop().unwrap_or(0);
-                stack.push(op.apply(left, right)?);
-            }
-            Instruction::AndThen(skip) => match stack.last() {
-                Some(0) => next += *skip as usize,
-                _ => drop(stack.pop()),
-            },
-            Instruction::OrElse(skip) => match stack.last_mut() {
-                Some(top) if *top != 0 => {
-                    *top = 1;
-                    next += *skip as usize;
-                }
-                _ => drop(stack.pop()),
-            },
-            Instruction::Truth => {
-                let value = stack.pop().unwrap_or(0);
-                stack.push((value != 0) as i64);
-            }
-        }
-    }
-    Ok(stack.pop().unwrap_or(0))
-}
-
-/// Compiles an expression whose leaves `leaf` turns into instructions.
-fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> Program64 {
-    if let Some(value) = e.constant() {
-        return Program64::Const(value);
-    }
-    match e {
-        Expr::Leaf(l) => {
-            if let Instruction::Slot(slot) = leaf(l) {
-                return Program64::Slot(slot);
-            }
-        }
-        Expr::Binary(op, left, right) if !matches!(op, BinaryOp::And | BinaryOp::Or) => {
-            if let (Expr::Leaf(l), Some(constant)) = (&**left, right.constant())
-                && let Instruction::Slot(slot) = leaf(l)
-            {
-                return Program64::SlotConst(*op, slot, constant);
-            }
-        }
-        _ => {}
-    }
-    let mut instructions = Vec::new();
-    emit(e, leaf, &mut instructions);
-    Program64::Stack(instructions.into())
-}
-
-fn emit<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
-    match e {
-        Expr::Const(value) => out.push(Instruction::Const(*value)),
-        Expr::Leaf(l) => out.push(leaf(l)),
-        Expr::Unary(op, operand) => {
-            emit(operand, leaf, out);
-            out.push(Instruction::Unary(*op));
-        }
-        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
-            emit(left, leaf, out);
-            let jump = out.len();
-            out.push(Instruction::Truth);
-            emit(right, leaf, out);
-            out.push(Instruction::Truth);
-            let skip = (out.len() - jump - 1) as u32;
-            out[jump] = match op {
-                BinaryOp::And => Instruction::AndThen(skip),
-                _ => Instruction::OrElse(skip),
-            };
-        }
-        Expr::Binary(op, left, right) => {
-            emit(left, leaf, out);
-            emit(right, leaf, out);
-            out.push(Instruction::Binary(*op));
-        }
-    }
 }
 
 impl Code {
@@ -352,7 +210,7 @@ impl Code {
         Sizes { values, entries: vec![0; buffers], buffered: vec![zero; buffers] }
     }
 
-    fn formula(&self, program: &Program, formula: &Formula) -> Program64 {
+    fn formula(&self, program: &Program, formula: &Formula) -> ExprCode {
         compile(formula, &|leaf| match leaf {
             Observable::At(thread, at) => {
                 let mut locations = vec![false; program.thread(*thread).locations.len()];

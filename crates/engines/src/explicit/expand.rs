@@ -7,7 +7,8 @@
 use fencewright_program::reference::Limit;
 use fencewright_program::{EvalError, MemoryModel, Range, Span};
 
-use super::code::{ActionCode, AddressCode, Code, EdgeCode, OpCode, Program64, Target};
+use super::code::{ActionCode, AddressCode, Code, EdgeCode, OpCode, Target};
+use super::instructions::ExprCode;
 use super::layout::{Growth, Layout};
 
 /// Who did what, in a step from a packed state.
@@ -333,7 +334,7 @@ impl<'c> Expander<'c> {
     }
 
     #[inline]
-    fn eval(&mut self, layout: &Layout, e: &Program64) -> Result<i64, EvalError> {
+    fn eval(&mut self, layout: &Layout, e: &ExprCode) -> Result<i64, EvalError> {
         e.eval(&layout.slots, &self.next, &mut self.stack)
     }
 

@@ -14,6 +14,7 @@ mod code;
 mod divergence;
 mod expand;
 mod initial;
+mod instructions;
 mod layout;
 mod liveness;
 mod search;

@@ -1,6 +1,7 @@
 //! From syntax tree to program: constants evaluated, families of threads instantiated, `for` loops unrolled, every access
 //! of shared memory an edge of its own, formulas expanded.
 
+mod declare;
 mod expression;
 mod formula;
 mod graph;

@@ -1,0 +1,307 @@
+//! `fencewright run`: one execution on the reference semantics, at random or as the user chooses.
+
+use std::io::{self, BufRead, Read};
+
+use fencewright_lang::Loaded;
+use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
+use fencewright_program::{
+    Action, Event, EventKind, Init, Numbers, Op, Property, PropertyKind, Range, Reference, State,
+};
+use fencewright_report::step::Step;
+use fencewright_report::text::{self, Cells, Table};
+use fencewright_report::{Source, Style};
+
+use crate::args::RunArgs;
+use crate::input::{is_standard_input, load_program, tell_notes};
+use crate::output::{Output, complain};
+use crate::random::Random;
+use crate::status::Status;
+
+/// How many steps a random execution has at most unless asked for more.
+const STEPS: u64 = 50;
+/// How many ways to choose the values of an edge's `*`s are looked at in one step.
+const CHOICES: u64 = 16;
+/// A `*` without a range is tried with this many values around 0.
+const SMALL_VALUES: i64 = 5;
+/// The longest answer that is read.
+const LONGEST_ANSWER: u64 = 1_000;
+
+/// Simulates a program.
+pub fn run(args: &RunArgs, out: &mut Output) -> Status {
+    if args.interactive && is_standard_input(&args.file) {
+        complain("run", "the program cannot come from the standard input when the choices do");
+        return Status::Bad;
+    }
+    let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    tell_notes(&loaded);
+    let seed = args.seed.unwrap_or_else(Random::fresh_seed);
+    out.print(&format!("{} steps under {}, --seed {seed}\n", choice_word(args), args.model.0.name()));
+    let mut simulation = Simulation::new(args, &loaded, seed, out.style);
+    simulation.run(out);
+    simulation.status
+}
+
+fn choice_word(args: &RunArgs) -> &'static str {
+    if args.interactive { "Chosen" } else { "Random" }
+}
+
+/// A step that can be taken.
+struct Move {
+    event: Event,
+    effect: Vec<Access>,
+    after: State,
+}
+
+/// What can happen next.
+struct Moves {
+    /// Those of one edge, which differ in the values of its `*`s, stand together; so does each flush.
+    groups: Vec<Vec<Move>>,
+    /// Something is beyond explicit computation.
+    limit: Option<Limit>,
+    /// Not all values of a `*` were tried.
+    sampled: bool,
+}
+
+struct Simulation<'a> {
+    args: &'a RunArgs,
+    source: Source<'a>,
+    reference: Reference<'a>,
+    random: Random,
+    state: State,
+    cells: Cells,
+    table: Table,
+    style: Style,
+    /// Properties about which nothing has been said yet.
+    open: Vec<&'a Property>,
+    status: Status,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(args: &'a RunArgs, loaded: &'a Loaded, seed: u64, style: Style) -> Self {
+        let program = &loaded.program;
+        let source = Source::from(loaded);
+        let reference = Reference::new(program, args.model.0);
+        let mut random = Random::new(seed);
+        let mut value = |init: &Init| match *init {
+            Init::Value(value) => value,
+            Init::Any(range) => choose_value(&mut random, range, program.numbers),
+        };
+        let registers =
+            program.threads.iter().map(|t| t.registers.iter().map(|r| value(&r.init)).collect()).collect();
+        let memory = program.variables.iter().flat_map(|v| &v.init).map(&mut value).collect();
+        let state = reference.initial(registers, memory).expect("the values are chosen from the initial ranges");
+        let places = program.threads.iter().flat_map(|t| &t.edges).map(|e| e.span);
+        Simulation {
+            args,
+            source,
+            reference,
+            random,
+            cells: Cells::all(&state),
+            table: Table::new(source, 1_000, places),
+            state,
+            style,
+            open: program.properties.iter().collect(),
+            status: Status::Fine,
+        }
+    }
+
+    fn run(&mut self, out: &mut Output) {
+        out.print(&self.cells.initially(self.source, self.style));
+        out.print(&self.table.heading(self.style));
+        let steps = self.args.steps.unwrap_or(if self.args.interactive { u64::MAX } else { STEPS });
+        let mut number = 0;
+        let ending = loop {
+            self.look_at_properties(out);
+            if out.is_closed() {
+                return;
+            }
+            let moves = self.moves();
+            if moves.groups.is_empty() {
+                break self.at_rest(&moves);
+            }
+            if number == steps {
+                break format!("stopped after {steps} steps; --steps N takes more");
+            }
+            let chosen = if self.args.interactive { self.ask(&moves, out) } else { Some(self.pick(&moves)) };
+            let Some((group, choice)) = chosen else { break "stopped".into() };
+            number += 1;
+            let mut groups = moves.groups;
+            let Move { event, effect, after } = groups.swap_remove(group).swap_remove(choice);
+            let step = Step { source: self.source, before: &self.state, event: &event, effect: &effect, after: &after };
+            let shown = usize::try_from(number).unwrap_or(usize::MAX);
+            out.print(&self.table.step(shown, &step, &self.cells, self.style));
+            self.state = after;
+        };
+        out.print(&format!("  {ending}\n"));
+        out.print(&text::threads(self.source, &self.state));
+    }
+
+    /// Everything that can happen now.
+    fn moves(&mut self) -> Moves {
+        let mut moves = Moves { groups: Vec::new(), limit: None, sampled: false };
+        for (thread, code) in self.reference.program.threads() {
+            for (edge, e) in code.edges_from(self.state.locations[thread.index()]) {
+                let choices = self.choices(&e.action, &mut moves.sampled);
+                let events = choices.into_iter().map(|chosen| Event { thread, kind: EventKind::Step { edge, chosen } });
+                self.add_enabled(events, &mut moves);
+            }
+            let buffered = self.state.buffers[thread.index()].iter();
+            let mut cells: Vec<u32> = buffered.filter_map(fencewright_report::step::buffered_cell).collect();
+            cells.sort_unstable();
+            cells.dedup();
+            for cell in cells {
+                self.add_enabled([Event { thread, kind: EventKind::Flush { cell } }].into_iter(), &mut moves);
+            }
+        }
+        moves
+    }
+
+    fn add_enabled(&self, events: impl Iterator<Item = Event>, moves: &mut Moves) {
+        let mut group = Vec::new();
+        for event in events {
+            match self.reference.step(&self.state, &event) {
+                Ok((after, effect)) => group.push(Move { event, effect, after }),
+                Err(Refusal::Disabled(_)) => {}
+                Err(Refusal::Limit(limit, _)) => moves.limit = Some(limit),
+            }
+        }
+        if !group.is_empty() {
+            moves.groups.push(group);
+        }
+    }
+
+    /// Values for the `*`s of an action: all of them if they are few, otherwise some at random.
+    fn choices(&mut self, action: &Action, sampled: &mut bool) -> Vec<Vec<i64>> {
+        let ranges: Vec<Option<Range>> = action
+            .ops()
+            .iter()
+            .filter_map(|op| match op {
+                Op::Havoc(_, range) => Some(*range),
+                _ => None,
+            })
+            .collect();
+        let sizes = ranges.iter().map(|range| range.map_or(u64::MAX, Range::size));
+        let all = sizes.fold(1_u64, u64::saturating_mul);
+        if all <= CHOICES {
+            let mut choices = vec![Vec::new()];
+            for range in ranges.iter().flatten() {
+                let extended = choices.iter().flat_map(|prefix: &Vec<i64>| {
+                    (range.low..=range.high).map(move |value| [prefix.as_slice(), &[value]].concat())
+                });
+                choices = extended.collect();
+            }
+            return choices;
+        }
+        *sampled = true;
+        let numbers = self.reference.program.numbers;
+        let random = &mut self.random;
+        let mut draw = || ranges.iter().map(|&range| choose_value(random, range, numbers)).collect();
+        let mut choices: Vec<Vec<i64>> = (0..CHOICES).map(|_| draw()).collect();
+        choices.sort_unstable();
+        choices.dedup();
+        choices
+    }
+
+    fn pick(&mut self, moves: &Moves) -> (usize, usize) {
+        let group = self.random.below(moves.groups.len() as u64) as usize;
+        (group, self.random.below(moves.groups[group].len() as u64) as usize)
+    }
+
+    /// Lets the user choose; nothing if there is enough.
+    fn ask(&mut self, moves: &Moves, out: &mut Output) -> Option<(usize, usize)> {
+        let all: Vec<(usize, usize)> =
+            moves.groups.iter().enumerate().flat_map(|(g, group)| (0..group.len()).map(move |c| (g, c))).collect();
+        out.print(&self.style.dim("  possible steps:\n"));
+        for (n, &(g, c)) in all.iter().enumerate() {
+            let Move { event, effect, after } = &moves.groups[g][c];
+            let step = Step { source: self.source, before: &self.state, event, effect, after };
+            out.print(&self.table.row(n + 1, &step, self.style));
+        }
+        loop {
+            out.print(&format!("  1 to {}, r for a random one, q to quit: ", all.len()));
+            out.flush();
+            if out.is_closed() {
+                return None;
+            }
+            let mut answer = String::new();
+            let read = io::stdin().lock().take(LONGEST_ANSWER).read_line(&mut answer);
+            if !read.is_ok_and(|length| length > 0) {
+                out.print("\n");
+                return None;
+            }
+            match answer.trim() {
+                "q" => return None,
+                "r" => return Some(self.pick(moves)),
+                number => {
+                    let chosen = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+                    if let Some(&chosen) = chosen.and_then(|n| all.get(n)) {
+                        return Some(chosen);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says which properties this state decides.
+    fn look_at_properties(&mut self, out: &mut Output) {
+        let (reference, state) = (self.reference, &self.state);
+        let violation = |property: &Property| match &property.kind {
+            PropertyKind::Never(formula) => holds(state, formula).then_some(true),
+            PropertyKind::Assertions => reference.has_fault(state).then_some(true),
+            PropertyKind::NoDeadlock => None,
+            PropertyKind::Finally(quantifier, formula) => match reference.is_final(state) {
+                true => decided_by(*quantifier, holds(state, formula)).map(|satisfied| !satisfied),
+                false => None,
+            },
+        };
+        let mut open = std::mem::take(&mut self.open);
+        open.retain(|property| {
+            let decision = violation(property);
+            if let Some(violated) = decision {
+                out.print(&format!("  {}\n", text::conclusion(self.source, property, self.style)));
+                if violated {
+                    self.status = Status::Violated;
+                }
+            }
+            decision.is_none()
+        });
+        self.open = open;
+    }
+
+    /// Why nothing can happen any more.
+    fn at_rest(&self, moves: &Moves) -> String {
+        if let Some(limit) = moves.limit {
+            return format!("the simulation ends here: {}", limit.describe());
+        }
+        if self.reference.is_final(&self.state) {
+            return "a final state: all threads have ended and all buffers are empty".into();
+        }
+        let waiting = self.reference.program.threads().any(|(id, code)| {
+            let at = self.state.locations[id.index()];
+            at != code.fault && !code.is_end(at)
+        });
+        match (waiting, moves.sampled) {
+            (true, false) => "a deadlock: nothing can move and not all threads have ended".into(),
+            (true, true) => "no step was found: with the values tried for `*` nothing can move".into(),
+            (false, _) => "nothing can move any more: every thread has ended or stopped with a fault".into(),
+        }
+    }
+}
+
+/// A value for `*`: small if there is no range, or the range is very large.
+fn choose_value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
+    let small = match numbers {
+        Numbers::Nat => Range { low: 0, high: SMALL_VALUES - 1 },
+        Numbers::Int | Numbers::Real => Range { low: -SMALL_VALUES / 2, high: SMALL_VALUES / 2 },
+    };
+    let range = match range {
+        Some(range) if range.size() > 1_000 => {
+            let overlap = Range { low: range.low.max(small.low), high: range.high.min(small.high) };
+            if overlap.size() > 0 { overlap } else { range }
+        }
+        Some(range) => range,
+        None => small,
+    };
+    // An empty range has no values; the step that needs one is not enabled.
+    range.low.wrapping_add(random.below(range.size().max(1)) as i64)
+}

@@ -1,0 +1,149 @@
+//! Expressions as short instruction lists over the slots of a packed state.
+
+use fencewright_program::{BinaryOp, EvalError, Expr, UnaryOp};
+
+use super::code::Slot;
+use super::layout::Field;
+
+/// A compiled expression.
+pub enum ExprCode {
+    /// A constant.
+    Const(i64),
+    /// A slot.
+    Slot(Slot),
+    /// A slot and a constant.
+    SlotConst(BinaryOp, Slot, i64),
+    /// Anything else: instructions for a stack.
+    Stack(Box<[Instruction]>),
+}
+
+/// An instruction for the stack.
+pub enum Instruction {
+    /// Pushes a constant.
+    Const(i64),
+    /// Pushes a slot.
+    Slot(Slot),
+    /// Pushes whether the slot (a program counter) is one of these locations.
+    At(Slot, Box<[bool]>),
+    /// Replaces the top.
+    Unary(UnaryOp),
+    /// Replaces the top two.
+    Binary(BinaryOp),
+    /// If the top is 0, replaces it by 0 and skips so many instructions; else drops it.
+    AndThen(u32),
+    /// If the top is not 0, replaces it by 1 and skips so many instructions; else drops it.
+    OrElse(u32),
+    /// Replaces the top by 0 or 1.
+    Truth,
+}
+
+impl ExprCode {
+    /// The value in a packed state; `stack` is scratch space.
+    #[inline]
+    pub fn eval(&self, slots: &[Field], state: &[u64], stack: &mut Vec<i64>) -> Result<i64, EvalError> {
+        match self {
+            ExprCode::Const(value) => Ok(*value),
+            ExprCode::Slot(slot) => Ok(slots[*slot as usize].get(state)),
+            ExprCode::SlotConst(op, slot, constant) => op.apply(slots[*slot as usize].get(state), *constant),
+            ExprCode::Stack(instructions) => run(instructions, slots, state, stack),
+        }
+    }
+}
+
+fn run(
+    instructions: &[Instruction],
+    slots: &[Field],
+    state: &[u64],
+    stack: &mut Vec<i64>,
+) -> Result<i64, EvalError> {
+    stack.clear();
+    let mut next = 0;
+    while let Some(instruction) = instructions.get(next) {
+        next += 1;
+        match instruction {
+            Instruction::Const(value) => stack.push(*value),
+            Instruction::Slot(slot) => stack.push(slots[*slot as usize].get(state)),
+            Instruction::At(slot, locations) => {
+                stack.push(locations[slots[*slot as usize].raw(state) as usize] as i64);
+            }
+            Instruction::Unary(op) => {
+                let value = stack.pop().unwrap_or(0);
+                stack.push(op.apply(value)?);
+            }
+            Instruction::Binary(op) => {
+                let right = stack.pop().unwrap_or(0);
+                let left = stack.pop().unwrap_or(0);
+                stack.push(op.apply(left, right)?);
+            }
+            Instruction::AndThen(skip) => match stack.last() {
+                Some(0) => next += *skip as usize,
+                _ => drop(stack.pop()),
+            },
+            Instruction::OrElse(skip) => match stack.last_mut() {
+                Some(top) if *top != 0 => {
+                    *top = 1;
+                    next += *skip as usize;
+                }
+                _ => drop(stack.pop()),
+            },
+            Instruction::Truth => {
+                let value = stack.pop().unwrap_or(0);
+                stack.push((value != 0) as i64);
+            }
+        }
+    }
+    Ok(stack.pop().unwrap_or(0))
+}
+
+/// Compiles an expression whose leaves `leaf` turns into instructions.
+pub fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> ExprCode {
+    if let Some(value) = e.constant() {
+        return ExprCode::Const(value);
+    }
+    match e {
+        Expr::Leaf(l) => {
+            if let Instruction::Slot(slot) = leaf(l) {
+                return ExprCode::Slot(slot);
+            }
+        }
+        Expr::Binary(op, left, right) if !matches!(op, BinaryOp::And | BinaryOp::Or) => {
+            if let (Expr::Leaf(l), Some(constant)) = (&**left, right.constant())
+                && let Instruction::Slot(slot) = leaf(l)
+            {
+                return ExprCode::SlotConst(*op, slot, constant);
+            }
+        }
+        _ => {}
+    }
+    let mut instructions = Vec::new();
+    emit(e, leaf, &mut instructions);
+    ExprCode::Stack(instructions.into())
+}
+
+fn emit<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
+    match e {
+        Expr::Const(value) => out.push(Instruction::Const(*value)),
+        Expr::Leaf(l) => out.push(leaf(l)),
+        Expr::Unary(op, operand) => {
+            emit(operand, leaf, out);
+            out.push(Instruction::Unary(*op));
+        }
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+            emit(left, leaf, out);
+            let jump = out.len();
+            out.push(Instruction::Truth);
+            emit(right, leaf, out);
+            out.push(Instruction::Truth);
+            let skip = (out.len() - jump - 1) as u32;
+            out[jump] = match op {
+                BinaryOp::And => Instruction::AndThen(skip),
+                _ => Instruction::OrElse(skip),
+            };
+        }
+        Expr::Binary(op, left, right) => {
+            emit(left, leaf, out);
+            emit(right, leaf, out);
+            out.push(Instruction::Binary(*op));
+        }
+    }
+}
