@@ -96,7 +96,7 @@ impl<'a> Simulation<'a> {
             source,
             reference,
             random,
-            cells: Cells::all(&state),
+            cells: Cells::all(source, &state),
             table: Table::new(source, 1_000, places),
             state,
             style,

@@ -7,6 +7,7 @@
 
 mod check;
 pub mod explicit;
+mod liveness;
 pub mod task;
 
 pub use check::{Checked, Confirm, Verdict, check};

@@ -74,8 +74,8 @@ pub fn explore(
     Ok(Reachable { states, deadlocks })
 }
 
-/// All initial states: the product of the initial ranges.
-fn initial_states(reference: &Reference<'_>, limit: usize) -> Result<Vec<State>, Incomplete> {
+/// All initial states, the product of the initial ranges, at most `limit` of them.
+pub fn initial_states(reference: &Reference<'_>, limit: usize) -> Result<Vec<State>, Incomplete> {
     let program = reference.program;
     let registers = program.threads.iter().flat_map(|t| t.registers.iter().map(|r| r.init));
     let inits: Vec<Init> =

@@ -8,7 +8,7 @@
 //! * [`dot`]: control-flow graphs.
 //!
 //! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
-//! serialise. All text that comes from a source file is escaped.
+//! serialise, and all text from a source file is escaped as its destination needs it.
 
 #![forbid(unsafe_code)]
 

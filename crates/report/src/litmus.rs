@@ -177,7 +177,7 @@ impl Outcome {
             (None, None) => style.unsure("Unknown"),
         };
         let _ = writeln!(text, "{verdict}\nWitnesses\nPositive: {} Negative: {}", self.positive, self.negative);
-        let _ = writeln!(text, "Condition {}", self.condition);
+        let _ = writeln!(text, "Condition {}", escape(&self.condition));
         let observation = self.observation().name();
         let _ = writeln!(text, "Observation {test} {observation} {} {}", self.positive, self.negative);
         let _ = writeln!(text, "Time {test} {}", seconds(self.seconds));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use fencewright_engines::{Checked, Reason, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
-use fencewright_program::{MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State};
+use fencewright_program::{Init, MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State, Thread};
 
 use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
@@ -39,7 +39,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, engine: &str, checked: &C
         (Verdict::Unknown(reason), ..) => format!("): {reason}"),
         (_, Some(_), _) => "; replayed on the reference semantics)".into(),
         (_, None, Some(true)) => "; confirmed by the reference semantics)".into(),
-        (_, None, _) => "; too large to confirm: the verdict stands on the engine alone)".into(),
+        (_, None, _) => "; not confirmed: the verdict stands on the engine alone)".into(),
     };
     line.push_str(&how);
     line.push('\n');
@@ -65,7 +65,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
             Some(span) => {
                 let (line, column) = source.position(*span);
                 let _ = writeln!(text, "  {}:{line}:{column}: {sentence}", escape(&source.file.name));
-                let _ = writeln!(text, "      {}", style.dim(&source.statement(*span)));
+                let _ = writeln!(text, "      {}", style.dim(&escape(&source.statement(*span))));
             }
             None => {
                 let _ = writeln!(text, "  {sentence}");
@@ -84,16 +84,29 @@ pub fn seconds(seconds: f64) -> String {
 pub struct Cells {
     involved: Vec<u32>,
     initial: Vec<i64>,
+    /// Registers that could have started with another value, and how they start.
+    registers: Vec<String>,
 }
 
 impl Cells {
-    /// All cells of a memory that starts like this.
-    pub fn all(initial: &State) -> Self {
-        Cells { involved: (0..initial.memory.len() as u32).collect(), initial: initial.memory.clone() }
+    /// All cells of a program that starts like this.
+    pub fn all(source: Source<'_>, initial: &State) -> Self {
+        Cells::new(source, initial, (0..initial.memory.len() as u32).collect())
+    }
+
+    fn new(source: Source<'_>, initial: &State, involved: Vec<u32>) -> Self {
+        let chosen = |thread: &Thread, values: &[i64]| -> Vec<String> {
+            let registers = thread.registers.iter().zip(values);
+            let chosen = registers.filter(|(register, _)| matches!(register.init, Init::Any(_)));
+            chosen.map(|(register, value)| format!("{}.{}={value}", thread.name, register.name)).collect()
+        };
+        let threads = source.program.threads.iter().zip(&initial.registers);
+        let registers = threads.flat_map(|(thread, values)| chosen(thread, values)).collect();
+        Cells { involved, initial: initial.memory.clone(), registers }
     }
 
     /// The cells that an execution touches or the property speaks of.
-    fn of_execution(replayed: &Replayed, property: &Property) -> Self {
+    fn of_execution(source: Source<'_>, replayed: &Replayed, property: &Property) -> Self {
         let mut involved: BTreeSet<u32> = replayed.effects.iter().flatten().filter_map(cell_of).collect();
         if let Some(formula) = property.formula() {
             formula.for_each_leaf(&mut |observable| {
@@ -102,7 +115,7 @@ impl Cells {
                 }
             });
         }
-        Cells { involved: involved.into_iter().collect(), initial: replayed.states[0].memory.clone() }
+        Cells::new(source, &replayed.states[0], involved.into_iter().collect())
     }
 
     fn shown(&self, state: &State) -> Vec<u32> {
@@ -111,7 +124,7 @@ impl Cells {
         self.involved.iter().copied().filter(|&cell| few || changed(cell)).collect()
     }
 
-    /// The memory at the start: a line, or nothing if there is nothing to show.
+    /// How the execution starts: a line, or nothing if there is nothing to show.
     pub fn initially(&self, source: Source<'_>, style: Style) -> String {
         let few = self.involved.len() <= FEW_CELLS;
         let shown: Vec<String> = self
@@ -120,6 +133,7 @@ impl Cells {
             .map(|&cell| (cell, self.initial[cell as usize]))
             .filter(|&(_, value)| few || value != 0)
             .map(|(cell, value)| format!("{}={value}", source.program.cell_name(cell)))
+            .chain(self.registers.iter().cloned())
             .collect();
         if shown.is_empty() {
             return String::new();
@@ -130,7 +144,7 @@ impl Cells {
 
 /// An execution as a table, and the state in which it ends. `property` is what it is evidence about.
 pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
-    let cells = Cells::of_execution(replayed, property);
+    let cells = Cells::of_execution(source, replayed, property);
     let count = replayed.events.len();
     let left_out = if count > MOST_STEPS { MOST_STEPS / 2..count - MOST_STEPS / 2 } else { 0..0 };
     let shown = |n: usize| !left_out.contains(&n);
@@ -166,7 +180,7 @@ impl Table {
         let places: HashSet<Span> = places.collect();
         for place in places {
             line = line.max(source.position(place).0);
-            statement = statement.max(source.statement(place).chars().count());
+            statement = statement.max(escape(&source.statement(place)).chars().count());
         }
         Table {
             number: steps.to_string().len().max(2),
@@ -210,7 +224,7 @@ impl Table {
     /// One step in one line.
     pub fn row(&self, number: usize, step: &Step<'_>, style: Style) -> String {
         let (line, statement) = match step.span() {
-            Some(span) => (step.source.position(span).0.to_string(), step.source.statement(span)),
+            Some(span) => (step.source.position(span).0.to_string(), escape(&step.source.statement(span))),
             None => (String::new(), String::new()),
         };
         let words = escape(&step.words());
@@ -295,7 +309,7 @@ pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> Stri
         true => String::new(),
         false => {
             let line = source.position(property.span).0;
-            format!(" (line {line}: {})", shortened(&source.excerpt(property.span), 100))
+            format!(" (line {line}: {})", shortened(&escape(&source.excerpt(property.span)), 100))
         }
     };
     match &property.kind {

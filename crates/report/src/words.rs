@@ -1,8 +1,7 @@
-//! Expressions, actions and places as the source writes them.
+//! Expressions, actions and places as the source writes them. Nothing is escaped here: that depends on where it is shown.
 
 use std::fmt::Write as _;
 
-use fencewright_lang::source::escape;
 use fencewright_lang::{Format, Loaded, SourceFile};
 use fencewright_program::{
     Action, Address, Expr, Formula, LocationId, Op, Program, Range, RegisterId, Span, Thread, ThreadId,
@@ -62,13 +61,13 @@ impl Source<'_> {
             Format::Litmus => statement.trim_end_matches(['|', ';']).trim_end(),
             _ => statement,
         };
-        shortened(&escape(&statement.replace('\t', " ")), LONGEST_EXCERPT)
+        shortened(&statement.replace('\t', " "), LONGEST_EXCERPT)
     }
 
     /// All of a span on one line, white space collapsed.
     pub fn excerpt(&self, span: Span) -> String {
         let text = self.file.text.get(span.start as usize..span.end as usize).unwrap_or("");
-        escape(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// Where a thread is: its label or line, or that it has ended or faulted.

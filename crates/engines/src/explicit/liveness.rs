@@ -4,12 +4,10 @@
 //! that differ only in dead registers are one state (the live-variable reduction of THESIS16 ch. 5). And two registers that
 //! are never live together share one field of the packed state: the temporaries of all statements usually fit into one.
 
-use fencewright_program::{Observable, Op, PropertyKind, RegisterId, Thread, ThreadId};
+use fencewright_program::{Op, RegisterId, Thread, ThreadId};
 
+use crate::liveness::{Registers, live_registers, step_back};
 use crate::task::Task;
-
-/// A set of registers of one thread.
-pub type Registers = Vec<bool>;
 
 /// Which registers are live where, and which field each one has.
 pub struct Liveness {
@@ -30,69 +28,10 @@ impl Liveness {
             let live = vec![vec![true; registers]; thread.locations.len()];
             return Liveness { live, colours: (0..registers).collect(), fields: registers };
         }
-        let (everywhere, at_end) = observed(task, id, registers);
-        let live = fixpoint(thread, &everywhere, &at_end);
+        let live = live_registers(task, id);
         let (colours, fields) = colour(thread, &live);
         Liveness { live, colours, fields }
     }
-}
-
-/// The registers that properties look at in every state, and in final states.
-fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Registers, Registers) {
-    let mut everywhere = vec![false; registers];
-    let mut at_end = vec![false; registers];
-    for property in &task.properties {
-        let (formula, set) = match &property.kind {
-            PropertyKind::Never(f) => (f, &mut everywhere),
-            PropertyKind::Finally(_, f) => (f, &mut at_end),
-            PropertyKind::Assertions | PropertyKind::NoDeadlock => continue,
-        };
-        formula.for_each_leaf(&mut |leaf| match leaf {
-            Observable::Register(t, r) if *t == id => set[r.index()] = true,
-            _ => {}
-        });
-    }
-    for observable in &task.observed {
-        if let Observable::Register(t, r) = observable
-            && *t == id
-        {
-            at_end[r.index()] = true;
-        }
-    }
-    (everywhere, at_end)
-}
-
-/// The least solution of: live before an edge is what it reads, and what is live after it and not written by it.
-fn fixpoint(thread: &Thread, everywhere: &Registers, at_end: &Registers) -> Vec<Registers> {
-    let ends = |location: usize| thread.is_end(fencewright_program::LocationId(location as u32));
-    let mut live: Vec<Registers> = (0..thread.locations.len())
-        .map(|l| everywhere.iter().zip(at_end).map(|(&e, &f)| e || (f && ends(l))).collect())
-        .collect();
-    loop {
-        let mut changed = false;
-        for edge in thread.edges.iter().rev() {
-            let mut before = live[edge.to.index()].clone();
-            for op in edge.action.ops().iter().rev() {
-                step_back(op, &mut before, everywhere);
-            }
-            for (known, new) in live[edge.from.index()].iter_mut().zip(before) {
-                changed |= new && !*known;
-                *known |= new;
-            }
-        }
-        if !changed {
-            return live;
-        }
-    }
-}
-
-/// From what is live after an operation to what is live before it. Properties look at some registers `everywhere`, and that
-/// includes the middle of an indivisible step: it may end there with a fault.
-fn step_back(op: &Op, live: &mut Registers, everywhere: &Registers) {
-    if let Some(written) = op.written_register() {
-        live[written.index()] = everywhere[written.index()];
-    }
-    op.for_each_read(&mut |r| live[r.index()] = true);
 }
 
 /// Fields for registers such that no two that are live together share one; greedy, in the order of declaration.

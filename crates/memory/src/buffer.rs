@@ -1,0 +1,303 @@
+//! How store buffers are represented: not at all (SC), as exact queues, or partially.
+//!
+//! | representation | from | a store | a flush |
+//! |---|---|---|---|
+//! | `Sc` | THESIS16 (LSWM) | writes memory | |
+//! | `Queue` | THESIS16 Fig. 2.19, EXTRA13 Fig. 5 and 12 | appends; at the bound, *overflow* | the oldest entry (PSO: of any cell before the first barrier) |
+//! | `Partial`, oldest kept | FENCES12 Fig. 5, THESIS16 Fig. 3.10 | WRITE-L, WRITE-G | UPDATE-NE; when no ordered entry is left, UPDATE-AM and UPDATE-AS |
+//! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
+//!
+//! `Partial` keeps k stores in order (PSO: k for each memory cell) and of all others only which cells they are to and, for each such
+//! cell, the value of the newest of them, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an
+//! UPDATE-AM writes an arbitrary value.
+//!
+//! Differences from the papers. A load takes its value from the ordered part where that holds the newest store, so `Last` need not
+//! be kept for cells that are not in the set. With the newest kept, `Last` is the set's own newest value, not that of the whole
+//! buffer (which may be that of a newer, ordered store). Under PSO the order of entries of different cells
+//! between two barriers means nothing; they are kept sorted. A barrier waits for the ordered entries before it but not for the
+//! set, and entries in the set wait for no barrier: both allow more behaviour than there is, never less.
+
+use fencewright_program::{Expr, MemoryModel, ThreadId};
+
+use crate::cells::{Cell, CellId, Cells};
+use crate::control::{BufferShape, Entry};
+use crate::machine::Command;
+
+/// Which end of a partial buffer is kept in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kept {
+    /// The oldest stores (FENCES12 s.4).
+    Oldest,
+    /// The newest stores (FENCES12 s.8, and the tool of that paper).
+    Newest,
+}
+
+/// A representation of store buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Buffers {
+    /// No buffers.
+    Sc,
+    /// Exact queues with at most so many stores in each thread; one more is an overflow.
+    Queue {
+        /// The memory model: TSO or PSO.
+        model: MemoryModel,
+        /// How many stores fit.
+        bound: u32,
+    },
+    /// Partial buffers.
+    Partial {
+        /// The memory model: TSO or PSO.
+        model: MemoryModel,
+        /// How many stores are kept in order (PSO: of each memory cell).
+        k: u32,
+        /// Which ones.
+        kept: Kept,
+    },
+}
+
+/// A change of one buffer: the commands that go with it and the new shape.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What happens to the cells.
+    pub commands: Vec<Command>,
+    /// The new shape.
+    pub shape: BufferShape,
+}
+
+/// What a store does.
+pub enum Stored {
+    /// It goes straight to memory.
+    Memory,
+    /// It enters the buffer.
+    Buffered(Change),
+    /// It does not fit.
+    Overflow,
+}
+
+impl Buffers {
+    /// The memory model it represents.
+    pub fn model(self) -> MemoryModel {
+        match self {
+            Buffers::Sc => MemoryModel::Sc,
+            Buffers::Queue { model, .. } | Buffers::Partial { model, .. } => model,
+        }
+    }
+
+    /// How many ordered positions a buffer can have, barriers included, for a program with so many memory cells.
+    pub fn positions(self, cells: usize) -> u32 {
+        let stores = match self {
+            Buffers::Sc => 0,
+            Buffers::Queue { bound, .. } => bound,
+            Buffers::Partial { model: MemoryModel::Pso, k, .. } => k.saturating_mul(cells as u32),
+            // With the newest kept, a store enters the queue before the oldest entry leaves it.
+            Buffers::Partial { k, .. } => k,
+        };
+        // Under PSO each barrier stands behind a store.
+        if self.model() == MemoryModel::Pso { 2 * stores + 1 } else { stores }
+    }
+
+    fn is_pso(self) -> bool {
+        self.model() == MemoryModel::Pso
+    }
+
+    /// A store of `value` to memory cell `target`.
+    pub fn store(
+        self,
+        cells: &Cells,
+        thread: ThreadId,
+        shape: &BufferShape,
+        target: u32,
+        value: Expr<CellId>,
+    ) -> Stored {
+        match self {
+            Buffers::Sc => Stored::Memory,
+            Buffers::Queue { bound, .. } => {
+                let stores = shape.queue.iter().filter(|e| **e != Entry::Barrier).count();
+                match stores < bound as usize {
+                    true => Stored::Buffered(self.append(cells, thread, shape, target, value)),
+                    false => Stored::Overflow,
+                }
+            }
+            Buffers::Partial { k, kept: Kept::Oldest, .. } => {
+                let full = if self.is_pso() {
+                    count(shape, target) >= k as usize || shape.set.contains(&target)
+                } else {
+                    shape.queue.len() >= k as usize || !shape.set.is_empty()
+                };
+                Stored::Buffered(match full {
+                    false => self.append(cells, thread, shape, target, value),
+                    true => {
+                        let last = cells.id(Cell::Last(thread, target));
+                        let shape = with_set_member(shape.clone(), target);
+                        Change { commands: vec![Command::Assign(last, value)], shape }
+                    }
+                })
+            }
+            Buffers::Partial { k, kept: Kept::Newest, .. } => {
+                Stored::Buffered(self.push_newest(cells, thread, shape, target, value, k))
+            }
+        }
+    }
+
+    /// WRITE-L, and a store into an exact queue: under PSO entries behind the last barrier stay sorted by cell.
+    fn append(
+        self,
+        cells: &Cells,
+        thread: ThreadId,
+        shape: &BufferShape,
+        target: u32,
+        value: Expr<CellId>,
+    ) -> Change {
+        let mut position = shape.queue.len();
+        if self.is_pso() {
+            while position > 0 && matches!(shape.queue[position - 1], Entry::Store(c) if c > target) {
+                position -= 1;
+            }
+        }
+        let mut commands = shift(cells, thread, position..shape.queue.len(), 1);
+        commands.push(Command::Assign(cells.id(Cell::Entry(thread, position as u32)), value));
+        let mut shape = shape.clone();
+        shape.queue.insert(position, Entry::Store(target));
+        Change { commands, shape }
+    }
+
+    /// With the newest kept: where k stores (PSO: k of this cell) are in order already, the oldest of them moves into the set first.
+    fn push_newest(
+        self,
+        cells: &Cells,
+        thread: ThreadId,
+        shape: &BufferShape,
+        target: u32,
+        value: Expr<CellId>,
+        k: u32,
+    ) -> Change {
+        let pso = self.is_pso();
+        let in_order = if pso { count(shape, target) } else { shape.queue.len() };
+        if k == 0 {
+            let last = cells.id(Cell::Last(thread, target));
+            return Change {
+                commands: vec![Command::Assign(last, value)],
+                shape: with_set_member(shape.clone(), target),
+            };
+        }
+        if in_order < k as usize {
+            return self.append(cells, thread, shape, target, value);
+        }
+        let is_oldest = |e: &Entry| matches!(e, Entry::Store(c) if !pso || *c == target);
+        let position = shape.queue.iter().position(is_oldest).expect("the queue is full of stores");
+        let Entry::Store(oldest) = shape.queue[position] else { unreachable!("a barrier is not a store") };
+        let moved = Command::Assign(
+            cells.id(Cell::Last(thread, oldest)),
+            Expr::Leaf(cells.id(Cell::Entry(thread, position as u32))),
+        );
+        let (shifts, shape) = removed(cells, thread, shape, position);
+        // The value is computed from registers, so the buffer may change first.
+        let after = self.append(cells, thread, &with_set_member(shape, oldest), target, value);
+        Change { commands: [vec![moved], shifts, after.commands].concat(), shape: after.shape }
+    }
+
+    /// The cell that holds the newest buffered store to memory cell `target`, if there is one.
+    pub fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId> {
+        let position = shape.queue.iter().rposition(|e| *e == Entry::Store(target));
+        let ordered = position.map(|p| cells.id(Cell::Entry(thread, p as u32)));
+        let in_set = shape.set.contains(&target).then(|| cells.id(Cell::Last(thread, target)));
+        match self {
+            Buffers::Partial { kept: Kept::Oldest, .. } => in_set.or(ordered),
+            _ => ordered.or(in_set),
+        }
+    }
+
+    /// `sfence`: under PSO a barrier, unless nothing is buffered or a barrier is there already.
+    pub fn barrier(self, shape: &BufferShape) -> BufferShape {
+        let mut shape = shape.clone();
+        if self.is_pso() && !matches!(shape.queue.last(), None | Some(Entry::Barrier)) {
+            shape.queue.push(Entry::Barrier);
+        }
+        shape
+    }
+
+    /// All flushes that are possible: the memory cell that is written, and the change.
+    pub fn flushes(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<(u32, Change)> {
+        let kept = match self {
+            Buffers::Partial { kept, .. } => kept,
+            _ => Kept::Oldest,
+        };
+        let mut flushes = Vec::new();
+        // UPDATE-NE: the oldest ordered entry; under PSO of every cell before the first barrier.
+        let mut seen = Vec::new();
+        for (position, entry) in shape.queue.iter().enumerate() {
+            let Entry::Store(target) = *entry else { break };
+            let older_in_set = kept == Kept::Newest
+                && if self.is_pso() { shape.set.contains(&target) } else { !shape.set.is_empty() };
+            if !seen.contains(&target) && !older_in_set {
+                let write =
+                    Command::Assign(target, Expr::Leaf(cells.id(Cell::Entry(thread, position as u32))));
+                let (shifts, next) = removed(cells, thread, shape, position);
+                let commands = [vec![write], shifts].concat();
+                flushes.push((target, Change { commands, shape: next }));
+            }
+            if !self.is_pso() {
+                break;
+            }
+            seen.push(target);
+        }
+        for &target in &shape.set {
+            let older_in_queue = kept == Kept::Oldest
+                && if self.is_pso() { count(shape, target) > 0 } else { !shape.queue.is_empty() };
+            if older_in_queue {
+                continue;
+            }
+            // UPDATE-AM: one of several stores to this cell.
+            flushes.push((target, Change { commands: vec![Command::Havoc(target)], shape: shape.clone() }));
+            // UPDATE-AS: the last one.
+            let write = Command::Assign(target, Expr::Leaf(cells.id(Cell::Last(thread, target))));
+            let mut next = shape.clone();
+            next.set.retain(|&c| c != target);
+            flushes.push((target, Change { commands: vec![write], shape: next }));
+        }
+        flushes
+    }
+}
+
+/// How many ordered stores to a memory cell there are.
+fn count(shape: &BufferShape, target: u32) -> usize {
+    shape.queue.iter().filter(|e| **e == Entry::Store(target)).count()
+}
+
+fn with_set_member(mut shape: BufferShape, target: u32) -> BufferShape {
+    if let Err(position) = shape.set.binary_search(&target) {
+        shape.set.insert(position, target);
+    }
+    shape
+}
+
+/// The commands that move the values of these positions one up (`by` 1) or one down (`by` -1).
+fn shift(cells: &Cells, thread: ThreadId, positions: std::ops::Range<usize>, by: i32) -> Vec<Command> {
+    let cell = |position: usize| cells.id(Cell::Entry(thread, position as u32));
+    let step = |p: usize| {
+        let to = (p as i32 + by) as usize;
+        Command::Assign(cell(to), Expr::Leaf(cell(p)))
+    };
+    if by > 0 { positions.rev().map(step).collect() } else { positions.map(step).collect() }
+}
+
+/// A shape without the entry at this position, and the commands that move the later values down. A barrier with nothing before
+/// it has done its work and goes too.
+fn removed(
+    cells: &Cells,
+    thread: ThreadId,
+    shape: &BufferShape,
+    position: usize,
+) -> (Vec<Command>, BufferShape) {
+    let mut commands = Vec::new();
+    let mut shape = shape.clone();
+    let mut position = position;
+    loop {
+        commands.extend(shift(cells, thread, position + 1..shape.queue.len(), -1));
+        shape.queue.remove(position);
+        if shape.queue.first() != Some(&Entry::Barrier) {
+            return (commands, shape);
+        }
+        position = 0;
+    }
+}

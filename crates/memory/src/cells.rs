@@ -1,0 +1,99 @@
+//! Cells: the integer variables a machine computes with.
+
+use fencewright_program::{Program, RegisterId, ThreadId};
+
+/// A cell of a machine, as a number.
+pub type CellId = u32;
+
+/// What a cell holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cell {
+    /// Shared memory.
+    Memory(u32),
+    /// A register.
+    Register(ThreadId, RegisterId),
+    /// The value of the buffer entry at this position, oldest first.
+    Entry(ThreadId, u32),
+    /// The value of the newest store to a memory cell in the set part of the buffer.
+    Last(ThreadId, u32),
+}
+
+/// All cells of a machine: numbers to meanings and back.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    memory: u32,
+    /// The first register of each thread; registers come after memory.
+    registers: Vec<u32>,
+    /// The first entry cell of each thread, and the first last-write cell.
+    entries: u32,
+    positions: u32,
+    last: u32,
+    total: u32,
+}
+
+impl Cells {
+    /// The cells for a program whose buffers have at most so many entries in order.
+    pub fn new(program: &Program, positions: u32) -> Self {
+        let memory = program.cells() as u32;
+        let mut next = memory;
+        let mut registers = Vec::with_capacity(program.threads.len() + 1);
+        for thread in &program.threads {
+            registers.push(next);
+            next += thread.registers.len() as u32;
+        }
+        registers.push(next);
+        let threads = program.threads.len() as u32;
+        let entries = next;
+        let last = entries + threads * positions;
+        Cells { memory, registers, entries, positions, last, total: last + threads * memory }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.total as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The number of a cell.
+    pub fn id(&self, cell: Cell) -> CellId {
+        match cell {
+            Cell::Memory(c) => c,
+            Cell::Register(t, r) => self.registers[t.index()] + r.0,
+            Cell::Entry(t, position) => self.entries + t.0 * self.positions + position,
+            Cell::Last(t, c) => self.last + t.0 * self.memory + c,
+        }
+    }
+
+    /// What the cell with this number holds.
+    pub fn cell(&self, id: CellId) -> Cell {
+        if id < self.memory {
+            Cell::Memory(id)
+        } else if id < self.entries {
+            let thread = self.registers.partition_point(|&first| first <= id) - 1;
+            Cell::Register(ThreadId(thread as u32), RegisterId(id - self.registers[thread]))
+        } else if id < self.last {
+            let n = id - self.entries;
+            Cell::Entry(ThreadId(n / self.positions), n % self.positions)
+        } else {
+            let n = id - self.last;
+            Cell::Last(ThreadId(n / self.memory), n % self.memory)
+        }
+    }
+
+    /// A cell in the program's own words.
+    pub fn name(&self, program: &Program, id: CellId) -> String {
+        match self.cell(id) {
+            Cell::Memory(c) => program.cell_name(c),
+            Cell::Register(t, r) => {
+                let thread = program.thread(t);
+                format!("{}.{}", thread.name, thread.registers[r.index()].name)
+            }
+            Cell::Entry(t, position) => format!("buffer({})[{position}]", program.thread(t).name),
+            Cell::Last(t, c) => format!("last({}, {})", program.thread(t).name, program.cell_name(c)),
+        }
+    }
+}

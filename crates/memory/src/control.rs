@@ -1,0 +1,62 @@
+//! Control states: everything about a state of a machine but the integers.
+
+use fencewright_program::{LocationId, Program, ThreadId};
+
+/// A control state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Control {
+    /// Where each thread is.
+    pub locations: Vec<LocationId>,
+    /// What each buffer looks like; none under SC.
+    pub buffers: Vec<BufferShape>,
+    /// Who holds the global lock.
+    pub lock: Option<ThreadId>,
+}
+
+/// The shape of a buffer: which memory cells it mentions, in which order as far as that is known. The values are in cells of the
+/// machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferShape {
+    /// Entries kept in order, oldest first; position n has its value in [`Cell::Entry`](crate::Cell::Entry).
+    pub queue: Vec<Entry>,
+    /// Memory cells with stores whose order and number is forgotten, sorted.
+    pub set: Vec<u32>,
+}
+
+/// An entry of the ordered part of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Entry {
+    /// A store to this memory cell.
+    Store(u32),
+    /// A store-store fence.
+    Barrier,
+}
+
+impl BufferShape {
+    /// Whether nothing is buffered.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.set.is_empty()
+    }
+}
+
+impl Control {
+    /// Whether the thread may load, flush, lock or run an atomic step.
+    pub fn may_access(&self, thread: ThreadId) -> bool {
+        self.lock.is_none_or(|holder| holder == thread)
+    }
+
+    /// Whether the buffer of the thread is empty.
+    pub fn drained(&self, thread: ThreadId) -> bool {
+        self.buffers.get(thread.index()).is_none_or(BufferShape::is_empty)
+    }
+
+    /// Whether all threads have ended and all buffers are empty.
+    pub fn is_final(&self, program: &Program) -> bool {
+        program.threads().all(|(t, code)| code.is_end(self.locations[t.index()]) && self.drained(t))
+    }
+
+    /// Whether some thread has faulted.
+    pub fn has_fault(&self, program: &Program) -> bool {
+        program.threads().any(|(t, code)| self.locations[t.index()] == code.fault)
+    }
+}

@@ -1,0 +1,452 @@
+//! The machine: steps of a program under a representation of its buffers.
+//!
+//! One step of a control state is an edge of a thread or a flush. Where the effect of an edge depends on data (which element of an
+//! array, whether a value is in its range) there is one step for each case, which starts by assuming that case. The rules are
+//! those of `fencewright_program::reference`, with registers and memory as cells.
+
+use fencewright_program::{
+    Action, Address, BinaryOp, EdgeId, Expr, Formula, Init, Numbers, Observable, Op, Program, Property,
+    PropertyKind, Quantifier, Range, RegisterId, Span, ThreadId,
+};
+
+use crate::buffer::{Buffers, Stored};
+use crate::cells::{Cell, CellId, Cells};
+use crate::control::{BufferShape, Control};
+
+/// What a step does to cells; the commands of a step are performed in order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Goes on only if the value is not 0.
+    Assume(Expr<CellId>),
+    /// `cell := value`.
+    Assign(CellId, Expr<CellId>),
+    /// `cell := *`.
+    Havoc(CellId),
+}
+
+/// A step of a machine.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Who moves; for a flush, whose buffer.
+    pub thread: ThreadId,
+    /// The edge, or nothing for a flush.
+    pub edge: Option<EdgeId>,
+    /// For a flush, the memory cell that is written.
+    pub flushed: Option<u32>,
+    /// What happens to cells.
+    pub commands: Vec<Command>,
+    /// Where it leads.
+    pub outcome: Outcome,
+}
+
+/// Where a step leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// To a control state.
+    Control(Control),
+    /// Out of what the machine represents: a buffer overflows, or an access leaves the window of an open array. Neither safe nor unsafe.
+    Beyond(&'static str, Span),
+}
+
+/// A program under a representation of buffers.
+#[derive(Clone, Debug)]
+pub struct Machine<'p> {
+    /// The program.
+    pub program: &'p Program,
+    /// The representation of buffers.
+    pub buffers: Buffers,
+    /// The cells.
+    pub cells: Cells,
+}
+
+/// One way through the operations of an edge.
+#[derive(Clone)]
+struct Way {
+    commands: Vec<Command>,
+    buffer: Option<BufferShape>,
+    end: End,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum End {
+    /// All operations so far were performed.
+    Open,
+    /// One faulted.
+    Fault,
+    /// One left what the machine represents.
+    Beyond(&'static str),
+}
+
+impl<'p> Machine<'p> {
+    /// The machine of a program.
+    pub fn new(program: &'p Program, buffers: Buffers) -> Self {
+        Machine { program, buffers, cells: Cells::new(program, buffers.positions(program.cells())) }
+    }
+
+    /// The initial control state.
+    pub fn initial(&self) -> Control {
+        let threads = &self.program.threads;
+        let buffers = if self.buffers == Buffers::Sc { 0 } else { threads.len() };
+        Control {
+            locations: threads.iter().map(|t| t.entry).collect(),
+            buffers: vec![BufferShape::default(); buffers],
+            lock: None,
+        }
+    }
+
+    /// What is known about cells at the start: a list of assumptions about registers and memory.
+    pub fn initial_values(&self) -> Vec<Command> {
+        let mut known = Vec::new();
+        let mut cell = |id: CellId, init: Init| match init {
+            Init::Value(v) => known.push(Command::Assign(id, Expr::Const(v))),
+            Init::Any(range) => {
+                known.push(Command::Havoc(id));
+                known.extend(self.in_range(range, Expr::Leaf(id)).map(Command::Assume));
+            }
+        };
+        for (c, init) in self.program.variables.iter().flat_map(|v| &v.init).enumerate() {
+            cell(self.cells.id(Cell::Memory(c as u32)), *init);
+        }
+        for (t, thread) in self.program.threads() {
+            for (r, register) in thread.registers.iter().enumerate() {
+                cell(self.cells.id(Cell::Register(t, RegisterId(r as u32))), register.init);
+            }
+        }
+        known
+    }
+
+    /// All steps that leave a control state.
+    pub fn steps(&self, control: &Control) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (thread, code) in self.program.threads() {
+            for (edge, _) in code.edges_from(control.locations[thread.index()]) {
+                self.edge_steps(control, thread, edge, &mut steps);
+            }
+            if control.may_access(thread) {
+                self.flush_steps(control, thread, &mut steps);
+            }
+        }
+        steps
+    }
+
+    fn flush_steps(&self, control: &Control, thread: ThreadId, steps: &mut Vec<Step>) {
+        let Some(shape) = control.buffers.get(thread.index()) else { return };
+        for (target, change) in self.buffers.flushes(&self.cells, thread, shape) {
+            let mut next = control.clone();
+            next.buffers[thread.index()] = change.shape;
+            steps.push(Step {
+                thread,
+                edge: None,
+                flushed: Some(target),
+                commands: change.commands,
+                outcome: Outcome::Control(next),
+            });
+        }
+    }
+
+    fn edge_steps(&self, control: &Control, thread: ThreadId, id: EdgeId, steps: &mut Vec<Step>) {
+        let code = self.program.thread(thread);
+        let edge = code.edge(id);
+        let drained = control.drained(thread);
+        let access = control.may_access(thread);
+        let mut next = control.clone();
+        next.locations[thread.index()] = edge.to;
+        let enabled = match &edge.action {
+            Action::Fence => drained,
+            Action::StoreFence => {
+                if let Some(shape) = next.buffers.get_mut(thread.index()) {
+                    *shape = self.buffers.barrier(shape);
+                }
+                true
+            }
+            Action::Lock => {
+                next.lock = Some(thread);
+                drained && control.lock.is_none()
+            }
+            Action::Unlock => {
+                next.lock = None;
+                drained && control.lock == Some(thread)
+            }
+            Action::Atomic { drains, .. } => access && (drained || !drains),
+            Action::Op(Op::Load(..)) => access,
+            Action::Op(Op::Store(..)) => access || self.buffers != Buffers::Sc,
+            Action::Op(_) => true,
+        };
+        if !enabled {
+            return;
+        }
+        let direct = matches!(edge.action, Action::Atomic { drains: true, .. });
+        let first =
+            Way { commands: Vec::new(), buffer: next.buffers.get(thread.index()).cloned(), end: End::Open };
+        let mut ways = vec![first];
+        for op in edge.action.ops() {
+            let mut longer = Vec::new();
+            for way in ways {
+                match way.end {
+                    End::Open => self.perform(thread, op, direct, way, &mut longer),
+                    _ => longer.push(way),
+                }
+            }
+            ways = longer;
+        }
+        for way in ways {
+            let mut next = next.clone();
+            if let Some(shape) = way.buffer {
+                next.buffers[thread.index()] = shape;
+            }
+            let outcome = match way.end {
+                End::Open => Outcome::Control(next),
+                End::Fault => {
+                    next.locations[thread.index()] = code.fault;
+                    Outcome::Control(next)
+                }
+                End::Beyond(what) => Outcome::Beyond(what, edge.span),
+            };
+            steps.push(Step { thread, edge: Some(id), flushed: None, commands: way.commands, outcome });
+        }
+    }
+
+    /// All ways to perform one operation after `way`.
+    fn perform(&self, thread: ThreadId, op: &Op, direct: bool, way: Way, ways: &mut Vec<Way>) {
+        let value =
+            |e: &Expr<RegisterId>| e.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
+        let register = |r: RegisterId| self.cells.id(Cell::Register(thread, r));
+        let declared = |r: RegisterId| self.program.thread(thread).registers[r.index()].range;
+        let mut fault_if = |condition: Expr<CellId>, way: &Way| {
+            if condition.constant() != Some(0) {
+                let mut faulted = way.clone();
+                faulted.commands.push(Command::Assume(condition));
+                faulted.end = End::Fault;
+                ways.push(faulted);
+            }
+        };
+        let mut way = way;
+        match op {
+            Op::Skip => {}
+            Op::Assign(r, e) => {
+                let e = value(e);
+                self.divisors(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                if let Some(fits) = self.in_range(declared(*r), e.clone()) {
+                    fault_if(fits.clone().not(), &way);
+                    way.commands.push(Command::Assume(fits));
+                }
+                way.commands.push(Command::Assign(register(*r), e));
+            }
+            Op::Havoc(r, range) => {
+                let cell = register(*r);
+                // The values `*` stands for, and those that may be written; a value outside faults and is not written.
+                let natural = (self.program.numbers == Numbers::Nat).then_some(0);
+                let chosen = range.unwrap_or(Range { low: natural.unwrap_or(i64::MIN), high: i64::MAX });
+                let allowed = declared(*r).unwrap_or(Range { low: i64::MIN, high: i64::MAX });
+                let allowed = Range { low: allowed.low.max(natural.unwrap_or(i64::MIN)), ..allowed };
+                let outside =
+                    chosen.size() > 0 && !(allowed.contains(chosen.low) && allowed.contains(chosen.high));
+                fault_if(Expr::Const(outside as i64), &way);
+                way.commands.push(Command::Havoc(cell));
+                for range in [*range, declared(*r)] {
+                    way.commands.extend(self.in_range(range, Expr::Leaf(cell)).map(Command::Assume));
+                }
+            }
+            Op::Assume(e) => {
+                let e = value(e);
+                self.divisors(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                way.commands.push(Command::Assume(e));
+            }
+            Op::Assert(e) => {
+                let e = value(e);
+                self.divisors(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                fault_if(e.clone().not(), &way);
+                way.commands.push(Command::Assume(e));
+            }
+            Op::Load(r, address) => {
+                for (target, way) in self.addressed(thread, address, &way, ways) {
+                    let mut way = way;
+                    let buffered = way
+                        .buffer
+                        .as_ref()
+                        .and_then(|shape| self.buffers.newest(&self.cells, thread, shape, target));
+                    let source = buffered.unwrap_or_else(|| self.cells.id(Cell::Memory(target)));
+                    if let Some(fits) = self.in_range(declared(*r), Expr::Leaf(source)) {
+                        let mut faulted = way.clone();
+                        faulted.commands.push(Command::Assume(fits.clone().not()));
+                        faulted.end = End::Fault;
+                        ways.push(faulted);
+                        way.commands.push(Command::Assume(fits));
+                    }
+                    way.commands.push(Command::Assign(register(*r), Expr::Leaf(source)));
+                    ways.push(way);
+                }
+                return;
+            }
+            Op::Store(address, e) => {
+                let e = value(e);
+                let range = self.program.variables[address.variable.index()].range;
+                for (target, way) in self.addressed(thread, address, &way, ways) {
+                    let mut way = way;
+                    let mut faults = self.divisors(&e);
+                    let fits = self.in_range(range, e.clone());
+                    faults.extend(fits.clone().map(Expr::not));
+                    for condition in faults.into_iter().filter(|c| c.constant() != Some(0)) {
+                        let mut faulted = way.clone();
+                        faulted.commands.push(Command::Assume(condition));
+                        faulted.end = End::Fault;
+                        ways.push(faulted);
+                    }
+                    way.commands.extend(fits.map(Command::Assume));
+                    let stored = match (&way.buffer, direct) {
+                        (Some(shape), false) => {
+                            self.buffers.store(&self.cells, thread, shape, target, e.clone())
+                        }
+                        _ => Stored::Memory,
+                    };
+                    match stored {
+                        Stored::Memory => {
+                            way.commands
+                                .push(Command::Assign(self.cells.id(Cell::Memory(target)), e.clone()));
+                        }
+                        Stored::Buffered(change) => {
+                            way.commands.extend(change.commands);
+                            way.buffer = Some(change.shape);
+                        }
+                        Stored::Overflow => way.end = End::Beyond("a store buffer overflows"),
+                    }
+                    ways.push(way);
+                }
+                return;
+            }
+        }
+        ways.push(way);
+    }
+
+    /// The memory cells an address may denote, each with the assumption that it does; cases that fault or leave the window of
+    /// an open array go to `ways`.
+    fn addressed(
+        &self,
+        thread: ThreadId,
+        address: &Address,
+        way: &Way,
+        ways: &mut Vec<Way>,
+    ) -> Vec<(u32, Way)> {
+        let variable = &self.program.variables[address.variable.index()];
+        let (Some(index), Some(range)) = (&address.index, variable.indices) else {
+            return vec![(variable.base, way.clone())];
+        };
+        let index = index.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
+        let cell = |i: i64| variable.base + (i - range.low) as u32;
+        if let Some(i) = index.constant().filter(|&i| range.contains(i)) {
+            return vec![(cell(i), way.clone())];
+        }
+        let compare = |op, i: i64| Expr::binary(op, index.clone(), Expr::Const(i));
+        let assuming = |condition, end| {
+            let mut way = way.clone();
+            way.commands.push(Command::Assume(condition));
+            way.end = end;
+            way
+        };
+        let end = if variable.open {
+            End::Beyond("an access outside the modelled part of an open array")
+        } else {
+            End::Fault
+        };
+        ways.push(assuming(compare(BinaryOp::Lt, range.low), end.clone()));
+        ways.push(assuming(compare(BinaryOp::Gt, range.high), end));
+        ways.extend(self.divisors(&index).into_iter().map(|zero| assuming(zero, End::Fault)));
+        (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
+    }
+
+    /// For each divisor in an expression the condition that it is 0. Whether the division is reached at all is not considered:
+    /// more faults than there are, never fewer.
+    fn divisors(&self, e: &Expr<CellId>) -> Vec<Expr<CellId>> {
+        let mut found = Vec::new();
+        if e.may_divide_by_zero() {
+            collect_divisors(e, &mut found);
+        }
+        found
+    }
+
+    /// The condition that a value lies in a range and, over the naturals, is not negative; nothing if there is no condition.
+    fn in_range(&self, range: Option<Range>, value: Expr<CellId>) -> Option<Expr<CellId>> {
+        let compare = |op, bound| Expr::binary(op, value.clone(), Expr::Const(bound));
+        let mut conditions = Vec::new();
+        if let Some(range) = range {
+            conditions.push(compare(BinaryOp::Ge, range.low));
+            conditions.push(compare(BinaryOp::Le, range.high));
+        }
+        if self.program.numbers == Numbers::Nat {
+            conditions.push(compare(BinaryOp::Ge, 0));
+        }
+        let all = Expr::all(conditions);
+        (all.constant() != Some(1)).then_some(all)
+    }
+
+    /// The condition on cells under which a control state violates a property; 0 if none does. `None`: this machine cannot tell,
+    /// because the property asks for an existing final state or for deadlocks.
+    pub fn violation(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
+        let at_end = |holds: bool, formula: Expr<CellId>| if holds { formula } else { Expr::Const(0) };
+        match &property.kind {
+            PropertyKind::Never(formula) => Some(self.formula(control, formula)),
+            PropertyKind::Assertions => Some(Expr::Const(control.has_fault(self.program) as i64)),
+            PropertyKind::Finally(Quantifier::Never, formula) => {
+                Some(at_end(control.is_final(self.program), self.formula(control, formula)))
+            }
+            PropertyKind::Finally(Quantifier::Forall, formula) => {
+                Some(at_end(control.is_final(self.program), self.formula(control, formula).not()))
+            }
+            PropertyKind::Finally(Quantifier::Exists, _) | PropertyKind::NoDeadlock => None,
+        }
+    }
+
+    /// A formula about a state as an expression over cells.
+    pub fn formula(&self, control: &Control, formula: &Formula) -> Expr<CellId> {
+        let e = formula.map(&mut |observable| match observable {
+            Observable::At(thread, locations) => {
+                Expr::Const(locations.contains(&control.locations[thread.index()]) as i64)
+            }
+            Observable::Register(thread, register) => {
+                Expr::Leaf(self.cells.id(Cell::Register(*thread, *register)))
+            }
+            Observable::Memory(cell) => Expr::Leaf(self.cells.id(Cell::Memory(*cell))),
+        });
+        simplified(e)
+    }
+}
+
+fn collect_divisors(e: &Expr<CellId>, found: &mut Vec<Expr<CellId>>) {
+    match e {
+        Expr::Const(_) | Expr::Leaf(_) => {}
+        Expr::Unary(_, operand) => collect_divisors(operand, found),
+        Expr::Binary(op, left, right) => {
+            collect_divisors(left, found);
+            collect_divisors(right, found);
+            if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant().is_none_or(|d| d == 0) {
+                found.push(Expr::binary(BinaryOp::Eq, (**right).clone(), Expr::Const(0)));
+            }
+        }
+    }
+}
+
+/// Constants folded, also where one side of a conjunction or disjunction decides.
+fn simplified(e: Expr<CellId>) -> Expr<CellId> {
+    match e {
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+            let (left, right) = (simplified(*left), simplified(*right));
+            let decisive = |v: i64| (v != 0) == (op == BinaryOp::Or);
+            match (left.constant(), right.constant()) {
+                (Some(v), _) if decisive(v) => Expr::Const((v != 0) as i64),
+                (_, Some(v)) if decisive(v) && left.constant().is_some() => Expr::Const((v != 0) as i64),
+                (_, Some(0)) if op == BinaryOp::And && !left.may_divide_by_zero() => Expr::Const(0),
+                (Some(_), None) => Expr::binary(BinaryOp::Ne, right, Expr::Const(0)),
+                _ => Expr::binary(op, left, right),
+            }
+        }
+        Expr::Unary(op, operand) => {
+            let e = Expr::unary(op, simplified(*operand));
+            e.constant().map_or(e, Expr::Const)
+        }
+        Expr::Binary(op, left, right) => {
+            let e = Expr::binary(op, simplified(*left), simplified(*right));
+            e.constant().map_or(e, Expr::Const)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,210 @@
+//! Every machine over-approximates the reference semantics: along random executions of random programs, each step of the
+//! reference semantics is matched by a step of the machine that leads to a related state.
+
+use fencewright_memory::{BufferShape, Buffers, Cell, Command, Control, Entry, Kept, Machine, Outcome, Step};
+use fencewright_program::reference::{Buffered, Refusal};
+use fencewright_program::{
+    Event, EventKind, Expr, MemoryModel, Program, Reference, RegisterId, State, ThreadId, oracle,
+};
+use fencewright_testing::{Random, Shape, program};
+
+/// A state of a machine: control and the values of all cells.
+#[derive(Clone, Debug)]
+struct Pair {
+    control: Control,
+    cells: Vec<i64>,
+}
+
+fn value(e: &Expr<u32>, cells: &[i64]) -> Option<i64> {
+    e.eval(&mut |c| cells[*c as usize]).ok()
+}
+
+/// Runs the commands of a step; a `*` takes the value that the cell has in `wanted`, or else the next chosen one.
+fn run(machine: &Machine<'_>, step: &Step, from: &Pair, wanted: &[i64], chosen: &[i64]) -> Option<Pair> {
+    let mut cells = from.cells.clone();
+    let mut chosen = chosen.iter();
+    for command in &step.commands {
+        match command {
+            Command::Assume(e) => {
+                if value(e, &cells)? == 0 {
+                    return None;
+                }
+            }
+            Command::Assign(cell, e) => cells[*cell as usize] = value(e, &cells)?,
+            Command::Havoc(cell) => {
+                cells[*cell as usize] = match machine.cells.cell(*cell) {
+                    Cell::Register(..) => *chosen.next()?,
+                    _ => wanted[*cell as usize],
+                }
+            }
+        }
+    }
+    match &step.outcome {
+        Outcome::Control(control) => Some(Pair { control: control.clone(), cells }),
+        Outcome::Beyond(..) => None,
+    }
+}
+
+/// The memory and registers of a state as cells of the machine; other cells are 0.
+fn cells_of(machine: &Machine<'_>, state: &State) -> Vec<i64> {
+    let mut cells = vec![0; machine.cells.len()];
+    cells[..state.memory.len()].copy_from_slice(&state.memory);
+    for (t, registers) in state.registers.iter().enumerate() {
+        for (r, &v) in registers.iter().enumerate() {
+            cells[machine.cells.id(Cell::Register(ThreadId(t as u32), RegisterId(r as u32))) as usize] = v;
+        }
+    }
+    cells
+}
+
+/// Whether the machine's state stands for this state of the reference semantics.
+fn related(machine: &Machine<'_>, pair: &Pair, state: &State) -> bool {
+    let exact = cells_of(machine, state);
+    let data = (0..machine.cells.len() as u32).all(|c| match machine.cells.cell(c) {
+        Cell::Memory(_) | Cell::Register(..) => pair.cells[c as usize] == exact[c as usize],
+        Cell::Entry(..) | Cell::Last(..) => true,
+    });
+    data && pair.control.locations == state.locations
+        && pair.control.lock == state.lock
+        && pair
+            .control
+            .buffers
+            .iter()
+            .enumerate()
+            .all(|(t, shape)| represents(machine, ThreadId(t as u32), shape, &pair.cells, &state.buffers[t]))
+}
+
+/// Whether a buffer is one that this shape with these values stands for.
+fn represents(
+    machine: &Machine<'_>,
+    t: ThreadId,
+    shape: &BufferShape,
+    cells: &[i64],
+    buffer: &[Buffered],
+) -> bool {
+    let pso = machine.buffers.model() == MemoryModel::Pso;
+    let oldest_kept = !matches!(machine.buffers, Buffers::Partial { kept: Kept::Newest, .. });
+    let stores = |wanted: Option<u32>| -> Vec<(u32, i64)> {
+        let all = buffer.iter().filter_map(|e| match e {
+            Buffered::Store { cell, value } => Some((*cell, *value)),
+            Buffered::Barrier => None,
+        });
+        all.filter(|(c, _)| wanted.is_none_or(|w| w == *c)).collect()
+    };
+    let ordered = |wanted: Option<u32>| -> Vec<(u32, i64)> {
+        let entry = |(p, e): (usize, &Entry)| match e {
+            Entry::Store(c) => Some((*c, cells[machine.cells.id(Cell::Entry(t, p as u32)) as usize])),
+            Entry::Barrier => None,
+        };
+        let all = shape.queue.iter().enumerate().filter_map(entry);
+        all.filter(|(c, _)| wanted.is_none_or(|w| w == *c)).collect()
+    };
+    // Under TSO the whole buffer is one queue, under PSO that of each memory cell.
+    let parts: Vec<Option<u32>> =
+        if pso { (0..machine.program.cells() as u32).map(Some).collect() } else { vec![None] };
+    parts.into_iter().all(|part| {
+        let (exact, kept) = (stores(part), ordered(part));
+        if kept.len() > exact.len() {
+            return false;
+        }
+        let (in_order, forgotten) = match oldest_kept {
+            true => exact.split_at(kept.len()),
+            false => {
+                let (forgotten, in_order) = exact.split_at(exact.len() - kept.len());
+                (in_order, forgotten)
+            }
+        };
+        let set: Vec<u32> = shape.set.iter().copied().filter(|&c| part.is_none_or(|p| p == c)).collect();
+        in_order == kept
+            && forgotten.iter().all(|(c, _)| set.contains(c))
+            && set.iter().all(|&c| {
+                let newest = forgotten.iter().rev().find(|(x, _)| *x == c);
+                newest.is_some_and(|(_, v)| cells[machine.cells.id(Cell::Last(t, c)) as usize] == *v)
+            })
+    })
+}
+
+fn matched(machine: &Machine<'_>, pair: &Pair, event: &Event, next: &State) -> Option<Pair> {
+    let wanted = cells_of(machine, next);
+    let steps = machine.steps(&pair.control);
+    let same = |step: &&Step| match &event.kind {
+        EventKind::Step { edge, .. } => step.edge == Some(*edge) && step.thread == event.thread,
+        EventKind::Flush { cell } => step.flushed == Some(*cell) && step.thread == event.thread,
+    };
+    let chosen: &[i64] = match &event.kind {
+        EventKind::Step { chosen, .. } => chosen,
+        EventKind::Flush { .. } => &[],
+    };
+    let results = steps.iter().filter(same).filter_map(|step| run(machine, step, pair, &wanted, chosen));
+    results.into_iter().find(|result| related(machine, result, next))
+}
+
+fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random) -> usize {
+    let machine = Machine::new(program, buffers);
+    let model = buffers.model();
+    let reference = Reference::new(program, model);
+    let Ok(first) = oracle::initial_states(&reference, 100) else { return 0 };
+    let mut state = random.pick(&first).clone();
+    let mut pair = Pair { control: machine.initial(), cells: cells_of(&machine, &state) };
+    assert!(related(&machine, &pair, &state));
+    let mut steps = 0;
+    for _ in 0..40 {
+        let mut possible = Vec::new();
+        for event in reference.candidates(&state, &[]) {
+            match reference.step(&state, &event) {
+                Ok((next, _)) => possible.push((event, next)),
+                Err(Refusal::Disabled(_) | Refusal::Limit(..)) => {}
+            }
+        }
+        if possible.is_empty() {
+            break;
+        }
+        // Flushes are rare in a long-lived buffer: take them less often than they are offered.
+        let mut choice = random.pick(&possible).clone();
+        for _ in 0..2 {
+            if matches!(choice.0.kind, EventKind::Flush { .. }) {
+                choice = random.pick(&possible).clone();
+            }
+        }
+        let (event, next) = choice;
+        let overflow = matches!(buffers, Buffers::Queue { bound, .. } if
+            next.buffers.iter().any(|b| b.iter().filter(|e| **e != Buffered::Barrier).count() > bound as usize));
+        if overflow {
+            let beyond =
+                machine.steps(&pair.control).iter().any(|s| matches!(s.outcome, Outcome::Beyond(..)));
+            assert!(beyond, "seed {seed}, {buffers:?}: an overflow that is not reported");
+            break;
+        }
+        match matched(&machine, &pair, &event, &next) {
+            Some(result) => pair = result,
+            None => panic!(
+                "seed {seed}, {buffers:?}: nothing matches {event:?}\nfrom {state:?}\nto {next:?}\nat {pair:?}\nsteps {:#?}",
+                machine.steps(&pair.control)
+            ),
+        }
+        state = next;
+        steps += 1;
+    }
+    steps
+}
+
+#[test]
+fn machines_match_every_step_of_the_reference_semantics() {
+    let mut steps = 0;
+    for seed in 0..4_000 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, Shape { threads: 3, length: 8, loops: true });
+        let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
+        let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
+        let k = random.below(4) as u32;
+        let buffers = match random.below(8) {
+            0 => Buffers::Sc,
+            1 => Buffers::Queue { model, bound: k },
+            _ => Buffers::Partial { model, k, kept },
+        };
+        for _ in 0..4 {
+            steps += walk(seed, &program, buffers, &mut random);
+        }
+    }
+    assert!(steps > 40_000, "only {steps} steps were compared");
+}

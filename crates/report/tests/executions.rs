@@ -1,0 +1,244 @@
+//! What people and programs get to see, for small programs: snapshots.
+
+use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, check};
+use fencewright_lang::{Loaded, load};
+use fencewright_program::{Event, EventKind, Init, MemoryModel, Property, Reference, Trace};
+use fencewright_report::{Source, Style, dot, json, litmus, text};
+
+const PETERSON: &str = "\
+shared flag[2], turn;
+
+thread p[me in 0..2] {
+    const other = 1 - me;
+    loop {
+        flag[me] = 1;
+        turn = other;
+        await flag[other] == 0 || turn == me;
+    critical:
+        skip;
+        flag[me] = 0;
+    }
+}
+
+forbid mutex: p[0]@critical && p[1]@critical;
+";
+
+fn loaded(name: &str, text: &str) -> Loaded {
+    load(name, text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{}", e.source.render(&e.diagnostics, false)))
+}
+
+/// Checks one property with one worker, so that the same trace is found every time; times are made up.
+fn checked(loaded: &Loaded, model: MemoryModel, property: Property) -> Checked {
+    let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
+    let task = Task::new(&loaded.program, model, vec![property]);
+    let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+    let mut result = results.remove(0);
+    result.seconds = 0.25;
+    result.check_seconds = 0.125;
+    result.bytes = 3 << 19;
+    result.states = 1_234;
+    result
+}
+
+/// The first property of a program, in words.
+fn shown(name: &str, text: &str, model: MemoryModel) -> String {
+    let loaded = loaded(name, text);
+    let result = checked(&loaded, model, loaded.program.properties[0].clone());
+    shown_result(&loaded, model, &result)
+}
+
+fn shown_result(loaded: &Loaded, model: MemoryModel, result: &Checked) -> String {
+    let source = Source::from(loaded);
+    text::verdict(source, model, "explicit", result, Style::PLAIN) + &text::evidence(source, result, Style::PLAIN)
+}
+
+/// The execution that a schedule describes, as evidence about a property. In the schedule `p` is a step of that thread
+/// (the first of its edges that can be taken), `p=2` one in which the `*` is 2, and `p!x` a flush of `x` from its buffer.
+fn walk(name: &str, text: &str, model: MemoryModel, property: Option<Property>, schedule: &str) -> String {
+    let loaded = loaded(name, text);
+    let program = &loaded.program;
+    let property = property.unwrap_or_else(|| program.properties[0].clone());
+    let reference = Reference::new(program, model);
+    let values = |init: &Init| match *init {
+        Init::Value(value) => value,
+        Init::Any(range) => range.map_or(0, |r| r.high),
+    };
+    let registers: Vec<Vec<i64>> =
+        program.threads.iter().map(|t| t.registers.iter().map(|r| values(&r.init)).collect()).collect();
+    let memory: Vec<i64> = program.variables.iter().flat_map(|v| &v.init).map(values).collect();
+    let mut state = reference.initial(registers.clone(), memory.clone()).expect("the program starts like this");
+    let mut events = Vec::new();
+    for word in schedule.split_whitespace() {
+        let is_meant = |event: &Event| {
+            let thread = &program.thread(event.thread).name;
+            match &event.kind {
+                EventKind::Flush { cell } => word == format!("{thread}!{}", program.cell_name(*cell)),
+                EventKind::Step { chosen, .. } => match chosen[..] {
+                    [] => word == thread,
+                    _ => word == format!("{thread}={}", chosen[0]),
+                },
+            }
+        };
+        let mut possible = reference.candidates(&state, &[]).into_iter().filter(is_meant);
+        let taken = possible.find_map(|event| Some((reference.step(&state, &event).ok()?.0, event)));
+        let (next, event) = taken.unwrap_or_else(|| panic!("`{word}` is not possible after {} steps", events.len()));
+        state = next;
+        events.push(event);
+    }
+    let trace = Trace { registers, memory, events };
+    let replayed = trace.replay_for(program, model, &property).expect("the execution is evidence");
+    text::execution(Source::from(&loaded), &replayed, &property, Style::PLAIN)
+}
+
+#[test]
+fn a_violation_under_tso() {
+    let schedule = "p[0] p[0] p[0] p[0] p[1] p[1] p[1] p[1]!flag[1] p[1]";
+    insta::assert_snapshot!(walk("peterson.fw", PETERSON, MemoryModel::Tso, None, schedule));
+}
+
+#[test]
+fn a_proof_under_sc() {
+    insta::assert_snapshot!(shown("peterson.fw", PETERSON, MemoryModel::Sc));
+}
+
+#[test]
+fn a_proof_that_nobody_confirmed() {
+    let loaded = loaded("peterson.fw", PETERSON);
+    let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
+    let task = Task::new(&loaded.program, MemoryModel::Sc, loaded.program.properties.clone());
+    let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
+    results[0].seconds = 12.25;
+    results[0].states = 1_234_567;
+    insta::assert_snapshot!(shown_result(&loaded, MemoryModel::Sc, &results[0]));
+}
+
+#[test]
+fn store_fences_locks_atomic_steps_and_choices() {
+    let text = "\
+shared x, y, z;
+
+thread writer {
+    var r, s;
+    r = * in 1..3;
+    x = r;
+    sfence;
+    y = 1;
+    fence;
+    lock;
+    z = 1;
+    fence;
+    unlock;
+    atomic { s = x; x = s + 1; }
+    if s == 2 && swap(z, 7) == 1 {
+        sfence;
+        stop;
+    }
+}
+
+thread reader {
+    var t;
+    snapshot { assume y == 1; t = x; }
+    assume z == 7;
+    assert t == 1;
+}
+";
+    let schedule = "writer=2 writer writer writer writer!x writer!y writer writer writer writer!z writer writer writer \
+                    writer writer writer reader reader reader reader";
+    insta::assert_snapshot!(walk("mixed.fw", text, MemoryModel::Pso, None, schedule));
+}
+
+#[test]
+fn a_final_state_that_was_asked_for() {
+    let text = "\
+X86 SB
+{ }
+ P0          | P1          ;
+ MOV [x],$1  | MOV [y],$1  ;
+ MOV EAX,[y] | MOV EAX,[x] ;
+exists (0:EAX=0 /\\
+        1:EAX=0)
+";
+    insta::assert_snapshot!(walk("SB.litmus", text, MemoryModel::Tso, None, "P0 P0 P1 P1 P0!x P1!y"));
+}
+
+#[test]
+fn a_final_state_that_does_not_exist() {
+    let text = "shared x; thread p { x = 1; } finally f: exists x == 2;";
+    insta::assert_snapshot!(shown("no.fw", text, MemoryModel::Tso));
+}
+
+#[test]
+fn a_deadlock() {
+    let text = "shared a, b;\nthread p { var r = 3; a = 1; assume b == 1; }\nthread q { assume a == 2; }\n";
+    let schedule = "p p p!a q";
+    insta::assert_snapshot!(walk("dead.fw", text, MemoryModel::Tso, Some(Property::deadlock()), schedule));
+}
+
+#[test]
+fn faults_say_what_went_wrong() {
+    let text = "shared a[2]: 0..4; thread p { var i = * in 1..3; a[i] = 3; a[0] = a[1] + 7; }";
+    insta::assert_snapshot!(walk("fault.fw", text, MemoryModel::Tso, None, "p"));
+}
+
+#[test]
+fn a_bound_that_was_reached() {
+    let loaded = loaded("bound.fw", "shared x, y;\nthread p { x = 1; x = 2; x = 3; }\nforbid y == 1;\n");
+    let engine =
+        Explicit { options: Options { workers: 1, buffer_bound: Some(2), ..Options::default() } };
+    let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
+    let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+    results[0].seconds = 0.25;
+    results[0].states = 1;
+    insta::assert_snapshot!(shown_result(&loaded, MemoryModel::Tso, &results[0]));
+}
+
+#[test]
+fn long_executions_are_cut_in_the_middle() {
+    let text = "shared x; thread p { var i; while i < 1000 { i = i + 1; } x = 1; } forbid x == 1;";
+    let shown = shown("long.fw", text, MemoryModel::Sc);
+    assert!(shown.lines().count() < 420, "{} lines", shown.lines().count());
+    assert!(shown.contains("... 1,602 steps are left out here"), "{shown}");
+}
+
+#[test]
+fn json_has_every_key() {
+    let text = "shared x, y; thread p { x = 1; sfence; y = 1; await x == 1; assert y == 0; }";
+    let loaded = loaded("keys \"quoted\".fw", text);
+    let result = checked(&loaded, MemoryModel::Pso, loaded.program.properties[0].clone());
+    insta::assert_snapshot!(json::verdict(Source::from(&loaded), MemoryModel::Pso, "explicit", &result));
+}
+
+/// The summary of a litmus test.
+fn outcome(name: &str, text: &str) -> litmus::Outcome {
+    let loaded = loaded(name, text);
+    let condition = &loaded.program.properties[0];
+    let observed = condition.formula().map(litmus::observed).expect("a condition has a formula");
+    let mut task = Task::new(&loaded.program, MemoryModel::Tso, Vec::new());
+    task.observed = observed.clone();
+    let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
+    let report = engine.run(&task, &Limits::default(), &Progress::default());
+    let source = Source::from(&loaded);
+    litmus::Outcome::new(source, "T".into(), MemoryModel::Tso, condition, &observed, &report, None, 0.25)
+}
+
+#[test]
+fn litmus_summaries() {
+    let program = " X86 T\n{ x=3; }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
+    let conditions = [
+        "exists (0:EAX=0 /\\ 1:EAX=3)",
+        "~exists (0:EAX=0 /\\ 1:EAX=3)",
+        "forall (x=1 /\\ y=1)",
+        "forall (x=1 /\\ 1:EAX=1)",
+        "exists (x=2)",
+    ];
+    let outcomes = conditions.map(|condition| outcome("t.litmus", &format!("{program}{condition}")));
+    let texts: Vec<String> = outcomes.iter().map(|o| o.text(Style::PLAIN)).collect();
+    insta::assert_snapshot!(texts.join("\n") + "\n" + &litmus::json(&outcomes));
+}
+
+#[test]
+fn control_flow_graphs() {
+    let text = "shared x, a[2];\nthread p {\n    var i;\nagain:\n    a[i] = x + 1;\n    if cas(x, 0, 1) { goto again; }\n}\n";
+    insta::assert_snapshot!(dot::graphs(Source::from(&loaded("graph.fw", text))));
+}

@@ -1,0 +1,184 @@
+//! What a solver is: assertions and a budget in, an answer with evidence out.
+
+use crate::formula::Formula;
+use crate::integer::Int;
+use crate::proof::{Proof, Step, conjuncts};
+use crate::term::Var;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Decides whether formulas can hold together.
+pub trait Solver {
+    /// Can the assertions hold together?
+    fn check(&mut self, assertions: &[Formula], budget: &Budget) -> Answer;
+
+    /// Does the conclusion hold wherever all hypotheses hold? `Unsat` means yes; `Sat` is a counterexample.
+    fn entails(&mut self, hypotheses: &[Formula], conclusion: &Formula, budget: &Budget) -> Answer {
+        let mut assertions = Vec::with_capacity(hypotheses.len() + 1);
+        assertions.extend_from_slice(hypotheses);
+        assertions.push(!conclusion.clone());
+        self.check(&assertions, budget)
+    }
+}
+
+/// What a solver found out.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The assertions hold together in this model.
+    Sat(Model),
+    /// The assertions cannot hold together, and here is why.
+    Unsat(Refutation),
+    /// A solver that gives no proofs says that the assertions cannot hold together: an opinion, not evidence.
+    UnsatUnproved,
+    /// The solver does not know.
+    Unknown(Reason),
+}
+
+impl Answer {
+    /// Is it a proved `Unsat`?
+    pub fn is_unsat(&self) -> bool {
+        matches!(self, Answer::Unsat(_))
+    }
+
+    /// Is it `Sat`?
+    pub fn is_sat(&self) -> bool {
+        matches!(self, Answer::Sat(_))
+    }
+}
+
+/// Why assertions cannot hold together.
+#[derive(Clone, Debug)]
+pub struct Refutation {
+    /// The proof, for [`crate::proof::verify`].
+    pub proof: Proof,
+    /// The positions of the assertions that the proof uses, sorted.
+    pub core: Vec<usize>,
+}
+
+impl Refutation {
+    /// Finds out which of the assertions a proof uses.
+    pub fn new(assertions: &[Formula], proof: Proof) -> Refutation {
+        // Facts of branches have larger numbers than those of assertions.
+        let mut owner = Vec::new();
+        for (position, assertion) in assertions.iter().enumerate() {
+            owner.resize(owner.len() + conjuncts(assertion).len(), position);
+        }
+        let mut core: Vec<usize> = Vec::new();
+        let mut note = |fact: u32| core.extend(owner.get(fact as usize));
+        for step in &proof.steps {
+            match step {
+                Step::Farkas(sum) | Step::Gcd(sum) => sum.iter().for_each(|(fact, _)| note(*fact)),
+                Step::Split { fact, .. } => note(*fact),
+                Step::Cut { .. } => {}
+            }
+        }
+        core.sort_unstable();
+        core.dedup();
+        Refutation { proof, core }
+    }
+}
+
+/// A value for each variable; variables that are not mentioned may have any value and count as zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    values: Vec<(Var, Int)>,
+}
+
+impl Model {
+    /// A model from values.
+    pub fn new(mut values: Vec<(Var, Int)>) -> Model {
+        values.sort_by_key(|(var, _)| *var);
+        Model { values }
+    }
+
+    /// The value of a variable.
+    pub fn value(&self, var: Var) -> Int {
+        match self.values.binary_search_by_key(&var, |(other, _)| *other) {
+            Ok(position) => self.values[position].1.clone(),
+            Err(_) => Int::ZERO,
+        }
+    }
+
+    /// The variables with their values, sorted by variable.
+    pub fn values(&self) -> &[(Var, Int)] {
+        &self.values
+    }
+
+    /// Does a formula hold in this model?
+    pub fn satisfies(&self, formula: &Formula) -> bool {
+        formula.evaluate(&|var| self.value(var))
+    }
+}
+
+/// Why a solver does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The limit on steps was reached.
+    Steps,
+    /// The deadline passed.
+    Deadline,
+    /// Somebody cancelled the work.
+    Cancelled,
+    /// An external solver gave up, died or said something that cannot be understood.
+    External(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Steps => formatter.write_str("the solver reached its limit on steps"),
+            Reason::Deadline => formatter.write_str("the solver reached its deadline"),
+            Reason::Cancelled => formatter.write_str("the solver was cancelled"),
+            Reason::External(message) => write!(formatter, "the external solver gave no answer: {message}"),
+        }
+    }
+}
+
+/// How much work a solver may do.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// The most case splits and pivots.
+    pub steps: u64,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// Stop as soon as this is true.
+    pub cancelled: Option<Arc<AtomicBool>>,
+}
+
+impl Default for Budget {
+    /// Plenty for the problems of a verifier, and still well under a second.
+    fn default() -> Budget {
+        Budget { steps: 50_000, deadline: None, cancelled: None }
+    }
+}
+
+/// The budget as it is spent.
+pub(crate) struct Meter<'a> {
+    budget: &'a Budget,
+    spent: u64,
+}
+
+impl<'a> Meter<'a> {
+    pub(crate) fn new(budget: &'a Budget) -> Meter<'a> {
+        Meter { budget, spent: 0 }
+    }
+
+    /// Spends one step, unless there is nothing left. The clock is read every few steps only.
+    pub(crate) fn spend(&mut self) -> Result<(), Reason> {
+        if self.spent >= self.budget.steps {
+            return Err(Reason::Steps);
+        }
+        if self.budget.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(Reason::Cancelled);
+        }
+        if self.spent.is_multiple_of(16)
+            && self.budget.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            return Err(Reason::Deadline);
+        }
+        self.spent += 1;
+        Ok(())
+    }
+}
