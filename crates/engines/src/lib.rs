@@ -5,9 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cegar;
 mod check;
+pub mod domain;
 pub mod explicit;
 mod liveness;
+pub mod search;
 pub mod task;
 
 pub use check::{Checked, Confirm, Verdict, check};

@@ -86,6 +86,8 @@ pub enum Reason {
     UnboundedChoice(i64),
     /// A value or address that explicit computation cannot hold.
     Limit(Limit, Span),
+    /// The engine does not support something, in words.
+    Unsupported(String),
     /// Two independent computations disagree: a defect of the tool.
     Contradiction(String),
 }
@@ -104,6 +106,7 @@ impl fmt::Display for Reason {
                 write!(f, "`*` has infinitely many values; no violation with those from -{r} to {r}")
             }
             Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
+            Reason::Unsupported(what) => write!(f, "{what}"),
             Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
         }
     }

@@ -33,6 +33,9 @@ pub struct Step {
     pub edge: Option<EdgeId>,
     /// For a flush, the memory cell that is written.
     pub flushed: Option<u32>,
+    /// Which of the cases of the edge (element of an array, value in its range) this is: the same number means the same case in
+    /// every machine of a program. For a flush, which of the ways to flush this cell.
+    pub case: u32,
     /// What happens to cells.
     pub commands: Vec<Command>,
     /// Where it leads.
@@ -131,13 +134,16 @@ impl<'p> Machine<'p> {
 
     fn flush_steps(&self, control: &Control, thread: ThreadId, steps: &mut Vec<Step>) {
         let Some(shape) = control.buffers.get(thread.index()) else { return };
-        for (target, change) in self.buffers.flushes(&self.cells, thread, shape) {
+        for (case, (target, change)) in
+            self.buffers.flushes(&self.cells, thread, shape).into_iter().enumerate()
+        {
             let mut next = control.clone();
             next.buffers[thread.index()] = change.shape;
             steps.push(Step {
                 thread,
                 edge: None,
                 flushed: Some(target),
+                case: case as u32,
                 commands: change.commands,
                 outcome: Outcome::Control(next),
             });
@@ -189,7 +195,7 @@ impl<'p> Machine<'p> {
             }
             ways = longer;
         }
-        for way in ways {
+        for (case, way) in ways.into_iter().enumerate() {
             let mut next = next.clone();
             if let Some(shape) = way.buffer {
                 next.buffers[thread.index()] = shape;
@@ -202,7 +208,8 @@ impl<'p> Machine<'p> {
                 }
                 End::Beyond(what) => Outcome::Beyond(what, edge.span),
             };
-            steps.push(Step { thread, edge: Some(id), flushed: None, commands: way.commands, outcome });
+            let case = case as u32;
+            steps.push(Step { thread, edge: Some(id), flushed: None, case, commands: way.commands, outcome });
         }
     }
 

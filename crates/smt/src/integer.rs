@@ -123,9 +123,21 @@ impl Int {
     }
 }
 
+impl Default for Int {
+    fn default() -> Int {
+        Int::ZERO
+    }
+}
+
 impl From<i64> for Int {
     fn from(value: i64) -> Int {
         Int(Word(value))
+    }
+}
+
+impl From<i32> for Int {
+    fn from(value: i32) -> Int {
+        Int(Word(i64::from(value)))
     }
 }
 

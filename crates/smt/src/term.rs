@@ -161,6 +161,12 @@ impl From<i64> for Linear {
     }
 }
 
+impl From<i32> for Linear {
+    fn from(value: i32) -> Linear {
+        Linear::constant(value)
+    }
+}
+
 impl From<Int> for Linear {
     fn from(value: Int) -> Linear {
         Linear::constant(value)

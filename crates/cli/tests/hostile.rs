@@ -1,0 +1,83 @@
+//! Files that nobody should write: every command answers with a status and a message, and quickly.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::*;
+
+/// Every command on this file; all but `check`, which may have nothing to check, must agree on whether it is a program.
+fn survive(name: &str, contents: &[u8]) {
+    let files = Files::new(&[]);
+    files.write(name, contents);
+    let path = files.text(name);
+    let commands: [&[&str]; 7] = [
+        &["check", "--timeout", "500ms", "--memory", "200M", &path],
+        &["check", "--timeout", "500ms", "--memory", "200M", "--json", "--model", "all", &path],
+        &["litmus", "--timeout", "500ms", "--memory", "200M", &path],
+        &["run", "--seed", "1", &path],
+        &["show", &path],
+        &["fmt", "--stdout", &path],
+        &["convert", "--to", "fw", &path],
+    ];
+    for command in commands {
+        let start = Instant::now();
+        let outcome = run(command);
+        assert!(start.elapsed() < Duration::from_secs(10), "{name}: {command:?} took {:?}", start.elapsed());
+        assert_eq!(outcome.status == 2, !outcome.stderr.is_empty(), "{name}: {command:?}: {outcome:?}");
+        assert!(!outcome.stderr.contains('\x1b') && !outcome.stdout.contains('\x1b'), "{name}: {command:?}");
+    }
+}
+
+#[test]
+fn no_bytes_at_all() {
+    survive("empty.fw", b"");
+    survive("empty.litmus", b"");
+    survive("empty", b"");
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut bytes = Vec::new();
+    for _ in 0..5_000 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.push(state as u8);
+    }
+    for name in ["random.fw", "random.rmm", "random.litmus", "random"] {
+        survive(name, &bytes);
+    }
+    survive("zero.fw", &[0; 4096]);
+    survive("utf16.fw", b"\xff\xfes\0h\0a\0r\0e\0d\0");
+    survive("binary.fw", &std::fs::read(env!("CARGO_BIN_EXE_fencewright")).expect("the command itself")[..100_000]);
+}
+
+#[test]
+fn large_files() {
+    survive("comment.fw", format!("/*{}*/", "x".repeat(20 << 20)).as_bytes());
+    survive("nested.fw", format!("thread p {{ {}", "{".repeat(1 << 20)).as_bytes());
+    survive("too-large.fw", &vec![b' '; (64 << 20) + 1]);
+}
+
+#[test]
+fn large_state_spaces() {
+    survive("wide.fw", b"shared x; thread p[i in 0..20] { x = i; x = i + 1; x = i + 2; } forbid x == 99;");
+    survive("choice.fw", b"shared x = *; thread p { loop { x = *; } } forbid x == 12345;");
+    survive("counter.fw", b"shared x; thread p { loop { x = x + x + 1; } } forbid x == 2;");
+}
+
+#[test]
+fn names_that_would_change_what_a_terminal_shows() {
+    let files = Files::new(&[]);
+    let name = "red\x1b[31m.fw";
+    files.write(name, WRONG.as_bytes());
+    let outcome = run(["check", &files.text(name), &files.text("gone\x1b[2J.fw")]);
+    assert_eq!(outcome.status, 2);
+    assert!(!outcome.stderr.contains('\x1b'), "{outcome:?}");
+    files.write(name, b"shared x; thread p { x = 1; /* \x1b[31m */ } forbid x == /* \xe2\x80\xae */ 1;");
+    let outcome = run(["check", &files.text(name)]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(!outcome.stdout.contains(['\x1b', '\u{202e}']), "{outcome:?}");
+}

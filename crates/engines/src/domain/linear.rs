@@ -1,0 +1,233 @@
+//! Linear forms: what expressions over cells mean to symbolic domains.
+//!
+//! An expression becomes a list of cases: under these linear constraints it has this linear value. Comparisons and logical operators
+//! split into cases, so that every constraint is `linear <= 0`. What is not linear has an unknown value or an unknown
+//! truth: any, which is sound.
+
+use fencewright_memory::CellId;
+use fencewright_program::{BinaryOp, Expr, UnaryOp};
+
+/// A sum of cells with coefficients, and a constant. Sorted by cell, without zero coefficients.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Linear {
+    /// Cells with their coefficients.
+    pub terms: Vec<(CellId, i64)>,
+    /// The constant.
+    pub constant: i64,
+}
+
+impl Linear {
+    /// A constant.
+    pub fn constant(constant: i64) -> Self {
+        Linear { terms: Vec::new(), constant }
+    }
+
+    /// A cell.
+    pub fn cell(cell: CellId) -> Self {
+        Linear { terms: vec![(cell, 1)], constant: 0 }
+    }
+
+    /// `self * factor`, if it fits.
+    pub fn scaled(&self, factor: i64) -> Option<Self> {
+        let term = |&(cell, c): &(CellId, i64)| Some((cell, c.checked_mul(factor)?));
+        let terms = match factor {
+            0 => Vec::new(),
+            _ => self.terms.iter().map(term).collect::<Option<_>>()?,
+        };
+        Some(Linear { terms, constant: self.constant.checked_mul(factor)? })
+    }
+
+    /// `self + other`, if it fits.
+    pub fn plus(&self, other: &Linear) -> Option<Self> {
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut a, mut b) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let (cell, coefficient) = match (a.peek(), b.peek()) {
+                (Some(&&(x, c)), Some(&&(y, d))) if x == y => {
+                    a.next();
+                    b.next();
+                    (x, c.checked_add(d)?)
+                }
+                (Some(&&(x, c)), other) if other.is_none_or(|&&(y, _)| x < y) => {
+                    a.next();
+                    (x, c)
+                }
+                (_, Some(&&(y, d))) => {
+                    b.next();
+                    (y, d)
+                }
+                (_, None) => break,
+            };
+            if coefficient != 0 {
+                terms.push((cell, coefficient));
+            }
+        }
+        Some(Linear { terms, constant: self.constant.checked_add(other.constant)? })
+    }
+
+    /// `self - other`, if it fits.
+    pub fn minus(&self, other: &Linear) -> Option<Self> {
+        self.plus(&other.scaled(-1)?)
+    }
+}
+
+/// A conjunction of constraints `linear <= 0`.
+pub type Cube = Vec<Linear>;
+
+/// The value of an expression in one case; `None` if it is not linear.
+pub type Value = Option<Linear>;
+
+/// Under the constraints of the cube, the expression has this value.
+pub type Case = (Cube, Value);
+
+/// More cases than this are given up: the value is then unknown, without constraints.
+const MOST_CASES: usize = 256;
+
+/// The cases of an expression; their cubes cover everything.
+pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
+    let all = match e {
+        Expr::Const(c) => vec![(Vec::new(), Some(Linear::constant(*c)))],
+        Expr::Leaf(cell) => vec![(Vec::new(), Some(Linear::cell(*cell)))],
+        Expr::Unary(UnaryOp::Neg, operand) => {
+            let negated = |(cube, value): Case| (cube, value.and_then(|v| v.scaled(-1)));
+            cases(operand).into_iter().map(negated).collect()
+        }
+        Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), left, right) => {
+            combined(left, right, |a, b| match op {
+                BinaryOp::Add => a.plus(b),
+                BinaryOp::Sub => a.minus(b),
+                _ if b.terms.is_empty() => a.scaled(b.constant),
+                _ if a.terms.is_empty() => b.scaled(a.constant),
+                _ => None,
+            })
+        }
+        Expr::Binary(op, left, right) if is_opaque(*op) => combined(left, right, |a, b| {
+            let both = a.terms.is_empty() && b.terms.is_empty();
+            both.then(|| op.apply(a.constant, b.constant).ok().map(Linear::constant)).flatten()
+        }),
+        Expr::Unary(UnaryOp::Not, _) | Expr::Binary(..) => {
+            let truth = |value: i64| move |cube: Cube| (cube, Some(Linear::constant(value)));
+            let holds = truths(e, true).into_iter().map(truth(1));
+            holds.chain(truths(e, false).into_iter().map(truth(0))).collect()
+        }
+    };
+    if all.len() > MOST_CASES { vec![(Vec::new(), None)] } else { all }
+}
+
+fn is_opaque(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    matches!(op, Div | Rem | BitAnd | BitOr | BitXor)
+}
+
+fn combined(
+    left: &Expr<CellId>,
+    right: &Expr<CellId>,
+    value: impl Fn(&Linear, &Linear) -> Option<Linear>,
+) -> Vec<Case> {
+    let (left, right) = (cases(left), cases(right));
+    let pairs = left.iter().flat_map(|l| right.iter().map(move |r| (l, r)));
+    pairs
+        .map(|((c, a), (d, b))| {
+            let value = match (a, b) {
+                (Some(a), Some(b)) => value(a, b),
+                _ => None,
+            };
+            ([c.as_slice(), d].concat(), value)
+        })
+        .collect()
+}
+
+/// Cubes that together cover where the expression is true (or false): more where it is not linear, never less.
+pub fn truths(e: &Expr<CellId>, wanted: bool) -> Vec<Cube> {
+    let all = match e {
+        Expr::Unary(UnaryOp::Not, operand) => truths(operand, !wanted),
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+            if (*op == BinaryOp::And) == wanted {
+                // Both sides must decide the same way.
+                let (left, right) = (truths(left, wanted), truths(right, wanted));
+                left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()
+            } else {
+                // The left side decides, or else the right one does.
+                let decided = truths(left, wanted);
+                let (open, right) = (truths(left, !wanted), truths(right, wanted));
+                let later = open.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat()));
+                decided.into_iter().chain(later).collect()
+            }
+        }
+        Expr::Binary(op, left, right) if op.is_comparison() => {
+            let op = if wanted { *op } else { negated(*op) };
+            let compare = |(cube, value): Case| -> Vec<Cube> {
+                let Some(difference) = value else { return vec![cube] };
+                comparison(op, &difference).into_iter().map(|c| [cube.as_slice(), &c].concat()).collect()
+            };
+            combined(left, right, Linear::minus).into_iter().flat_map(compare).collect()
+        }
+        _ => {
+            let test = if wanted { BinaryOp::Ne } else { BinaryOp::Eq };
+            let compare = |(cube, value): Case| -> Vec<Cube> {
+                let Some(value) = value else { return vec![cube] };
+                comparison(test, &value).into_iter().map(|c| [cube.as_slice(), &c].concat()).collect()
+            };
+            cases(e).into_iter().flat_map(compare).collect()
+        }
+    };
+    let mut all: Vec<Cube> = all.into_iter().filter_map(consistent).collect();
+    all.dedup();
+    if all.len() > MOST_CASES { vec![Vec::new()] } else { all }
+}
+
+/// Drops constraints without cells; none if one of them is false.
+fn consistent(mut cube: Cube) -> Option<Cube> {
+    let impossible = cube.iter().any(|l| l.terms.is_empty() && l.constant > 0);
+    cube.retain(|l| !l.terms.is_empty());
+    (!impossible).then_some(cube)
+}
+
+/// `difference op 0` as cubes. A constraint that does not fit is left out.
+fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
+    use BinaryOp::*;
+    let shifted = |l: Option<Linear>, by: i64| l.and_then(|l| l.plus(&Linear::constant(by)));
+    let at_most = |by| -> Cube { shifted(Some(difference.clone()), by).into_iter().collect() };
+    let at_least = |by| -> Cube { shifted(difference.scaled(-1), by).into_iter().collect() };
+    match op {
+        Le => vec![at_most(0)],
+        Lt => vec![at_most(1)],
+        Ge => vec![at_least(0)],
+        Gt => vec![at_least(1)],
+        Eq => vec![[at_most(0), at_least(0)].concat()],
+        Ne => vec![at_most(1), at_least(1)],
+        _ => vec![Vec::new()],
+    }
+}
+
+fn negated(op: BinaryOp) -> BinaryOp {
+    use BinaryOp::*;
+    match op {
+        Eq => Ne,
+        Ne => Eq,
+        Lt => Ge,
+        Le => Gt,
+        Gt => Le,
+        Ge => Lt,
+        other => other,
+    }
+}
+
+/// Whether the expression has parts that are not linear, so that symbolic domains know nothing about its value.
+pub fn is_nonlinear(e: &Expr<CellId>) -> bool {
+    cases(e).iter().any(|(_, value)| value.is_none()) || has_opaque(e)
+}
+
+fn has_opaque(e: &Expr<CellId>) -> bool {
+    match e {
+        Expr::Const(_) | Expr::Leaf(_) => false,
+        Expr::Unary(_, operand) => has_opaque(operand),
+        Expr::Binary(op, left, right) => {
+            let constant = left.constant().is_some() && right.constant().is_some();
+            (is_opaque(*op) && !constant)
+                || (*op == BinaryOp::Mul && left.constant().is_none() && right.constant().is_none())
+                || has_opaque(left)
+                || has_opaque(right)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Domains: how the integer cells of a machine are represented.
+//!
+//! A domain never looks at control: it is given the cells that matter before and after a step, and the commands in between.
+
+pub mod linear;
+pub mod zones;
+
+use fencewright_memory::{CellId, Command};
+
+/// The cells that matter in a control state, sorted.
+pub type Live = [CellId];
+
+/// A representation of the contents of cells. A state stands for a set of valuations of the live cells; every operation may
+/// make it larger, never smaller.
+pub trait Domain {
+    /// A set of valuations.
+    type State: Clone;
+    /// The commands of a step, prepared for the cells that matter before and after it.
+    type Transition;
+
+    /// Prepares the commands of a step.
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Self::Transition;
+
+    /// The state in which nothing is known about the live cells.
+    fn anything(&self, live: &Live) -> Self::State;
+
+    /// The valuations after the step, as states whose union covers them; none if the step is impossible.
+    fn post(&mut self, transition: &Self::Transition, state: &Self::State, out: &mut Vec<Self::State>);
+
+    /// The state to store for one that a step led to: from a finite choice, so that a search ends.
+    fn stored(&self, state: &Self::State) -> Self::State;
+
+    /// Whether every valuation in `smaller` (as a step gave it) is one in `larger` (as it is stored).
+    fn covers(&self, larger: &Self::State, smaller: &Self::State) -> bool;
+}

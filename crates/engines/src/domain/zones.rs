@@ -1,0 +1,347 @@
+//! Domain `zones`: difference bounds between cells, clipped at a constant.
+//!
+//! A zone says, for each pair of live cells (and the constant 0), an upper bound of their difference: a conjunction of constraints
+//! `x - y <= c`. Bounds above the clip constant are dropped and bounds below its negative are raised to it, so there are finitely
+//! many zones for given cells and every search ends; a larger constant is a refinement. These are the facts that mutual
+//! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all.
+//!
+//! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
+//! differences are used only as far as the bounds of single cells decide them.
+
+use fencewright_memory::{CellId, Command};
+
+use super::linear::{Cube, Linear, Value, cases, truths};
+use super::{Domain, Live};
+
+/// No bound.
+const NONE: i32 = i32::MAX;
+/// Bounds beyond this are treated as none (above) or raised to it (below), so that sums of two fit.
+const MOST: i64 = 1 << 28;
+
+/// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Zone {
+    size: usize,
+    bounds: Box<[i32]>,
+}
+
+/// The domain.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    /// The clip constant.
+    pub clip: i32,
+    scratch: Vec<i32>,
+    saved: Vec<i32>,
+}
+
+/// A step on zones: the ways through its commands, on a matrix with room for all cells they touch.
+pub struct ZoneTransition {
+    /// How many indices the working matrix has.
+    size: usize,
+    /// For each index of the working matrix, that of the state before the step, or nothing.
+    before: Vec<Option<usize>>,
+    /// For each index of the state after the step, that of the working matrix.
+    after: Vec<usize>,
+    ways: Vec<Vec<ZoneOp>>,
+}
+
+/// An operation on the working matrix.
+#[derive(Clone, Debug)]
+enum ZoneOp {
+    /// Index i minus index j is at most so much.
+    Bound(usize, usize, i32),
+    /// Index i := index j plus so much (j may be 0, or i itself).
+    Shift(usize, usize, i32),
+    /// Index i := any value.
+    Forget(usize),
+    /// Index i := a linear form, known only by the bounds of its cells.
+    Approximate(usize, Vec<(usize, i64)>, i64),
+    /// A linear form is at most 0: decided by the bounds of its cells if at all.
+    AtMost(Vec<(usize, i64)>, i64),
+}
+
+impl Zones {
+    /// Zones clipped at this constant.
+    pub fn new(clip: i32) -> Self {
+        Zones { clip, scratch: Vec::new(), saved: Vec::new() }
+    }
+}
+
+impl Zone {
+    /// The bound of cell i minus cell j (0: the constant 0), if there is one.
+    pub fn bound(&self, i: usize, j: usize) -> Option<i32> {
+        let bound = self.bounds[i * self.size + j];
+        (bound != NONE).then_some(bound)
+    }
+
+    /// How many indices there are: the live cells and the constant 0.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+impl Domain for Zones {
+    type State = Zone;
+    type Transition = ZoneTransition;
+
+    fn anything(&self, live: &Live) -> Zone {
+        let size = live.len() + 1;
+        let mut bounds = vec![NONE; size * size];
+        (0..size).for_each(|i| bounds[i * size + i] = 0);
+        Zone { size, bounds: bounds.into() }
+    }
+
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> ZoneTransition {
+        let mut cells: Vec<CellId> = before.to_vec();
+        let mut touch = |cell: CellId| {
+            if !cells.contains(&cell) {
+                cells.push(cell);
+            }
+        };
+        after.iter().for_each(|&c| touch(c));
+        for command in commands {
+            match command {
+                Command::Assume(e) => e.for_each_leaf(&mut |c| touch(*c)),
+                Command::Assign(cell, e) => {
+                    touch(*cell);
+                    e.for_each_leaf(&mut |c| touch(*c));
+                }
+                Command::Havoc(cell) => touch(*cell),
+            }
+        }
+        let index =
+            |cell: CellId| cells.iter().position(|&c| c == cell).expect("every cell was collected") + 1;
+        let mut ways = vec![Vec::new()];
+        for command in commands {
+            ways = extended(ways, command_ops(command, &index));
+        }
+        let mut before_index = vec![Some(0)];
+        before_index.extend((0..cells.len()).map(|n| (n < before.len()).then_some(n + 1)));
+        let mut after_index = vec![0];
+        after_index.extend(after.iter().map(|&c| index(c)));
+        ZoneTransition { size: cells.len() + 1, before: before_index, after: after_index, ways }
+    }
+
+    fn post(&mut self, transition: &ZoneTransition, state: &Zone, out: &mut Vec<Zone>) {
+        let size = transition.size;
+        let mut start = std::mem::take(&mut self.saved);
+        start.clear();
+        start.resize(size * size, NONE);
+        for (i, from) in transition.before.iter().enumerate() {
+            start[i * size + i] = 0;
+            let Some(from) = from else { continue };
+            for (j, to) in transition.before.iter().enumerate() {
+                if let Some(to) = to {
+                    start[i * size + j] = state.bounds[from * state.size + to];
+                }
+            }
+        }
+        close(&mut start, size, transition.before.iter().filter(|b| b.is_some()).count());
+        let mut work = std::mem::take(&mut self.scratch);
+        for way in &transition.ways {
+            work.clear();
+            work.extend_from_slice(&start);
+            if way.iter().all(|op| op.apply(&mut work, size)) {
+                out.push(project(&work, size, &transition.after));
+            }
+        }
+        self.saved = start;
+        self.scratch = work;
+    }
+
+    fn covers(&self, larger: &Zone, smaller: &Zone) -> bool {
+        larger.bounds.iter().zip(&smaller.bounds).all(|(l, s)| s <= l)
+    }
+
+    /// Bounds above the clip constant are dropped, those below its negative raised.
+    fn stored(&self, zone: &Zone) -> Zone {
+        let clip = |&bound: &i32| match bound {
+            b if b > self.clip => NONE,
+            b => b.max(-self.clip),
+        };
+        Zone { size: zone.size, bounds: zone.bounds.iter().map(clip).collect() }
+    }
+}
+
+/// All ways extended by all alternatives.
+fn extended(ways: Vec<Vec<ZoneOp>>, alternatives: Vec<Vec<ZoneOp>>) -> Vec<Vec<ZoneOp>> {
+    let extend = |way: &Vec<ZoneOp>, ops: &Vec<ZoneOp>| [way.as_slice(), ops].concat();
+    ways.iter().flat_map(|way| alternatives.iter().map(move |ops| extend(way, ops))).collect()
+}
+
+fn command_ops(command: &Command, index: &impl Fn(CellId) -> usize) -> Vec<Vec<ZoneOp>> {
+    let constrain = |cube: &Cube| -> Vec<ZoneOp> { cube.iter().map(|l| constraint(l, index)).collect() };
+    match command {
+        Command::Assume(e) => truths(e, true).iter().map(constrain).collect(),
+        Command::Havoc(cell) => vec![vec![ZoneOp::Forget(index(*cell))]],
+        Command::Assign(cell, e) => cases(e)
+            .iter()
+            .map(|(cube, value)| {
+                let mut ops = constrain(cube);
+                ops.push(assignment(index(*cell), value, index));
+                ops
+            })
+            .collect(),
+    }
+}
+
+/// `linear <= 0` as an operation: a bound if it is a difference.
+fn constraint(linear: &Linear, index: &impl Fn(CellId) -> usize) -> ZoneOp {
+    let at_most = linear.constant.checked_neg();
+    let (i, j) = match linear.terms.as_slice() {
+        [(x, 1)] => (index(*x), 0),
+        [(x, -1)] => (0, index(*x)),
+        [(x, 1), (y, -1)] => (index(*x), index(*y)),
+        [(x, -1), (y, 1)] => (index(*y), index(*x)),
+        _ => return ZoneOp::AtMost(indexed(linear, index), linear.constant),
+    };
+    match at_most {
+        Some(c) if c <= MOST => ZoneOp::Bound(i, j, c.max(-MOST) as i32),
+        _ => ZoneOp::AtMost(Vec::new(), 0),
+    }
+}
+
+fn assignment(target: usize, value: &Value, index: &impl Fn(CellId) -> usize) -> ZoneOp {
+    let Some(linear) = value else { return ZoneOp::Forget(target) };
+    let small = linear.constant.abs() <= MOST;
+    match linear.terms.as_slice() {
+        [] if small => ZoneOp::Shift(target, 0, linear.constant as i32),
+        [(x, 1)] if small => ZoneOp::Shift(target, index(*x), linear.constant as i32),
+        _ => ZoneOp::Approximate(target, indexed(linear, index), linear.constant),
+    }
+}
+
+fn indexed(linear: &Linear, index: &impl Fn(CellId) -> usize) -> Vec<(usize, i64)> {
+    linear.terms.iter().map(|&(cell, c)| (index(cell), c)).collect()
+}
+
+impl ZoneOp {
+    /// Applies the operation to a closed matrix, which stays closed; false if nothing is left.
+    fn apply(&self, m: &mut [i32], size: usize) -> bool {
+        match self {
+            ZoneOp::Bound(i, j, c) => return bound(m, size, *i, *j, *c),
+            ZoneOp::Forget(i) => forget(m, size, *i),
+            ZoneOp::Shift(i, j, c) if i == j => {
+                for k in (0..size).filter(|k| k != i) {
+                    m[i * size + k] = sum(m[i * size + k], *c);
+                    m[k * size + i] = sum(m[k * size + i], -*c);
+                }
+            }
+            ZoneOp::Shift(i, j, c) => {
+                for k in (0..size).filter(|k| k != i) {
+                    m[i * size + k] = sum(m[j * size + k], *c);
+                    m[k * size + i] = sum(m[k * size + j], -*c);
+                }
+                m[i * size + j] = *c;
+                m[j * size + i] = -*c;
+            }
+            ZoneOp::Approximate(i, terms, constant) => {
+                let high = upper(m, size, terms, *constant, 1);
+                let low = upper(m, size, terms, *constant, -1);
+                forget(m, size, *i);
+                let fits = |b: Option<i64>| b.filter(|b| *b <= MOST).map(|b| b.max(-MOST) as i32);
+                let high = fits(high).is_none_or(|high| bound(m, size, *i, 0, high));
+                return high && fits(low).is_none_or(|low| bound(m, size, 0, *i, low));
+            }
+            ZoneOp::AtMost(terms, constant) => {
+                // The least value of the form is minus the greatest of its negation.
+                return upper(m, size, terms, *constant, -1).is_none_or(|negated| negated >= 0);
+            }
+        }
+        true
+    }
+}
+
+/// The greatest value of `sign * (terms + constant)` that the bounds of single cells allow, if there is one.
+fn upper(m: &[i32], size: usize, terms: &[(usize, i64)], constant: i64, sign: i64) -> Option<i64> {
+    let mut total = constant.checked_mul(sign)?;
+    for &(i, coefficient) in terms {
+        let c = coefficient.checked_mul(sign)?;
+        let most = if c > 0 { m[i * size] } else { m[i] };
+        if most == NONE {
+            return None;
+        }
+        total = total.checked_add(c.checked_abs()?.checked_mul(i64::from(most))?)?;
+    }
+    Some(total)
+}
+
+/// The sum of two bounds, the second one finite.
+#[inline]
+fn sum(a: i32, b: i32) -> i32 {
+    if a == NONE { NONE } else { add(a, b) }
+}
+
+/// A finite sum, kept in range: too large is no bound, too small is raised.
+#[inline]
+fn add(a: i32, b: i32) -> i32 {
+    let total = i64::from(a) + i64::from(b);
+    if total > MOST { NONE } else { total.max(-MOST) as i32 }
+}
+
+/// Adds `i - j <= c` to a closed matrix and closes it again; false if nothing is left.
+fn bound(m: &mut [i32], size: usize, i: usize, j: usize, c: i32) -> bool {
+    if i == j {
+        return c >= 0;
+    }
+    if m[i * size + j] <= c {
+        return true;
+    }
+    let back = m[j * size + i];
+    if back != NONE && i64::from(back) + i64::from(c) < 0 {
+        return false;
+    }
+    for a in 0..size {
+        let to_i = m[a * size + i];
+        if to_i == NONE {
+            continue;
+        }
+        let through = add(to_i, c);
+        if through == NONE {
+            continue;
+        }
+        for b in 0..size {
+            let from_j = m[j * size + b];
+            if from_j != NONE {
+                let new = add(through, from_j);
+                if new < m[a * size + b] {
+                    m[a * size + b] = new;
+                }
+            }
+        }
+    }
+    true
+}
+
+fn forget(m: &mut [i32], size: usize, i: usize) {
+    for k in (0..size).filter(|&k| k != i) {
+        m[i * size + k] = NONE;
+        m[k * size + i] = NONE;
+    }
+}
+
+/// Closes the first `used` indices of a matrix (the others are unconstrained).
+fn close(m: &mut [i32], size: usize, used: usize) {
+    for k in 0..used {
+        for i in 0..used {
+            let first = m[i * size + k];
+            if first == NONE || i == k {
+                continue;
+            }
+            for j in 0..used {
+                let second = m[k * size + j];
+                if second != NONE {
+                    let new = add(first, second);
+                    if new < m[i * size + j] {
+                        m[i * size + j] = new;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn project(m: &[i32], size: usize, after: &[usize]) -> Zone {
+    let bounds = after.iter().flat_map(|&i| after.iter().map(move |&j| m[i * size + j])).collect();
+    Zone { size: after.len(), bounds }
+}

@@ -1,0 +1,4 @@
+//! Searches over control x data.
+
+pub mod live;
+pub mod reach;

@@ -1,0 +1,244 @@
+//! Reachability over control x data: Algorithm 1 of FENCES12, with subsumption.
+//!
+//! Where the paper keeps, for each control state, one growing disjunction of formulas, this keeps a list of domain states none of which
+//! covers another: a new one that is covered is dropped, and those that it covers are. The steps of a control state are computed
+//! once and prepared for the domain, with only the cells that matter on both sides.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use fencewright_memory::{CellId, Command, Control, Machine, Outcome, Step};
+use fencewright_program::{Property, Span};
+
+use super::live::LiveCells;
+use crate::domain::Domain;
+use crate::task::{Limits, Progress, Reason, Task};
+
+/// How a search ended.
+pub enum Reached<S> {
+    /// All reachable control states with their domain states: an inductive invariant in which nothing is forbidden.
+    Closed(Vec<(Control, Vec<CellId>, Vec<S>)>),
+    /// A path to a state that may violate the property with this number.
+    Violation(usize, Vec<Step>),
+    /// A path out of what the machine represents.
+    Beyond(&'static str, Span, Vec<Step>),
+    /// A limit.
+    Stopped(Reason),
+}
+
+/// A search in progress.
+pub struct Reach<'a, 'p, D: Domain> {
+    machine: &'a Machine<'p>,
+    domain: D,
+    properties: &'a [Property],
+    live: &'a LiveCells,
+    numbers: HashMap<Control, usize>,
+    controls: Vec<ControlNode<D>>,
+    nodes: Vec<Node<D::State>>,
+    queue: VecDeque<usize>,
+    fresh: Vec<D::State>,
+}
+
+struct ControlNode<D: Domain> {
+    control: Control,
+    live: Vec<CellId>,
+    steps: Option<Vec<Prepared<D::Transition>>>,
+    /// For each property, the assumption that it is violated.
+    violations: Vec<Option<D::Transition>>,
+    nodes: Vec<usize>,
+}
+
+struct Prepared<T> {
+    step: Step,
+    target: usize,
+    transition: T,
+}
+
+struct Node<S> {
+    control: usize,
+    state: S,
+    parent: Option<(usize, usize)>,
+    covered: bool,
+}
+
+/// What ends a search at once.
+enum Stop {
+    Violation(usize, usize),
+    Beyond(usize, Box<Step>),
+}
+
+impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
+    /// A search of a machine for violations of the task's properties.
+    pub fn new(task: &'a Task<'p>, machine: &'a Machine<'p>, live: &'a LiveCells, domain: D) -> Self {
+        Reach {
+            machine,
+            domain,
+            properties: &task.properties,
+            live,
+            numbers: HashMap::new(),
+            controls: Vec::new(),
+            nodes: Vec::new(),
+            queue: VecDeque::new(),
+            fresh: Vec::new(),
+        }
+    }
+
+    /// How many states are stored.
+    pub fn states(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Searches to the end, a violation or a limit.
+    pub fn run(&mut self, limits: &Limits, progress: &Progress) -> Reached<D::State> {
+        let first = self.control(self.machine.initial());
+        let live = self.controls[first].live.clone();
+        let start = self.domain.transition(&[], &self.machine.initial_values(), &live);
+        let nothing = self.domain.anything(&[]);
+        let mut initial = Vec::new();
+        self.domain.post(&start, &nothing, &mut initial);
+        for state in initial {
+            if let Err(stop) = self.add(first, &state, None) {
+                return self.ended(stop);
+            }
+        }
+        let mut rounds = 0u64;
+        while let Some(node) = self.queue.pop_front() {
+            rounds += 1;
+            if rounds.is_multiple_of(256) {
+                progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
+                progress.frontier.store(self.queue.len() as u64, Ordering::Relaxed);
+                if let Some(reason) = limits.exceeded(self.nodes.len() as u64 * 1024) {
+                    return Reached::Stopped(reason);
+                }
+            }
+            if !self.nodes[node].covered
+                && let Err(stop) = self.expand(node)
+            {
+                return self.ended(stop);
+            }
+        }
+        let alive = |c: &ControlNode<D>| c.nodes.iter().map(|&n| self.nodes[n].state.clone()).collect();
+        Reached::Closed(self.controls.iter().map(|c| (c.control.clone(), c.live.clone(), alive(c))).collect())
+    }
+
+    fn ended(&self, stop: Stop) -> Reached<D::State> {
+        match stop {
+            Stop::Violation(property, node) => Reached::Violation(property, self.path(node)),
+            Stop::Beyond(node, step) => {
+                let Outcome::Beyond(what, span) = step.outcome else {
+                    unreachable!("only such steps end a search")
+                };
+                let mut path = self.path(node);
+                path.push(*step);
+                Reached::Beyond(what, span, path)
+            }
+        }
+    }
+
+    fn path(&self, mut node: usize) -> Vec<Step> {
+        let mut path = Vec::new();
+        while let Some((parent, step)) = self.nodes[node].parent {
+            let steps = self.controls[self.nodes[parent].control].steps.as_ref().expect("it was expanded");
+            path.push(steps[step].step.clone());
+            node = parent;
+        }
+        path.reverse();
+        path
+    }
+
+    fn expand(&mut self, node: usize) -> Result<(), Stop> {
+        let control = self.nodes[node].control;
+        if self.controls[control].steps.is_none() {
+            let prepared = self.prepare(control);
+            self.controls[control].steps = Some(prepared);
+        }
+        let steps = self.controls[control].steps.take().expect("just prepared");
+        let mut result = Ok(());
+        'steps: for (n, prepared) in steps.iter().enumerate() {
+            let mut fresh = std::mem::take(&mut self.fresh);
+            fresh.clear();
+            self.domain.post(&prepared.transition, &self.nodes[node].state, &mut fresh);
+            if matches!(prepared.step.outcome, Outcome::Beyond(..)) && !fresh.is_empty() {
+                result = Err(Stop::Beyond(node, Box::new(prepared.step.clone())));
+            }
+            for state in &fresh {
+                if result.is_ok() {
+                    result = self.add(prepared.target, state, Some((node, n)));
+                }
+            }
+            self.fresh = fresh;
+            if result.is_err() {
+                break 'steps;
+            }
+        }
+        self.controls[control].steps = Some(steps);
+        result
+    }
+
+    /// The steps of a control state, prepared.
+    fn prepare(&mut self, control: usize) -> Vec<Prepared<D::Transition>> {
+        let steps = self.machine.steps(&self.controls[control].control);
+        steps
+            .into_iter()
+            .map(|step| {
+                // Leaving the machine is noticed in `expand`; no state is stored for it.
+                let target = match &step.outcome {
+                    Outcome::Control(next) => self.control(next.clone()),
+                    Outcome::Beyond(..) => control,
+                };
+                let (before, after) = (&self.controls[control].live, &self.controls[target].live);
+                let transition = self.domain.transition(before, &step.commands, after);
+                Prepared { step, target, transition }
+            })
+            .collect()
+    }
+
+    /// Stores a state unless it is covered.
+    fn add(&mut self, control: usize, state: &D::State, parent: Option<(usize, usize)>) -> Result<(), Stop> {
+        let known = &self.controls[control].nodes;
+        if known.iter().any(|&n| self.domain.covers(&self.nodes[n].state, state)) {
+            return Ok(());
+        }
+        let stored = self.domain.stored(state);
+        let (covered, kept): (Vec<usize>, Vec<usize>) =
+            known.iter().partition(|&&n| self.domain.covers(&stored, &self.nodes[n].state));
+        for n in covered {
+            self.nodes[n].covered = true;
+        }
+        let node = self.nodes.len();
+        self.controls[control].nodes = kept;
+        self.controls[control].nodes.push(node);
+        self.nodes.push(Node { control, state: stored, parent, covered: false });
+        self.queue.push_back(node);
+        for (n, violation) in self.controls[control].violations.iter().enumerate() {
+            let Some(violation) = violation else { continue };
+            let mut bad = Vec::new();
+            self.domain.post(violation, &self.nodes[node].state, &mut bad);
+            if !bad.is_empty() {
+                return Err(Stop::Violation(n, node));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a control state.
+    fn control(&mut self, control: Control) -> usize {
+        if let Some(&number) = self.numbers.get(&control) {
+            return number;
+        }
+        let live = self.live.of(self.machine, &control);
+        let violations = self
+            .properties
+            .iter()
+            .map(|property| {
+                let condition = self.machine.violation(&control, property)?;
+                (condition.constant() != Some(0))
+                    .then(|| self.domain.transition(&live, &[Command::Assume(condition)], &live))
+            })
+            .collect();
+        let number = self.controls.len();
+        self.numbers.insert(control.clone(), number);
+        self.controls.push(ControlNode { control, live, steps: None, violations, nodes: Vec::new() });
+        number
+    }
+}

@@ -1,0 +1,109 @@
+//! Systems of linear equations without integer solution.
+//!
+//! Equations are solved one by one: the solutions of those so far are `x = origin + sum of t_k * directions_k` for
+//! integers `t_k`, the directions together with those already used being a lattice basis. In the next equation, Euclid's
+//! algorithm on the directions leaves one parameter with a factor, the greatest common divisor g; if g divides what
+//! remains, the parameter is known, else there is no solution. Then the row of the inverse of the triangular system that
+//! belongs to this parameter is the certificate (Kronecker): the sum of the equations with these factors has all
+//! coefficients divisible by a number that does not divide the constant.
+
+use crate::integer::Int;
+use crate::proof::Fact;
+use crate::solver::{Meter, Reason};
+use crate::term::{Linear, Var};
+use crate::theory::Sum;
+
+/// Factors for equations `linear = 0` whose sum has no integer solution, if the equations have none.
+///
+/// Equations that are contradictory even for rationals are left to others.
+pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {
+    let mut variables: Vec<Var> =
+        equations.iter().flat_map(|(_, linear)| linear.terms().iter().map(|(var, _)| *var)).collect();
+    variables.sort_unstable();
+    variables.dedup();
+    let width = variables.len();
+    let mut origin = vec![Int::ZERO; width];
+    let mut free: Vec<Vec<Int>> = (0..width)
+        .map(|index| (0..width).map(|other| if index == other { Int::ONE } else { Int::ZERO }).collect())
+        .collect();
+    // The directions used up, in order, and for each the equation and the factors of all used parameters in it.
+    let mut used: Vec<Vec<Int>> = Vec::new();
+    let mut triangle: Vec<(Fact, Vec<Int>)> = Vec::new();
+    for (fact, linear) in equations {
+        meter.spend()?;
+        let along = |direction: &[Int]| {
+            linear.terms().iter().fold(Int::ZERO, |sum, (var, factor)| match variables.binary_search(var) {
+                Ok(index) => sum.plus_product(factor, &direction[index]),
+                Err(_) => sum,
+            })
+        };
+        let mut factors: Vec<Int> = free.iter().map(|direction| along(direction)).collect();
+        // Euclid: subtract the direction with the smallest factor from the others until only one factor remains.
+        let pivot = loop {
+            let nonzero = (0..free.len()).filter(|index| !factors[*index].is_zero());
+            let Some(smallest) = nonzero.min_by_key(|index| factors[*index].abs()) else { break None };
+            let mut alone = true;
+            for index in 0..free.len() {
+                if index == smallest || factors[index].is_zero() {
+                    continue;
+                }
+                alone = false;
+                let times = -&factors[index].div_floor(&factors[smallest]);
+                factors[index] = factors[index].plus_product(&times, &factors[smallest]);
+                let (source, target) = two(&mut free, smallest, index);
+                for (place, step) in target.iter_mut().zip(source.iter()) {
+                    *place = place.plus_product(&times, step);
+                }
+            }
+            if alone {
+                break Some(smallest);
+            }
+        };
+        let rest = &along(&origin) + linear.constant_part();
+        let Some(pivot) = pivot else { continue };
+        let divisor = factors.swap_remove(pivot);
+        let direction = free.swap_remove(pivot);
+        let mut row: Vec<Int> = used.iter().map(|direction| along(direction)).collect();
+        row.push(divisor.clone());
+        triangle.push((*fact, row));
+        if !rest.is_multiple_of(&divisor) {
+            return Ok(Some(certificate(&triangle)));
+        }
+        let parameter = -&rest.div_floor(&divisor);
+        for (place, step) in origin.iter_mut().zip(&direction) {
+            *place = place.plus_product(&parameter, step);
+        }
+        used.push(direction);
+    }
+    Ok(None)
+}
+
+/// The last row of the inverse of a lower triangular matrix, times a number that makes it integer.
+fn certificate(triangle: &[(Fact, Vec<Int>)]) -> Sum {
+    let size = triangle.len();
+    let mut factors = vec![Int::ZERO; size];
+    factors[size - 1] = Int::ONE;
+    for column in (0..size - 1).rev() {
+        // Column by column from the right: what the later rows contribute to this column must vanish.
+        let sum = (column + 1..size).fold(Int::ZERO, |sum, row| sum.plus_product(&factors[row], &triangle[row].1[column]));
+        let diagonal = &triangle[column].1[column];
+        let scale = diagonal.div_floor(&diagonal.gcd(&sum)).abs();
+        if !scale.is_one() {
+            factors.iter_mut().for_each(|factor| *factor = &*factor * &scale);
+        }
+        factors[column] = -&(&sum * &scale).div_floor(diagonal);
+    }
+    let facts = triangle.iter().map(|(fact, _)| *fact);
+    facts.zip(factors).filter(|(_, factor)| !factor.is_zero()).collect()
+}
+
+/// Two different places of a list, the first to read, the second to change.
+fn two<T>(list: &mut [T], read: usize, write: usize) -> (&T, &mut T) {
+    if read < write {
+        let (low, high) = list.split_at_mut(write);
+        (&low[read], &mut high[0])
+    } else {
+        let (low, high) = list.split_at_mut(read);
+        (&high[0], &mut low[write])
+    }
+}

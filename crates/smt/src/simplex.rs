@@ -1,0 +1,464 @@
+//! Tier 2: exact general simplex with explanations, after Dutertre and de Moura, "A Fast Linear-Arithmetic Solver for
+//! DPLL(T)" (CAV 2006).
+//!
+//! Every variable, and every sum of variables that is compared with a constant, is a *column* with a lower and an upper
+//! bound. A *row* expresses one column (the basic one) by others. Columns without a row sit at values within their
+//! bounds; pivoting repairs rows whose basic column is out of bounds, or finds a row that cannot be repaired, whose
+//! bounds then add up to a contradiction.
+//!
+//! Where this differs from the paper: rows hold integers over one denominator instead of rationals, and since all
+//! bounds are integers (atoms are normalised) all values are integers but those of basic columns, which are fractions
+//! over the denominator of their row. So there is no rational arithmetic at all. Going back restores bounds only.
+//! Bland's rule (smallest column first, both for leaving and entering) makes pivoting terminate.
+
+use crate::congruence;
+use crate::integer::Int;
+use crate::proof::{Fact, Step};
+use crate::solver::{Meter, Reason};
+use crate::term::{Atom, Linear, Relation, Var};
+use crate::theory::{Status, Sum, Theory};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// A bound of a column and the fact it comes from.
+#[derive(Clone)]
+struct Bound {
+    value: Int,
+    fact: Fact,
+    /// Is the fact an equality? Then it counts negatively as a lower bound.
+    equality: bool,
+}
+
+/// Which bound of a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Lower,
+    Upper,
+}
+
+#[derive(Default)]
+struct Column {
+    lower: Option<Bound>,
+    upper: Option<Bound>,
+    row: Option<u32>,
+    /// The value while there is no row.
+    value: Int,
+}
+
+/// `denominator * basic = sum of factors times columns`, and the value of that sum.
+#[derive(Default)]
+struct Row {
+    basic: u32,
+    denominator: Int,
+    terms: Vec<(u32, Int)>,
+    total: Int,
+}
+
+/// What going back has to restore.
+enum Undo {
+    Bound(u32, Side, Option<Bound>),
+    Equality,
+}
+
+/// The simplex procedure for atoms over the given variables.
+#[derive(Default)]
+pub(crate) struct Simplex {
+    /// The variables, sorted; they own the first columns.
+    variables: Vec<Var>,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+    /// The column of each sum that has one; the first coefficient is positive.
+    sums: HashMap<Vec<(Var, Int)>, u32>,
+    trail: Vec<Undo>,
+    equalities: Vec<(Fact, Linear)>,
+    /// How many of the equalities are known to have an integer solution.
+    solvable: usize,
+    scratch: Vec<(u32, Int)>,
+}
+
+impl Simplex {
+    /// Starts again, over these variables (sorted).
+    pub(crate) fn reset(&mut self, variables: &[Var]) {
+        self.variables.clear();
+        self.variables.extend_from_slice(variables);
+        self.columns.clear();
+        self.columns.resize_with(variables.len(), Column::default);
+        self.rows.clear();
+        self.sums.clear();
+        self.trail.clear();
+        self.equalities.clear();
+        self.solvable = 0;
+    }
+
+    fn variable_column(&self, var: Var) -> u32 {
+        // All variables of a problem are known before its atoms are.
+        self.variables.binary_search(&var).map_or(u32::MAX, |position| position as u32)
+    }
+
+    /// The column of a sum of at least two variables whose first coefficient is positive.
+    fn sum_column(&mut self, terms: &[(Var, Int)]) -> u32 {
+        if let Some(column) = self.sums.get(terms) {
+            return *column;
+        }
+        let column = self.columns.len() as u32;
+        let mut row = Row { basic: column, denominator: Int::ONE, terms: Vec::new(), total: Int::ZERO };
+        for (var, factor) in terms {
+            let part = self.variable_column(*var);
+            match self.columns[part as usize].row {
+                None => add_to_row(&mut row, factor, &[(part, Int::ONE)], &Int::ONE, &mut self.scratch),
+                Some(other) => {
+                    let other = &self.rows[other as usize];
+                    add_to_row(&mut row, factor, &other.terms, &other.denominator, &mut self.scratch);
+                }
+            }
+        }
+        self.sums.insert(terms.to_vec(), column);
+        self.columns.push(Column { row: Some(self.rows.len() as u32), ..Column::default() });
+        row.total = self.total(&row);
+        self.rows.push(row);
+        column
+    }
+
+    fn total(&self, row: &Row) -> Int {
+        row.terms.iter().fold(Int::ZERO, |sum, (column, factor)| {
+            sum.plus_product(factor, &self.columns[*column as usize].value)
+        })
+    }
+
+    /// Makes a bound stronger, unless it already is as strong.
+    fn strengthen(&mut self, column: u32, side: Side, bound: Bound) -> Result<(), Sum> {
+        let state = &mut self.columns[column as usize];
+        let (own, opposite) = match side {
+            Side::Lower => (&mut state.lower, &state.upper),
+            Side::Upper => (&mut state.upper, &state.lower),
+        };
+        let stronger = own.as_ref().is_none_or(|old| match side {
+            Side::Lower => bound.value > old.value,
+            Side::Upper => bound.value < old.value,
+        });
+        if !stronger {
+            return Ok(());
+        }
+        let crossed = opposite.as_ref().is_some_and(|other| match side {
+            Side::Lower => bound.value > other.value,
+            Side::Upper => bound.value < other.value,
+        });
+        if crossed {
+            let (lower, upper) = match (side, opposite) {
+                (Side::Lower, Some(upper)) => (&bound, upper),
+                (Side::Upper, Some(lower)) => (lower, &bound),
+                (_, None) => return Ok(()),
+            };
+            return Err(vec![used(lower, Side::Lower, &Int::ONE), used(upper, Side::Upper, &Int::ONE)]);
+        }
+        let value = bound.value.clone();
+        let old = own.replace(bound);
+        self.trail.push(Undo::Bound(column, side, old));
+        let outside = match side {
+            Side::Lower => state.value < value,
+            Side::Upper => state.value > value,
+        };
+        if state.row.is_none() && outside {
+            let change = &value - &state.value;
+            state.value = value;
+            for row in &mut self.rows {
+                if let Ok(position) = row.terms.binary_search_by_key(&column, |(other, _)| *other) {
+                    row.total = row.total.plus_product(&row.terms[position].1, &change);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The row with the smallest basic column that is out of bounds, and which bound it violates.
+    fn violated(&self) -> Option<(usize, Side)> {
+        let mut found: Option<(usize, Side)> = None;
+        for (position, row) in self.rows.iter().enumerate() {
+            if found.is_some_and(|(other, _)| self.rows[other].basic < row.basic) {
+                continue;
+            }
+            let column = &self.columns[row.basic as usize];
+            let scaled = |bound: &Bound| {
+                if row.denominator.is_one() { bound.value.clone() } else { &bound.value * &row.denominator }
+            };
+            if column.lower.as_ref().is_some_and(|bound| row.total < scaled(bound)) {
+                found = Some((position, Side::Lower));
+            } else if column.upper.as_ref().is_some_and(|bound| row.total > scaled(bound)) {
+                found = Some((position, Side::Upper));
+            }
+        }
+        found
+    }
+
+    /// The smallest column of a row that can move the basic column back towards the bound it violates.
+    fn entering(&self, row: &Row, side: Side) -> Option<u32> {
+        let helps = |column: &Column, factor: &Int| {
+            if factor.is_positive() == (side == Side::Lower) {
+                column.upper.as_ref().is_none_or(|bound| column.value < bound.value)
+            } else {
+                column.lower.as_ref().is_none_or(|bound| column.value > bound.value)
+            }
+        };
+        row.terms.iter().find(|(column, factor)| helps(&self.columns[*column as usize], factor)).map(|term| term.0)
+    }
+
+    /// The bounds of a row that cannot be repaired: they contradict the violated bound of its basic column.
+    fn explain(&self, row: &Row, side: Side) -> Sum {
+        let mut sum = Vec::with_capacity(row.terms.len() + 1);
+        let mut push = |column: u32, side: Side, factor: &Int| {
+            let column = &self.columns[column as usize];
+            let bound = match side {
+                Side::Lower => &column.lower,
+                Side::Upper => &column.upper,
+            };
+            sum.extend(bound.as_ref().map(|bound| used(bound, side, &factor.abs())));
+        };
+        push(row.basic, side, &row.denominator);
+        for (column, factor) in &row.terms {
+            let blocking = if factor.is_positive() == (side == Side::Lower) { Side::Upper } else { Side::Lower };
+            push(*column, blocking, factor);
+        }
+        sum
+    }
+
+    /// Exchanges the basic column of a row, which goes to the bound it violates, with another column of the row.
+    fn pivot(&mut self, position: usize, side: Side, entering: u32) {
+        let mut row = std::mem::take(&mut self.rows[position]);
+        let leaving = row.basic;
+        // d*b = n*x + R becomes n*x = d*b - R, with the sign such that the new denominator is positive.
+        let Ok(place) = row.terms.binary_search_by_key(&entering, |(column, _)| *column) else { return };
+        let (_, factor) = row.terms.remove(place);
+        if factor.is_positive() {
+            row.terms.iter_mut().for_each(|(_, other)| *other = -&*other);
+        }
+        let place = row.terms.partition_point(|(column, _)| *column < leaving);
+        let own = if factor.is_positive() { row.denominator.clone() } else { -&row.denominator };
+        row.terms.insert(place, (leaving, own));
+        row.denominator = factor.abs();
+        row.basic = entering;
+        reduce(&mut row);
+        let column = &mut self.columns[leaving as usize];
+        column.row = None;
+        let bound = match side {
+            Side::Lower => &column.lower,
+            Side::Upper => &column.upper,
+        };
+        if let Some(bound) = bound {
+            column.value = bound.value.clone();
+        }
+        self.columns[entering as usize].row = Some(position as u32);
+        row.total = self.total(&row);
+        for index in 0..self.rows.len() {
+            if index == position {
+                continue;
+            }
+            let mut other = std::mem::take(&mut self.rows[index]);
+            if let Ok(place) = other.terms.binary_search_by_key(&entering, |(column, _)| *column) {
+                let (_, factor) = other.terms.remove(place);
+                // The part without the entering column, plus factor times the row that now defines that column. The
+                // factor stands over the row's own denominator already.
+                combine(&mut self.scratch, &other.terms, &row.denominator, &row.terms, &factor);
+                std::mem::swap(&mut other.terms, &mut self.scratch);
+                other.denominator = &other.denominator * &row.denominator;
+                reduce(&mut other);
+                other.total = self.total(&other);
+            }
+            self.rows[index] = other;
+        }
+        self.rows[position] = row;
+    }
+
+    /// The value of a column as a fraction.
+    fn fraction(&self, column: u32) -> (&Int, &Int) {
+        match self.columns.get(column as usize) {
+            None => (&Int::ZERO, &Int::ONE),
+            Some(Column { row: Some(row), .. }) => {
+                let row = &self.rows[*row as usize];
+                (&row.total, &row.denominator)
+            }
+            Some(column) => (&column.value, &Int::ONE),
+        }
+    }
+
+    /// The column of an atom's sum if there is one, and whether the atom's coefficients are its negatives.
+    fn known_column(&self, atom: &Atom) -> Option<(u32, bool)> {
+        let terms = atom.linear().terms();
+        let negative = terms[0].1.is_negative();
+        let column = match terms {
+            [(var, _)] => Some(self.variable_column(*var)),
+            _ if negative => self.sums.get(negated(terms).as_slice()).copied(),
+            _ => self.sums.get(terms).copied(),
+        };
+        column.map(|column| (column, negative))
+    }
+}
+
+/// A bound as part of a sum of facts.
+fn used(bound: &Bound, side: Side, factor: &Int) -> (Fact, Int) {
+    let reversed = bound.equality && side == Side::Lower;
+    (bound.fact, if reversed { -factor } else { factor.clone() })
+}
+
+fn negated(terms: &[(Var, Int)]) -> Vec<(Var, Int)> {
+    terms.iter().map(|(var, factor)| (*var, -factor)).collect()
+}
+
+/// `out = left * left_factor + right * right_factor`, all sorted by column, without zeros.
+fn combine(out: &mut Vec<(u32, Int)>, left: &[(u32, Int)], left_factor: &Int, right: &[(u32, Int)], right_factor: &Int) {
+    out.clear();
+    let plain = left_factor.is_one();
+    let scaled = |factor: &Int| if plain { factor.clone() } else { factor * left_factor };
+    let (mut a, mut b) = (0, 0);
+    while a < left.len() && b < right.len() {
+        match left[a].0.cmp(&right[b].0) {
+            Ordering::Less => {
+                out.push((left[a].0, scaled(&left[a].1)));
+                a += 1;
+            }
+            Ordering::Greater => {
+                out.push((right[b].0, &right[b].1 * right_factor));
+                b += 1;
+            }
+            Ordering::Equal => {
+                let sum = scaled(&left[a].1).plus_product(&right[b].1, right_factor);
+                if !sum.is_zero() {
+                    out.push((left[a].0, sum));
+                }
+                a += 1;
+                b += 1;
+            }
+        }
+    }
+    out.extend(left[a..].iter().map(|(column, factor)| (*column, scaled(factor))));
+    out.extend(right[b..].iter().map(|(column, factor)| (*column, factor * right_factor)));
+}
+
+/// Adds `factor` times `terms / denominator` to the right hand side of a row.
+fn add_to_row(row: &mut Row, factor: &Int, terms: &[(u32, Int)], denominator: &Int, scratch: &mut Vec<(u32, Int)>) {
+    // d*basic = R becomes d*e*basic = e*R + factor*d*T for the fraction T/e.
+    combine(scratch, &row.terms, denominator, terms, &(factor * &row.denominator));
+    std::mem::swap(&mut row.terms, scratch);
+    row.denominator = &row.denominator * denominator;
+    reduce(row);
+}
+
+/// Divides a row by the greatest common divisor of its numbers.
+fn reduce(row: &mut Row) {
+    let mut divisor = row.denominator.clone();
+    for (_, factor) in &row.terms {
+        if divisor.is_one() {
+            return;
+        }
+        divisor = divisor.gcd(factor);
+    }
+    if !divisor.is_one() {
+        row.denominator = row.denominator.div_floor(&divisor);
+        row.terms.iter_mut().for_each(|(_, factor)| *factor = factor.div_floor(&divisor));
+    }
+}
+
+impl Theory for Simplex {
+    fn assert(&mut self, atom: &Atom, fact: Fact) -> Result<(), Sum> {
+        let terms = atom.linear().terms();
+        let negative = terms[0].1.is_negative();
+        let column = match terms {
+            [(var, _)] => self.variable_column(*var),
+            _ if negative => self.sum_column(&negated(terms)),
+            _ => self.sum_column(terms),
+        };
+        let constant = atom.linear().constant_part();
+        let bound = |value, equality| Bound { value, fact, equality };
+        if atom.relation() == Relation::Eq {
+            self.trail.push(Undo::Equality);
+            self.equalities.push((fact, atom.linear().clone()));
+            self.strengthen(column, Side::Upper, bound(-constant, true))?;
+            self.strengthen(column, Side::Lower, bound(-constant, true))
+        } else if negative {
+            self.strengthen(column, Side::Lower, bound(constant.clone(), false))
+        } else {
+            self.strengthen(column, Side::Upper, bound(-constant, false))
+        }
+    }
+
+    fn check(&mut self, integers: bool, meter: &mut Meter<'_>) -> Result<Status, Reason> {
+        while let Some((position, side)) = self.violated() {
+            meter.spend()?;
+            let row = &self.rows[position];
+            match self.entering(row, side) {
+                Some(column) => self.pivot(position, side, column),
+                None => return Ok(Status::Conflict(Step::Farkas(self.explain(row, side)))),
+            }
+        }
+        if !integers {
+            return Ok(Status::Consistent);
+        }
+        for (position, var) in self.variables.iter().enumerate() {
+            let (total, denominator) = self.fraction(position as u32);
+            if total.is_multiple_of(denominator) {
+                continue;
+            }
+            let cut = Linear::from(*var).plus(-&total.div_floor(denominator));
+            if self.equalities.len() > self.solvable {
+                if let Some(sum) = congruence::unsolvable(&self.equalities, meter)? {
+                    return Ok(Status::Conflict(Step::Gcd(sum)));
+                }
+                self.solvable = self.equalities.len();
+            }
+            return Ok(Status::Cut(cut));
+        }
+        Ok(Status::Consistent)
+    }
+
+    fn compare(&self, linear: &Linear) -> Ordering {
+        let (mut sum, mut over) = (linear.constant_part().clone(), Int::ONE);
+        for (var, factor) in linear.terms() {
+            let (total, denominator) = self.fraction(self.variable_column(*var));
+            if *denominator == over {
+                sum = sum.plus_product(factor, total);
+            } else {
+                sum = &(&sum * denominator) + &(&(factor * total) * &over);
+                over = &over * denominator;
+            }
+        }
+        sum.cmp(&Int::ZERO)
+    }
+
+    fn value(&self, var: Var) -> Int {
+        let (total, denominator) = self.fraction(self.variable_column(var));
+        total.div_floor(denominator)
+    }
+
+    fn refutes(&self, atom: &Atom) -> bool {
+        let Some((column, negative)) = self.known_column(atom) else { return false };
+        let column = &self.columns[column as usize];
+        // The atom compares the sum (or its negative) with -constant.
+        let constant = atom.linear().constant_part();
+        let value = if negative { constant.clone() } else { -constant };
+        let above = column.lower.as_ref().is_some_and(|bound| bound.value > value);
+        let below = column.upper.as_ref().is_some_and(|bound| bound.value < value);
+        let fixed = |bound: &Option<Bound>| bound.as_ref().is_some_and(|bound| bound.value == value);
+        match atom.relation() {
+            Relation::Le => if negative { below } else { above },
+            Relation::Eq => above || below,
+            Relation::Ne => fixed(&column.lower) && fixed(&column.upper),
+        }
+    }
+
+    fn mark(&self) -> usize {
+        self.trail.len()
+    }
+
+    fn undo(&mut self, mark: usize) {
+        // Columns without a row stay within the older, weaker bounds.
+        for undo in self.trail.drain(mark..).rev() {
+            match undo {
+                Undo::Bound(column, Side::Lower, old) => self.columns[column as usize].lower = old,
+                Undo::Bound(column, Side::Upper, old) => self.columns[column as usize].upper = old,
+                Undo::Equality => {
+                    self.equalities.pop();
+                }
+            }
+        }
+        self.solvable = self.solvable.min(self.equalities.len());
+    }
+}
