@@ -248,8 +248,12 @@ pub struct FormatArg(pub Format);
 
 impl ValueEnum for FormatArg {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [FormatArg; 4] =
-            [FormatArg(Format::Fw), FormatArg(Format::Rmm), FormatArg(Format::Trencher), FormatArg(Format::Litmus)];
+        const ALL: [FormatArg; 4] = [
+            FormatArg(Format::Fw),
+            FormatArg(Format::Rmm),
+            FormatArg(Format::Trencher),
+            FormatArg(Format::Litmus),
+        ];
         &ALL
     }
 
@@ -390,7 +394,8 @@ mod tests {
 
     #[test]
     fn constants() {
-        let check = |text, name: &str, value| assert_eq!(define(text), Ok((name.to_string(), value)), "{text}");
+        let check =
+            |text, name: &str, value| assert_eq!(define(text), Ok((name.to_string(), value)), "{text}");
         check("N=4", "N", 4);
         check("N = -4", "N", -4);
         check("N=0x10", "N", 16);

@@ -79,14 +79,21 @@ impl Checker<'_> {
         status
     }
 
-    fn check_model(&self, loaded: &Loaded, model: MemoryModel, properties: &[Property], out: &mut Output) -> Status {
+    fn check_model(
+        &self,
+        loaded: &Loaded,
+        model: MemoryModel,
+        properties: &[Property],
+        out: &mut Output,
+    ) -> Status {
         let CheckArgs { json, quiet, no_certify, limits, .. } = self.args;
         let task = Task::new(&loaded.program, model, properties.to_vec());
         let limits = Limits::starting_now(limits.timeout.get(), limits.memory.get(), self.cancelled.clone());
         let confirm = if *no_certify { Confirm::NOTHING } else { Confirm::default() };
         let show = !json && !quiet && progress::is_watched();
         let measured = Progress::default();
-        let results = progress::shown(show, &measured, || check(self.engine, &task, &limits, &measured, confirm));
+        let results =
+            progress::shown(show, &measured, || check(self.engine, &task, &limits, &measured, confirm));
         let source = Source::from(loaded);
         let name = self.engine.name();
         let mut status = Status::Fine;

@@ -52,10 +52,12 @@ fn format_file(path: &Path, args: &FmtArgs, out: &mut Output) -> Status {
 
 /// The text in the one style, or the message that says why there is none.
 fn formatted(name: &str, bytes: &[u8]) -> Result<String, String> {
-    let text = decode(bytes)
-        .map_err(|error| SourceFile::lossy(name, bytes).render(&[error], error_colour()))?;
+    let text =
+        decode(bytes).map_err(|error| SourceFile::lossy(name, bytes).render(&[error], error_colour()))?;
     match import::detect(name, &text) {
-        Format::Fw => fw::format(&text).map_err(|errors| SourceFile::new(name, text).render(&errors, error_colour())),
+        Format::Fw => {
+            fw::format(&text).map_err(|errors| SourceFile::new(name, text).render(&errors, error_colour()))
+        }
         other => Err(format!(
             "fencewright: {0}: only .fw files can be formatted, and this is a {1} file\n  help: `fencewright convert {0} \
              --to fw` translates it\n",

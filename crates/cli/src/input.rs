@@ -63,7 +63,8 @@ pub fn load_program(path: &Path, input: &InputArgs) -> Option<Loaded> {
 /// Loads a program, or gives the message that says why that is not possible.
 pub fn load_quietly(path: &Path, input: &InputArgs) -> Result<Box<Loaded>, String> {
     let name = display_name(path);
-    let bytes = read(path).map_err(|error| format!("fencewright: {}: {}\n", escape(&name), describe(&error)))?;
+    let bytes =
+        read(path).map_err(|error| format!("fencewright: {}: {}\n", escape(&name), describe(&error)))?;
     load(&name, &bytes, input.format.map(|f| f.0), &input.define)
         .map(Box::new)
         .map_err(|error| error.source.render(&error.diagnostics, error_colour()))

@@ -15,7 +15,7 @@ use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::{Expr, MemoryModel, Observable, Property, PropertyKind, Span};
 use fencewright_report::Source;
-use fencewright_report::litmus::{self, Outcome};
+use fencewright_report::litmus::{self, Finals, Outcome};
 
 use crate::args::LitmusArgs;
 use crate::input::{describe, display_name, load_quietly, program_name};
@@ -172,7 +172,13 @@ impl Tester<'_> {
         let mut observed = condition.formula().map(litmus::observed).unwrap_or_default();
         if observed.is_empty() {
             // The condition looks at nothing, but it matters whether there is a final state.
-            observed.extend(loaded.program.threads().map(|(id, thread)| Observable::At(id, thread.labelled("end"))).take(1));
+            observed.extend(
+                loaded
+                    .program
+                    .threads()
+                    .map(|(id, thread)| Observable::At(id, thread.labelled("end")))
+                    .take(1),
+            );
         }
         // It holds of everything: the answer says whether all states were seen, and if not, why.
         let probe = Property {
@@ -184,7 +190,8 @@ impl Tester<'_> {
         task.observed = observed;
         let args = &self.args.limits;
         let limits = Limits::starting_now(args.timeout.get(), args.memory.get(), self.cancelled.clone());
-        let engine = Explicit { options: Options { order: Order::DepthFirst, workers: 1, ..Options::default() } };
+        let engine =
+            Explicit { options: Options { order: Order::DepthFirst, workers: 1, ..Options::default() } };
         let report = engine.run(&task, &limits, &Progress::default());
         let reason = report.answers.iter().find_map(|answer| match answer {
             Answer::Unknown(reason) => Some(reason.clone()),
@@ -193,6 +200,7 @@ impl Tester<'_> {
         let name = program_name(loaded);
         let name = if several { format!("{name}:{}", condition.name) } else { name };
         let seconds = start.elapsed().as_secs_f64();
-        Outcome::new(Source::from(loaded), name, model, condition, &task.observed, &report, reason, seconds)
+        let found = Finals { observed: &task.observed, values: &report.finals, reason, seconds };
+        Outcome::new(Source::from(loaded), name, model, condition, found)
     }
 }

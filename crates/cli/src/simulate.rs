@@ -1,8 +1,9 @@
 //! `fencewright run`: one execution on the reference semantics, at random or as the user chooses.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, IsTerminal, Read};
 
 use fencewright_lang::Loaded;
+use fencewright_lang::source::escape;
 use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
 use fencewright_program::{
     Action, Event, EventKind, Init, Numbers, Op, Property, PropertyKind, Range, Reference, State,
@@ -89,7 +90,8 @@ impl<'a> Simulation<'a> {
         let registers =
             program.threads.iter().map(|t| t.registers.iter().map(|r| value(&r.init)).collect()).collect();
         let memory = program.variables.iter().flat_map(|v| &v.init).map(&mut value).collect();
-        let state = reference.initial(registers, memory).expect("the values are chosen from the initial ranges");
+        let state =
+            reference.initial(registers, memory).expect("the values are chosen from the initial ranges");
         let places = program.threads.iter().flat_map(|t| &t.edges).map(|e| e.span);
         Simulation {
             args,
@@ -127,7 +129,13 @@ impl<'a> Simulation<'a> {
             number += 1;
             let mut groups = moves.groups;
             let Move { event, effect, after } = groups.swap_remove(group).swap_remove(choice);
-            let step = Step { source: self.source, before: &self.state, event: &event, effect: &effect, after: &after };
+            let step = Step {
+                source: self.source,
+                before: &self.state,
+                event: &event,
+                effect: &effect,
+                after: &after,
+            };
             let shown = usize::try_from(number).unwrap_or(usize::MAX);
             out.print(&self.table.step(shown, &step, &self.cells, self.style));
             self.state = after;
@@ -142,7 +150,9 @@ impl<'a> Simulation<'a> {
         for (thread, code) in self.reference.program.threads() {
             for (edge, e) in code.edges_from(self.state.locations[thread.index()]) {
                 let choices = self.choices(&e.action, &mut moves.sampled);
-                let events = choices.into_iter().map(|chosen| Event { thread, kind: EventKind::Step { edge, chosen } });
+                let events = choices
+                    .into_iter()
+                    .map(|chosen| Event { thread, kind: EventKind::Step { edge, chosen } });
                 self.add_enabled(events, &mut moves);
             }
             let buffered = self.state.buffers[thread.index()].iter();
@@ -209,8 +219,12 @@ impl<'a> Simulation<'a> {
 
     /// Lets the user choose; nothing if there is enough.
     fn ask(&mut self, moves: &Moves, out: &mut Output) -> Option<(usize, usize)> {
-        let all: Vec<(usize, usize)> =
-            moves.groups.iter().enumerate().flat_map(|(g, group)| (0..group.len()).map(move |c| (g, c))).collect();
+        let all: Vec<(usize, usize)> = moves
+            .groups
+            .iter()
+            .enumerate()
+            .flat_map(|(g, group)| (0..group.len()).map(move |c| (g, c)))
+            .collect();
         out.print(&self.style.dim("  possible steps:\n"));
         for (n, &(g, c)) in all.iter().enumerate() {
             let Move { event, effect, after } = &moves.groups[g][c];
@@ -225,8 +239,11 @@ impl<'a> Simulation<'a> {
             }
             let mut answer = String::new();
             let read = io::stdin().lock().take(LONGEST_ANSWER).read_line(&mut answer);
+            if !io::stdin().is_terminal() {
+                // What a user types shows by itself.
+                out.print(&format!("{}\n", escape(answer.trim_end())));
+            }
             if !read.is_ok_and(|length| length > 0) {
-                out.print("\n");
                 return None;
             }
             match answer.trim() {

@@ -73,13 +73,18 @@ fn bad_usage_is_status_2() {
 
 #[test]
 fn options_of_the_search_do_not_change_the_verdict() {
-    for option in [&["--search", "dfs"][..], &["--jobs", "1"], &["--jobs", "3"], &["--no-live"], &["--no-local-first"]] {
+    for option in
+        [&["--search", "dfs"][..], &["--jobs", "1"], &["--jobs", "3"], &["--no-live"], &["--no-local-first"]]
+    {
         check(0, &[option, &["--model", "sc", "sb.fw"]].concat());
         check(1, &[option, &["sb.fw"]].concat());
     }
     check(1, &["--buffer", "1", "sb.fw"]);
     check(3, &["--buffer", "3", "diverging.fw"]);
-    check(3, &["--memory", "10M", "--timeout", "none", "diverging.fw"]);
+    let files = files();
+    let outcome = run(["check", "--memory", "10M", "--timeout", "none", &files.text("diverging.fw")]);
+    assert_eq!(outcome.status, 3);
+    assert!(outcome.stdout.contains("no answer within 10 MiB of memory"), "{outcome:?}");
 }
 
 #[test]
@@ -93,11 +98,17 @@ fn errors_say_what_to_do() {
         }
     };
     let path = |name: &str| files.text(name);
-    says(&[&path("silent.fw")], &["silent.fw: the program states no property", "forbid NAME:", "--property deadlock"]);
+    says(
+        &[&path("silent.fw")],
+        &["silent.fw: the program states no property", "forbid NAME:", "--property deadlock"],
+    );
     says(&[&path("missing.fw")], &["fencewright: ", "missing.fw: no such file"]);
     says(&[&path(".")], &["this is a directory"]);
     says(&[&path("wrong.fw"), "--json"], &["wrong.fw:1:26", "error: "]);
-    says(&["--property", "x", &path("sb.fw")], &["no property is called `x`; there is both_missed, deadlock"]);
+    says(
+        &["--property", "x", &path("sb.fw")],
+        &["no property is called `x`; there is both_missed, deadlock"],
+    );
     says(&["--engine", "x", &path("sb.fw")], &["no such engine; there is explicit"]);
     says(&["-D", "N=1", &path("sb.fw")], &["-D N: the program has no constant `N`"]);
 }
@@ -124,7 +135,12 @@ fn the_standard_input_is_a_file() {
 fn text_shows_the_counterexample_and_quiet_does_not() {
     let files = files();
     let outcome = run(["check", &files.text("sb.fw")]);
-    for part in ["x = 1 -> buffer of p", "reads y = 0 from memory", "flush: x = 1 reaches memory", "violates both_missed"] {
+    for part in [
+        "x = 1 -> buffer of p",
+        "reads y = 0 from memory",
+        "flush: x = 1 reaches memory",
+        "violates both_missed",
+    ] {
         assert!(outcome.stdout.contains(part), "{part} is not in {}", outcome.stdout);
     }
     assert!(!outcome.stdout.contains('\x1b'), "no colours when piped: {}", outcome.stdout);
@@ -146,7 +162,8 @@ fn it_says_who_confirmed_a_proof() {
 
 #[test]
 fn properties_can_be_selected() {
-    let text = "shared x; thread p { assert x == 0; x = 1; assume x == 2; } forbid a: x == 1; forbid b: x == 3;";
+    let text =
+        "shared x; thread p { assert x == 0; x = 1; assume x == 2; } forbid a: x == 1; forbid b: x == 3;";
     let verdicts = |arguments: &[&str]| {
         let outcome = run_with_input(["check", "--json", "-"].iter().chain(arguments), text.as_bytes());
         let word = |v: &serde_json::Value, key: &str| v[key].as_str().unwrap_or("").to_string();
@@ -155,13 +172,17 @@ fn properties_can_be_selected() {
     };
     assert_eq!(verdicts(&[]), ["a unsafe", "b safe", "assertions safe"]);
     assert_eq!(verdicts(&["--property", "b"]), ["b safe"]);
-    assert_eq!(verdicts(&["--property", "deadlock", "--property", "a", "--property", "a"]), ["deadlock unsafe", "a unsafe"]);
+    assert_eq!(
+        verdicts(&["--property", "deadlock", "--property", "a", "--property", "a"]),
+        ["deadlock unsafe", "a unsafe"]
+    );
 }
 
 #[test]
 fn constants_can_be_set() {
     let text = "const N = 1; shared x; thread p { x = N; } forbid big: x > 3;";
-    let status = |arguments: &[&str]| run_with_input(["check", "-"].iter().chain(arguments), text.as_bytes()).status;
+    let status =
+        |arguments: &[&str]| run_with_input(["check", "-"].iter().chain(arguments), text.as_bytes()).status;
     assert_eq!(status(&[]), 0);
     assert_eq!(status(&["-D", "N=4"]), 1);
     assert_eq!(status(&["-DN=-4"]), 0);
@@ -172,18 +193,32 @@ fn constants_can_be_set() {
 fn json_has_the_documented_shape() {
     let files = files();
     let names = ["safe.fw", "unsafe.fw", "diverging.fw"].map(|n| files.text(n));
-    let outcome = run(["check", "--json", "--timeout", "0.3"].iter().copied().chain(names.iter().map(String::as_str)));
+    let outcome =
+        run(["check", "--json", "--timeout", "0.3"].iter().copied().chain(names.iter().map(String::as_str)));
     let lines = outcome.json_lines();
     assert_eq!(lines.len(), 3);
     let keys = [
-        "file", "model", "property", "verdict", "reason", "engine", "checked", "seconds", "check_seconds", "states",
-        "memory_mib", "growth", "trace",
+        "file",
+        "model",
+        "property",
+        "verdict",
+        "reason",
+        "engine",
+        "checked",
+        "seconds",
+        "check_seconds",
+        "states",
+        "memory_mib",
+        "growth",
+        "trace",
     ];
     for (line, text) in lines.iter().zip(outcome.stdout.lines()) {
         let object = line.as_object().expect("an object");
         assert_eq!(object.len(), keys.len());
-        let places: Vec<usize> =
-            keys.iter().map(|k| text.find(&format!("\"{k}\":")).unwrap_or_else(|| panic!("no {k}"))).collect();
+        let places: Vec<usize> = keys
+            .iter()
+            .map(|k| text.find(&format!("\"{k}\":")).unwrap_or_else(|| panic!("no {k}")))
+            .collect();
         assert!(places.is_sorted(), "the order of the keys is stable: {text}");
         assert_eq!((line["model"].as_str(), line["engine"].as_str()), (Some("tso"), Some("explicit")));
         assert!(line["seconds"].is_f64() && line["check_seconds"].is_f64() && line["memory_mib"].is_f64());
@@ -222,7 +257,9 @@ fn a_time_limit_is_obeyed_promptly_and_explained() {
     let elapsed = start.elapsed();
     assert!(elapsed > Duration::from_millis(900) && elapsed < Duration::from_millis(2_500), "{elapsed:?}");
     assert_eq!(outcome.status, 3);
-    for part in ["one: unknown under tso", "no answer within 1 s", "diverging.fw:4:9: the store buffer of p grew to"] {
+    for part in
+        ["one: unknown under tso", "no answer within 1 s", "diverging.fw:4:9: the store buffer of p grew to"]
+    {
         assert!(outcome.stdout.contains(part), "{part} is not in {}", outcome.stdout);
     }
 }
@@ -259,7 +296,8 @@ fn nobody_has_to_read_the_output_to_its_end() {
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("there is /dev/full");
-    let child = command().args(["show", "-"]).stdout(full).stdin(Stdio::null()).spawn().expect("the command starts");
+    let child =
+        command().args(["show", "-"]).stdout(full).stdin(Stdio::null()).spawn().expect("the command starts");
     let outcome = finish(child);
     assert_eq!(outcome.status, 2, "{outcome:?}");
     assert!(outcome.stderr.contains("standard output"), "{outcome:?}");

@@ -36,10 +36,20 @@ fn a_run_says_how_it_ends() {
     ends(DIVERGING, &[], 0, "stopped after 50 steps; --steps N takes more");
     ends(DIVERGING, &["--steps", "0"], 0, "stopped after 0 steps");
     ends("shared x; thread p { assume x == 1; }", &[], 0, "a deadlock");
-    ends("shared x; thread p { assert x == 1; }", &[], 1, "nothing can move any more: every thread has ended or stopped");
+    ends(
+        "shared x; thread p { assert x == 1; }",
+        &[],
+        1,
+        "nothing can move any more: every thread has ended or stopped",
+    );
     ends("shared x; thread p { x = * in 3..4; }", &[], 0, "x=3");
     ends("shared x; thread p { var r; r = *; x = r; }", &[], 0, "(chosen)");
-    ends("shared a[4] open; thread p { a[9] = 1; }", &[], 0, "an access outside the modelled part of an open array");
+    ends(
+        "shared a[4] open; thread p { a[9] = 1; }",
+        &[],
+        0,
+        "an access outside the modelled part of an open array",
+    );
     ends("shared x = *; thread p { var r = * in 5..6; x = r; }", &[], 0, "p.r=5");
 }
 
@@ -61,14 +71,18 @@ fn graphs_have_a_cluster_for_each_thread() {
     let files = sb();
     let outcome = run(["show", &files.text("sb.fw")]);
     assert_eq!(outcome.status, 0);
-    assert!(outcome.stdout.starts_with("digraph program {\n") && outcome.stdout.ends_with("}\n"), "{outcome:?}");
+    assert!(
+        outcome.stdout.starts_with("digraph program {\n") && outcome.stdout.ends_with("}\n"),
+        "{outcome:?}"
+    );
     assert_eq!(outcome.stdout.matches("subgraph cluster_").count(), 2);
     assert!(outcome.stdout.contains("[label=\"x = 1\"]"), "{outcome:?}");
 }
 
 #[test]
 fn formatting_changes_only_what_is_not_formatted() {
-    let files = Files::new(&[("a.fw", "shared x;thread p{x=1;}//c\n"), ("wrong.fw", WRONG), ("t.litmus", "X86 T\n")]);
+    let files =
+        Files::new(&[("a.fw", "shared x;thread p{x=1;}//c\n"), ("wrong.fw", WRONG), ("t.litmus", "X86 T\n")]);
     let path = files.text("a.fw");
     let check = run(["fmt", "--check", &path]);
     assert_eq!((check.status, check.stdout.trim_end()), (1, path.as_str()));
@@ -96,7 +110,8 @@ fn formatting_keeps_links_and_permissions() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let files = Files::new(&[("real/a.fw", "shared x;")]);
     symlink(files.path("real/a.fw"), files.path("link.fw")).expect("a link");
-    std::fs::set_permissions(files.path("real/a.fw"), std::fs::Permissions::from_mode(0o640)).expect("permissions");
+    std::fs::set_permissions(files.path("real/a.fw"), std::fs::Permissions::from_mode(0o640))
+        .expect("permissions");
     assert_eq!(run(["fmt", &files.text("link.fw")]).status, 0);
     assert!(files.path("link.fw").is_symlink());
     assert_eq!(files.read("real/a.fw"), "shared x;\n");

@@ -26,7 +26,8 @@ const LITTLE: Duration = Duration::from_millis(300);
 
 /// The entries of `expected.toml`.
 fn entries(directory: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(directory.join("expected.toml")).expect("examples/expected.toml can be read");
+    let text =
+        fs::read_to_string(directory.join("expected.toml")).expect("examples/expected.toml can be read");
     let table: toml::Table = text.parse().expect("it is TOML");
     table["example"].as_array().expect("it has examples").clone()
 }
@@ -36,12 +37,21 @@ fn word<'a>(entry: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// The worst verdict over the properties asked for; every violation comes with a replayed trace.
-fn verdict(directory: &Path, entry: &Value, model: MemoryModel, time: Duration) -> Result<&'static str, String> {
+fn verdict(
+    directory: &Path,
+    entry: &Value,
+    model: MemoryModel,
+    time: Duration,
+) -> Result<&'static str, String> {
     let file = word(entry, "file").expect("an entry has a file");
     let bytes = fs::read(directory.join(file)).map_err(|e| e.to_string())?;
-    let defines: Vec<(String, i64)> = entry.get("define").and_then(Value::as_table).map_or(Vec::new(), |table| {
-        table.iter().map(|(name, value)| (name.clone(), value.as_integer().expect("constants are integers"))).collect()
-    });
+    let defines: Vec<(String, i64)> =
+        entry.get("define").and_then(Value::as_table).map_or(Vec::new(), |table| {
+            table
+                .iter()
+                .map(|(name, value)| (name.clone(), value.as_integer().expect("constants are integers")))
+                .collect()
+        });
     let loaded = load(file, &bytes, None, &defines).map_err(|e| e.source.render(&e.diagnostics, false))?;
     let properties = match word(entry, "property") {
         None => loaded.program.properties.clone(),
@@ -81,7 +91,9 @@ fn failures(directory: &Path, entry: &Value) -> Vec<String> {
         };
         match verdict(directory, entry, model, time) {
             Ok(found) if found == expected => {}
-            Ok(found) => failures.push(format!("{file} {entry} under {}: {found}, not {expected}", model.name())),
+            Ok(found) => {
+                failures.push(format!("{file} {entry} under {}: {found}, not {expected}", model.name()))
+            }
             Err(message) => failures.push(format!("{file} under {}: {message}", model.name())),
         }
     }
@@ -93,7 +105,8 @@ fn every_example_has_its_verdicts() {
     let directory = repository("examples");
     let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
     let is_slow = |entry: &Value| entry.get("slow").and_then(Value::as_bool) == Some(true);
-    let entries: Vec<Value> = entries(&directory).into_iter().filter(|entry| long || !is_slow(entry)).collect();
+    let entries: Vec<Value> =
+        entries(&directory).into_iter().filter(|entry| long || !is_slow(entry)).collect();
     assert!(!entries.is_empty());
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -115,7 +128,9 @@ fn every_example_is_listed() {
     let directory = repository("examples");
     let listed: BTreeSet<String> =
         entries(&directory).iter().filter_map(|e| word(e, "file")).map(str::to_string).collect();
-    let names = fs::read_dir(&directory).expect("examples/ can be read").map(|entry| entry.expect("an entry").file_name());
+    let names = fs::read_dir(&directory)
+        .expect("examples/ can be read")
+        .map(|entry| entry.expect("an entry").file_name());
     let present: BTreeSet<String> =
         names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.ends_with(".fw")).collect();
     assert_eq!(listed, present);
@@ -126,7 +141,8 @@ fn every_example_is_formatted() {
     for entry in entries(&repository("examples")) {
         let file = word(&entry, "file").expect("an entry has a file").to_string();
         let text = fs::read_to_string(repository("examples").join(&file)).expect("the example can be read");
-        let formatted = fencewright_lang::fw::format(&text).unwrap_or_else(|e| panic!("{file}: {}", e[0].message));
+        let formatted =
+            fencewright_lang::fw::format(&text).unwrap_or_else(|e| panic!("{file}: {}", e[0].message));
         assert!(text == formatted, "{file} is not formatted");
     }
 }

@@ -51,7 +51,10 @@ fn bytes_that_are_no_text() {
     }
     survive("zero.fw", &[0; 4096]);
     survive("utf16.fw", b"\xff\xfes\0h\0a\0r\0e\0d\0");
-    survive("binary.fw", &std::fs::read(env!("CARGO_BIN_EXE_fencewright")).expect("the command itself")[..100_000]);
+    survive(
+        "binary.fw",
+        &std::fs::read(env!("CARGO_BIN_EXE_fencewright")).expect("the command itself")[..100_000],
+    );
 }
 
 #[test]

@@ -41,7 +41,11 @@ fn directories_are_searched_in_order() {
         .collect();
     assert_eq!(
         found,
-        ["\"SB-required\" true \"Always\" 1", "\"SB\" true \"Sometimes\" 4", "\"SB-forbidden\" false \"Sometimes\" 4"]
+        [
+            "\"SB-required\" true \"Always\" 1",
+            "\"SB\" true \"Sometimes\" 4",
+            "\"SB-forbidden\" false \"Sometimes\" 4"
+        ]
     );
     assert_eq!(
         array[1].to_string(),
@@ -108,7 +112,13 @@ fn the_x86_tests_have_the_known_answers() {
     let directory = corpora.join("litmus-x86");
     let expected = std::fs::read_to_string(directory.join("expected.csv")).expect("the known answers");
     let start = Instant::now();
-    let outcome = run(["litmus".as_ref(), "--model".as_ref(), "tso".as_ref(), "--json".as_ref(), directory.as_os_str()]);
+    let outcome = run([
+        "litmus".as_ref(),
+        "--model".as_ref(),
+        "tso".as_ref(),
+        "--json".as_ref(),
+        directory.as_os_str(),
+    ]);
     let elapsed = start.elapsed();
     let array: Value = serde_json::from_str(&outcome.stdout).expect("one array");
     let array = array.as_array().expect("an array");

@@ -5,12 +5,16 @@
 //!   (certificates join here). Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
 //! * If the two disagree, there is no verdict.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use fencewright_certify::{Certificate, Rejection};
+use fencewright_memory::Machine;
 
 use fencewright_program::oracle::{self, Reachable};
 use fencewright_program::{Program, Property, PropertyKind, Quantifier, Replayed, Span, Trace};
 
-use crate::task::{Answer, Engine, Limits, Progress, Reason, Task};
+use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Task};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -92,7 +96,7 @@ pub fn check(
     let start = Instant::now();
     let report = engine.run(task, limits, progress);
     let seconds = start.elapsed().as_secs_f64();
-    let mut confirmation = Confirmation { task, limits, confirm, reachable: None };
+    let mut confirmation = Confirmation { task, limits, confirm, reachable: None, certificates: Vec::new() };
     task.properties
         .iter()
         .zip(report.answers)
@@ -121,6 +125,13 @@ struct Confirmation<'a, 'p> {
     limits: &'a Limits,
     confirm: Confirm,
     reachable: Option<Option<Reachable>>,
+    certificates: Vec<Certified>,
+}
+
+/// An invariant that was accepted, and for what.
+struct Certified {
+    invariant: Arc<Invariant>,
+    properties: Vec<String>,
 }
 
 impl Confirmation<'_, '_> {
@@ -129,6 +140,7 @@ impl Confirmation<'_, '_> {
             Answer::Unknown(reason) => (Verdict::Unknown(reason), None, None),
             Answer::Holds(Some(trace)) => self.replayed(property, trace, true),
             Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
+            Answer::Proved(invariant) => self.certified(property, &invariant),
             Answer::Holds(None) => self.explored(property, true),
             Answer::Violated(None) => self.explored(property, false),
         }
@@ -149,6 +161,35 @@ impl Confirmation<'_, '_> {
             Ok(_) => contradiction("the trace shows the opposite of the answer".into()),
             Err(error) => contradiction(error.to_string()),
         }
+    }
+
+    /// A proof by an invariant is one if the checker of certificates accepts it.
+    fn certified(
+        &mut self,
+        property: &Property,
+        invariant: &Arc<Invariant>,
+    ) -> (Verdict, Option<Replayed>, Option<bool>) {
+        let machine = Machine::new(self.task.program, invariant.buffers);
+        if invariant.buffers.model() != self.task.model {
+            return contradiction("the invariant is about another memory model".into());
+        }
+        if self.confirm.states == 0 {
+            return (Verdict::Safe, None, Some(false));
+        }
+        // One invariant usually proves several properties: it is checked once, for all of them.
+        let known = self.certificates.iter().find(|c| Arc::ptr_eq(&c.invariant, invariant));
+        if !known.is_some_and(|c| c.properties.contains(&property.name)) {
+            let properties = vec![property.name.clone()];
+            let certificate = Certificate::new(&machine, properties.clone(), invariant.states.clone());
+            let limits = self.limits;
+            let mut stop = || limits.exceeded(0).is_some();
+            match fencewright_certify::check(&certificate, self.task.program, &mut stop) {
+                Ok(_) => self.certificates.push(Certified { invariant: Arc::clone(invariant), properties }),
+                Err(Rejection::Stopped) => return (Verdict::Safe, None, Some(false)),
+                Err(rejection) => return contradiction(rejection.to_string()),
+            }
+        }
+        (Verdict::Safe, None, Some(true))
     }
 
     fn explored(&mut self, property: &Property, holds: bool) -> (Verdict, Option<Replayed>, Option<bool>) {

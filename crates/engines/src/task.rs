@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fencewright_memory::linear::Cube;
+use fencewright_memory::{Buffers, Control};
 use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
@@ -122,10 +124,21 @@ fn seconds(t: Duration) -> String {
 pub enum Answer {
     /// It holds; for `finally exists` with the execution that shows it.
     Holds(Option<Trace>),
+    /// It holds, and this invariant shows it.
+    Proved(Arc<Invariant>),
     /// It does not; with the execution that shows it, except for `finally exists`.
     Violated(Option<Trace>),
     /// No verdict.
     Unknown(Reason),
+}
+
+/// An inductive invariant: control states of a machine with what holds there, a disjunction of conjunctions of constraints.
+#[derive(Clone, Debug)]
+pub struct Invariant {
+    /// The machine.
+    pub buffers: Buffers,
+    /// The reachable control states and their invariants.
+    pub states: Vec<(Control, Vec<Cube>)>,
 }
 
 /// What an engine gives back.

@@ -13,9 +13,11 @@
 pub mod buffer;
 pub mod cells;
 pub mod control;
+pub mod linear;
 pub mod machine;
 
 pub use buffer::{Buffers, Kept};
 pub use cells::{Cell, CellId, Cells};
 pub use control::{BufferShape, Control, Entry};
+pub use linear::Linear;
 pub use machine::{Command, Machine, Outcome, Step};

@@ -43,7 +43,8 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, engine: &str, checked: &C
 
 /// Anything as one line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> String {
-    let mut text = serde_json::to_string(value).expect("all keys are strings and writing into memory cannot fail");
+    let mut text =
+        serde_json::to_string(value).expect("all keys are strings and writing into memory cannot fail");
     text.push('\n');
     text
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-use fencewright_engines::{Reason, Report};
+use fencewright_engines::Reason;
 use fencewright_lang::source::escape;
 use fencewright_program::{Expr, Formula, MemoryModel, Observable, Property, PropertyKind, Quantifier};
 use serde::Serialize;
@@ -63,6 +63,18 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
+/// The final states that a search has found.
+pub struct Finals<'a> {
+    /// What it looked at: at least what the formula of the property looks at.
+    pub observed: &'a [Observable],
+    /// The values of these in the final states.
+    pub values: &'a [Vec<i64>],
+    /// Why there may be more.
+    pub reason: Option<Reason>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
 /// What a formula looks at, each thing once.
 pub fn observed(formula: &Formula) -> Vec<Observable> {
     let mut observed: Vec<Observable> = Vec::new();
@@ -88,28 +100,26 @@ fn observable_name(source: Source<'_>, observable: &Observable) -> String {
 }
 
 impl Outcome {
-    /// Summarises the final states that were found. `observed` is what the search was asked to look at: at least what
-    /// the formula of the property looks at.
+    /// Summarises the final states that were found. The property must be a `finally`.
     pub fn new(
         source: Source<'_>,
         test: String,
         model: MemoryModel,
         property: &Property,
-        observed: &[Observable],
-        report: &Report,
-        reason: Option<Reason>,
-        seconds: f64,
+        found: Finals<'_>,
     ) -> Self {
+        let Finals { observed, values, reason, seconds } = found;
         let (quantifier, formula) = match &property.kind {
             PropertyKind::Finally(quantifier, formula) => (*quantifier, formula),
             _ => unreachable!("only `finally` properties are conditions of litmus tests"),
         };
         let names: Vec<String> = observed.iter().map(|o| observable_name(source, o)).collect();
-        let positions: HashMap<&Observable, usize> = observed.iter().enumerate().map(|(n, o)| (o, n)).collect();
+        let positions: HashMap<&Observable, usize> =
+            observed.iter().enumerate().map(|(n, o)| (o, n)).collect();
         // Everything the formula looks at is observed.
         let formula: Expr<usize> = formula.map(&mut |o| Expr::Leaf(positions[o]));
         let satisfies = |values: &[i64]| formula.eval(&mut |&n| values[n]).is_ok_and(|value| value != 0);
-        let finals: BTreeSet<&Vec<i64>> = report.finals.iter().collect();
+        let finals: BTreeSet<&Vec<i64>> = values.iter().collect();
         let positive = finals.iter().filter(|values| satisfies(values)).count();
         let states = finals.iter().map(|values| {
             let mut state = String::new();
@@ -176,7 +186,15 @@ impl Outcome {
             (None, Some(reason)) => format!("{}: {reason}", style.unsure("Unknown")),
             (None, None) => style.unsure("Unknown"),
         };
-        let _ = writeln!(text, "{verdict}\nWitnesses\nPositive: {} Negative: {}", self.positive, self.negative);
+        let incomplete = match (&self.reason, self.holds()) {
+            (Some(reason), Some(_)) => format!(" (but not all final states were seen: {reason})"),
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            text,
+            "{verdict}{incomplete}\nWitnesses\nPositive: {} Negative: {}",
+            self.positive, self.negative
+        );
         let _ = writeln!(text, "Condition {}", escape(&self.condition));
         let observation = self.observation().name();
         let _ = writeln!(text, "Observation {test} {observation} {} {}", self.positive, self.negative);
@@ -210,7 +228,7 @@ pub fn json(outcomes: &[Outcome]) -> String {
             holds: outcome.holds(),
             observation: outcome.observation().name(),
             states: outcome.states.len(),
-            reason: outcome.reason.as_ref().filter(|_| outcome.holds().is_none()).map(ToString::to_string),
+            reason: outcome.reason.as_ref().map(ToString::to_string),
         })
         .collect();
     json::line(&objects)

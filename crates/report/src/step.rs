@@ -60,16 +60,16 @@ impl<'a> Step<'a> {
                 let parts: Vec<String> = self.effect.iter().map(|a| flushed(program, a)).collect();
                 format!("flush: {}", parts.join(", "))
             }
-            EventKind::Step { edge, chosen } => self.action_in_words(&self.thread().edge(*edge).action, chosen),
+            EventKind::Step { edge, chosen } => {
+                self.action_in_words(&self.thread().edge(*edge).action, chosen)
+            }
         }
     }
 
     fn action_in_words(&self, action: &Action, chosen: &[i64]) -> String {
         match action {
             Action::Fence => "fence: its buffer is empty".into(),
-            Action::StoreFence if !self.grew_a_barrier() => {
-                "store fence: nothing to hold back".into()
-            }
+            Action::StoreFence if !self.grew_a_barrier() => "store fence: nothing to hold back".into(),
             Action::StoreFence => "store fence -> its buffer".into(),
             Action::Lock => "takes the lock".into(),
             Action::Unlock => "releases the lock".into(),

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use fencewright_engines::{Checked, Reason, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
-use fencewright_program::{Init, MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State, Thread};
+use fencewright_program::{
+    Init, MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State, Thread,
+};
 
 use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
@@ -20,7 +22,13 @@ const FEW_CELLS: usize = 10;
 const MOST_SHOWN: usize = 40;
 
 /// The verdict on one property, in one line.
-pub fn verdict(source: Source<'_>, model: MemoryModel, engine: &str, checked: &Checked, style: Style) -> String {
+pub fn verdict(
+    source: Source<'_>,
+    model: MemoryModel,
+    engine: &str,
+    checked: &Checked,
+    style: Style,
+) -> String {
     let word = match checked.verdict() {
         Verdict::Safe => style.good("safe"),
         Verdict::Unsafe => style.bad("unsafe"),
@@ -148,7 +156,8 @@ pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, s
     let count = replayed.events.len();
     let left_out = if count > MOST_STEPS { MOST_STEPS / 2..count - MOST_STEPS / 2 } else { 0..0 };
     let shown = |n: usize| !left_out.contains(&n);
-    let statements = steps(source, replayed).enumerate().filter(|(n, _)| shown(*n)).filter_map(|(_, s)| s.span());
+    let statements =
+        steps(source, replayed).enumerate().filter(|(n, _)| shown(*n)).filter_map(|(_, s)| s.span());
     let table = Table::new(source, count, statements);
     let mut text = cells.initially(source, style);
     text.push_str(&table.heading(style));
@@ -249,9 +258,12 @@ impl Table {
 /// Memory, buffers that are not empty, and who holds the lock: in one line.
 fn memory_and_buffers(source: Source<'_>, state: &State, cells: &[u32]) -> String {
     let program = source.program;
-    let memory: Vec<String> =
-        cells.iter().map(|&cell| format!("{}={}", program.cell_name(cell), state.memory[cell as usize])).collect();
-    let mut line = format!("memory: {}", if memory.is_empty() { "as before".into() } else { listed(&memory, " ") });
+    let memory: Vec<String> = cells
+        .iter()
+        .map(|&cell| format!("{}={}", program.cell_name(cell), state.memory[cell as usize]))
+        .collect();
+    let mut line =
+        format!("memory: {}", if memory.is_empty() { "as before".into() } else { listed(&memory, " ") });
     for (thread, buffer) in program.threads.iter().zip(&state.buffers).filter(|(_, b)| !b.is_empty()) {
         let entries: Vec<String> = buffer.iter().map(|e| step::entry(program, e)).collect();
         let _ = write!(line, "   buffer of {}: {}", thread.name, listed(&entries, ", "));
@@ -292,9 +304,11 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
             .filter(|(register, _)| !is_temporary(&register.name))
             .map(|(register, value)| format!("{}={value}", register.name))
             .collect();
-        let registers = if registers.is_empty() { String::new() } else { format!("   {}", listed(&registers, " ")) };
+        let registers =
+            if registers.is_empty() { String::new() } else { format!("   {}", listed(&registers, " ")) };
         let place = source.place(id, state.locations[id.index()]);
-        let _ = writeln!(text, "    {:width$}  {}", escape(&thread.name), escape(&format!("{place}{registers}")));
+        let _ =
+            writeln!(text, "    {:width$}  {}", escape(&thread.name), escape(&format!("{place}{registers}")));
     }
     if let Some(more) = program.threads.len().checked_sub(MOST_SHOWN + 1) {
         let _ = writeln!(text, "    ... and {} more threads", more + 1);
@@ -314,7 +328,9 @@ pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> Stri
     };
     match &property.kind {
         PropertyKind::Never(_) => format!("{}{stated}", style.bad(&format!("this state violates {name}"))),
-        PropertyKind::Assertions => style.bad(&format!("a thread has stopped with a fault: this violates {name}")),
+        PropertyKind::Assertions => {
+            style.bad(&format!("a thread has stopped with a fault: this violates {name}"))
+        }
         PropertyKind::NoDeadlock => {
             style.bad(&format!("nothing can move and not all threads have ended: this violates {name}"))
         }

@@ -77,10 +77,11 @@ impl Source<'_> {
         if location == code.fault {
             return "has stopped with a fault".into();
         }
-        let line = |label: &str| match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
-            Some(span) => format!("{label} (line {})", self.position(span).0),
-            None => label.to_string(),
-        };
+        let line =
+            |label: &str| match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
+                Some(span) => format!("{label} (line {})", self.position(span).0),
+                None => label.to_string(),
+            };
         match at.labels.first() {
             Some(label) => line(&format!("is at {label}")),
             None if code.is_end(location) => "has ended".into(),
@@ -132,7 +133,8 @@ pub fn expression(thread: &Thread, e: &Expr<RegisterId>) -> String {
 /// A formula over the states of a program.
 pub fn formula(program: &Program, formula: &Formula) -> String {
     let mut text = String::new();
-    let _ = formula.write(&mut text, &mut |observable, out| out.write_str(&program.observable_name(observable)));
+    let _ =
+        formula.write(&mut text, &mut |observable, out| out.write_str(&program.observable_name(observable)));
     text
 }
 

@@ -25,7 +25,8 @@ forbid mutex: p[0]@critical && p[1]@critical;
 ";
 
 fn loaded(name: &str, text: &str) -> Loaded {
-    load(name, text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{}", e.source.render(&e.diagnostics, false)))
+    load(name, text.as_bytes(), None, &[])
+        .unwrap_or_else(|e| panic!("{}", e.source.render(&e.diagnostics, false)))
 }
 
 /// Checks one property with one worker, so that the same trace is found every time; times are made up.
@@ -50,7 +51,8 @@ fn shown(name: &str, text: &str, model: MemoryModel) -> String {
 
 fn shown_result(loaded: &Loaded, model: MemoryModel, result: &Checked) -> String {
     let source = Source::from(loaded);
-    text::verdict(source, model, "explicit", result, Style::PLAIN) + &text::evidence(source, result, Style::PLAIN)
+    text::verdict(source, model, "explicit", result, Style::PLAIN)
+        + &text::evidence(source, result, Style::PLAIN)
 }
 
 /// The execution that a schedule describes, as evidence about a property. In the schedule `p` is a step of that thread
@@ -67,7 +69,8 @@ fn walk(name: &str, text: &str, model: MemoryModel, property: Option<Property>, 
     let registers: Vec<Vec<i64>> =
         program.threads.iter().map(|t| t.registers.iter().map(|r| values(&r.init)).collect()).collect();
     let memory: Vec<i64> = program.variables.iter().flat_map(|v| &v.init).map(values).collect();
-    let mut state = reference.initial(registers.clone(), memory.clone()).expect("the program starts like this");
+    let mut state =
+        reference.initial(registers.clone(), memory.clone()).expect("the program starts like this");
     let mut events = Vec::new();
     for word in schedule.split_whitespace() {
         let is_meant = |event: &Event| {
@@ -82,7 +85,8 @@ fn walk(name: &str, text: &str, model: MemoryModel, property: Option<Property>, 
         };
         let mut possible = reference.candidates(&state, &[]).into_iter().filter(is_meant);
         let taken = possible.find_map(|event| Some((reference.step(&state, &event).ok()?.0, event)));
-        let (next, event) = taken.unwrap_or_else(|| panic!("`{word}` is not possible after {} steps", events.len()));
+        let (next, event) =
+            taken.unwrap_or_else(|| panic!("`{word}` is not possible after {} steps", events.len()));
         state = next;
         events.push(event);
     }
@@ -184,8 +188,7 @@ fn faults_say_what_went_wrong() {
 #[test]
 fn a_bound_that_was_reached() {
     let loaded = loaded("bound.fw", "shared x, y;\nthread p { x = 1; x = 2; x = 3; }\nforbid y == 1;\n");
-    let engine =
-        Explicit { options: Options { workers: 1, buffer_bound: Some(2), ..Options::default() } };
+    let engine = Explicit { options: Options { workers: 1, buffer_bound: Some(2), ..Options::default() } };
     let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
     let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
     results[0].seconds = 0.25;
@@ -218,8 +221,8 @@ fn outcome(name: &str, text: &str) -> litmus::Outcome {
     task.observed = observed.clone();
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
     let report = engine.run(&task, &Limits::default(), &Progress::default());
-    let source = Source::from(&loaded);
-    litmus::Outcome::new(source, "T".into(), MemoryModel::Tso, condition, &observed, &report, None, 0.25)
+    let found = litmus::Finals { observed: &observed, values: &report.finals, reason: None, seconds: 0.25 };
+    litmus::Outcome::new(Source::from(&loaded), "T".into(), MemoryModel::Tso, condition, found)
 }
 
 #[test]

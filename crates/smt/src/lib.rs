@@ -4,6 +4,7 @@ mod congruence;
 pub mod difference;
 pub mod formula;
 pub mod integer;
+pub mod interpolate;
 pub mod native;
 pub mod proof;
 mod search;
@@ -11,6 +12,7 @@ mod simplex;
 pub mod solver;
 pub mod term;
 mod theory;
+pub mod z3;
 
 pub use formula::Formula;
 pub use integer::Int;

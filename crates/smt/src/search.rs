@@ -176,7 +176,22 @@ impl<T: Theory> Search<'_, T> {
         Ok(match self.theory.check(true, meter)? {
             Status::Consistent => Choice::Satisfied,
             Status::Conflict(step) => Choice::Conflict(step),
-            Status::Cut(term) => Choice::Cut(term),
+            Status::Cut(term) => match self.straddled() {
+                Some(position) => Choice::Split(position),
+                None => Choice::Cut(term),
+            },
+        })
+    }
+
+    /// A disequality `t != 0` where t lies strictly between -1 and 1: splitting it cuts off this value as well.
+    fn straddled(&self) -> Option<usize> {
+        self.pending.iter().position(|pending| match &pending.formula {
+            Formula::Atom(atom) if !pending.split => {
+                self.theory.compare(&atom.linear().clone().plus(1)) == Ordering::Greater
+                    && self.theory.compare(&atom.linear().clone().plus(-1)) == Ordering::Less
+                    && self.theory.compare(atom.linear()) != Ordering::Equal
+            }
+            _ => false,
         })
     }
 

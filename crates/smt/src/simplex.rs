@@ -69,6 +69,8 @@ pub(crate) struct Simplex {
     rows: Vec<Row>,
     /// The column of each sum that has one; the first coefficient is positive.
     sums: HashMap<Vec<(Var, Int)>, u32>,
+    /// These sums, in the order of their columns.
+    terms: Vec<Linear>,
     trail: Vec<Undo>,
     equalities: Vec<(Fact, Linear)>,
     /// How many of the equalities are known to have an integer solution.
@@ -85,6 +87,7 @@ impl Simplex {
         self.columns.resize_with(variables.len(), Column::default);
         self.rows.clear();
         self.sums.clear();
+        self.terms.clear();
         self.trail.clear();
         self.equalities.clear();
         self.solvable = 0;
@@ -113,6 +116,7 @@ impl Simplex {
             }
         }
         self.sums.insert(terms.to_vec(), column);
+        self.terms.push(Linear::sum(terms.iter().map(|(var, factor)| (factor.clone(), *var)), 0));
         self.columns.push(Column { row: Some(self.rows.len() as u32), ..Column::default() });
         row.total = self.total(&row);
         self.rows.push(row);
@@ -268,6 +272,29 @@ impl Simplex {
         self.rows[position] = row;
     }
 
+    /// A column whose value is not an integer, and that value rounded down.
+    ///
+    /// A column between two bounds has finitely many values left, and one with a bound is nearer to that than one
+    /// without; cuts on variables alone follow unbounded strips such as `2 < x - 2*y < 3` for ever.
+    fn fractional_column(&self) -> Option<(u32, Int)> {
+        let fractional = |row: &&Row| !row.total.is_multiple_of(&row.denominator);
+        let bounds = |row: &&Row| {
+            let column = &self.columns[row.basic as usize];
+            let missing = usize::from(column.lower.is_none()) + usize::from(column.upper.is_none());
+            (missing, row.basic)
+        };
+        let row = self.rows.iter().filter(fractional).min_by_key(bounds)?;
+        Some((row.basic, row.total.div_floor(&row.denominator)))
+    }
+
+    /// The term whose value a column is.
+    fn term(&self, column: u32) -> Linear {
+        match self.variables.get(column as usize) {
+            Some(var) => Linear::from(*var),
+            None => self.terms[column as usize - self.variables.len()].clone(),
+        }
+    }
+
     /// The value of a column as a fraction.
     fn fraction(&self, column: u32) -> (&Int, &Int) {
         match self.columns.get(column as usize) {
@@ -392,21 +419,14 @@ impl Theory for Simplex {
         if !integers {
             return Ok(Status::Consistent);
         }
-        for (position, var) in self.variables.iter().enumerate() {
-            let (total, denominator) = self.fraction(position as u32);
-            if total.is_multiple_of(denominator) {
-                continue;
+        let Some((column, floor)) = self.fractional_column() else { return Ok(Status::Consistent) };
+        if self.equalities.len() > self.solvable {
+            if let Some(sum) = congruence::unsolvable(&self.equalities, meter)? {
+                return Ok(Status::Conflict(Step::Gcd(sum)));
             }
-            let cut = Linear::from(*var).plus(-&total.div_floor(denominator));
-            if self.equalities.len() > self.solvable {
-                if let Some(sum) = congruence::unsolvable(&self.equalities, meter)? {
-                    return Ok(Status::Conflict(Step::Gcd(sum)));
-                }
-                self.solvable = self.equalities.len();
-            }
-            return Ok(Status::Cut(cut));
+            self.solvable = self.equalities.len();
         }
-        Ok(Status::Consistent)
+        Ok(Status::Cut(self.term(column).plus(-&floor)))
     }
 
     fn compare(&self, linear: &Linear) -> Ordering {

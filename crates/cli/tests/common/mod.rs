@@ -87,7 +87,8 @@ impl Files {
 
     pub fn write(&self, name: &str, contents: &[u8]) {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a file has a directory")).expect("the directory can be made");
+        fs::create_dir_all(path.parent().expect("a file has a directory"))
+            .expect("the directory can be made");
         fs::write(path, contents).expect("the file can be written");
     }
 

@@ -6,13 +6,15 @@
 
 mod path;
 
-use fencewright_memory::{Buffers, Kept, Machine};
+use std::sync::Arc;
+
+use fencewright_memory::{Buffers, CellId, Control, Kept, Machine};
 use fencewright_program::{MemoryModel, Property};
 
-use crate::domain::zones::Zones;
+use crate::domain::zones::{Zone, Zones};
 use crate::search::live::LiveCells;
 use crate::search::reach::{Reach, Reached};
-use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Task};
 
 /// Where to start.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +86,14 @@ impl Engine for Cegar {
             let reached = reach.run(limits, progress);
             report.states += reach.states() as u64;
             match reached {
-                Reached::Closed(_) => open.iter().for_each(|&n| answers[n] = Some(Answer::Holds(None))),
+                Reached::Closed(states) => {
+                    let cubes = |(control, live, zones): (Control, Vec<CellId>, Vec<Zone>)| {
+                        (control, zones.iter().map(|zone| zone.cube(&live)).collect())
+                    };
+                    let states = states.into_iter().map(cubes).collect();
+                    let invariant = Arc::new(Invariant { buffers: machine.buffers, states });
+                    open.iter().for_each(|&n| answers[n] = Some(Answer::Proved(Arc::clone(&invariant))));
+                }
                 Reached::Stopped(reason) => {
                     open.iter().for_each(|&n| answers[n] = Some(Answer::Unknown(reason.clone())));
                 }

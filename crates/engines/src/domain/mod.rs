@@ -2,7 +2,6 @@
 //!
 //! A domain never looks at control: it is given the cells that matter before and after a step, and the commands in between.
 
-pub mod linear;
 pub mod zones;
 
 use fencewright_memory::{CellId, Command};

@@ -8,9 +8,9 @@
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them.
 
+use fencewright_memory::linear::{Cube, Linear, Value, cases, truths};
 use fencewright_memory::{CellId, Command};
 
-use super::linear::{Cube, Linear, Value, cases, truths};
 use super::{Domain, Live};
 
 /// No bound.
@@ -69,14 +69,36 @@ impl Zones {
 
 impl Zone {
     /// The bound of cell i minus cell j (0: the constant 0), if there is one.
-    pub fn bound(&self, i: usize, j: usize) -> Option<i32> {
+    fn bound(&self, i: usize, j: usize) -> Option<i32> {
         let bound = self.bounds[i * self.size + j];
         (bound != NONE).then_some(bound)
     }
 
-    /// How many indices there are: the live cells and the constant 0.
-    pub fn size(&self) -> usize {
-        self.size
+    /// The zone as constraints on the live cells, without those that follow from two others.
+    pub fn cube(&self, live: &Live) -> Cube {
+        let mut kept: Vec<Vec<Option<i32>>> =
+            (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
+        let mut cube = Vec::new();
+        for i in 0..self.size {
+            for j in (0..self.size).filter(|&j| j != i) {
+                let Some(bound) = kept[i][j] else { continue };
+                let follows = (0..self.size).filter(|&k| k != i && k != j).any(|k| {
+                    matches!((kept[i][k], kept[k][j]), (Some(a), Some(b)) if i64::from(a) + i64::from(b) <= i64::from(bound))
+                });
+                if follows {
+                    kept[i][j] = None;
+                }
+            }
+        }
+        let cell = |i: usize| if i == 0 { Linear::constant(0) } else { Linear::cell(live[i - 1]) };
+        for (i, row) in kept.iter().enumerate() {
+            for (j, bound) in row.iter().enumerate().filter(|(j, _)| *j != i) {
+                let Some(bound) = bound else { continue };
+                let difference = cell(i).minus(&cell(j)).expect("a difference of two cells fits");
+                cube.extend(difference.plus(&Linear::constant(-i64::from(*bound))));
+            }
+        }
+        cube
     }
 }
 

@@ -1,11 +1,12 @@
-//! Linear forms: what expressions over cells mean to symbolic domains.
+//! Linear forms: what expressions over cells mean to symbolic domains, and to the checker of certificates.
 //!
 //! An expression becomes a list of cases: under these linear constraints it has this linear value. Comparisons and logical operators
 //! split into cases, so that every constraint is `linear <= 0`. What is not linear has an unknown value or an unknown
 //! truth: any, which is sound.
 
-use fencewright_memory::CellId;
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
+
+use crate::cells::CellId;
 
 /// A sum of cells with coefficients, and a constant. Sorted by cell, without zero coefficients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,6 +64,15 @@ impl Linear {
             }
         }
         Some(Linear { terms, constant: self.constant.checked_add(other.constant)? })
+    }
+
+    /// The form with each cell replaced by the form that `value` gives for it, if everything fits.
+    pub fn substituted(&self, value: &impl Fn(CellId) -> Linear) -> Option<Self> {
+        let mut total = Linear::constant(self.constant);
+        for &(cell, coefficient) in &self.terms {
+            total = total.plus(&value(cell).scaled(coefficient)?)?;
+        }
+        Some(total)
     }
 
     /// `self - other`, if it fits.

@@ -1,0 +1,247 @@
+//! Certificates: what they say and how they are written.
+//!
+//! A certificate names a machine with its parameters and the properties it is about, and gives for each control state of the machine that
+//! can be reached an invariant about the cells: a disjunction of conjunctions of constraints `linear <= 0`. The format is described in
+//! docs/certificates.md.
+
+use std::collections::BTreeMap;
+
+use fencewright_memory::linear::Cube;
+use fencewright_memory::{BufferShape, Buffers, Control, Entry, Kept, Linear, Machine};
+use fencewright_program::{LocationId, MemoryModel, Program, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// The name of the format.
+pub const FORMAT: &str = "fencewright-certificate";
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// A claim that a program has certain properties, with an inductive invariant that shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// A fingerprint of the program, so that a certificate is not mistaken for that of another one.
+    pub program: String,
+    /// The machine.
+    pub machine: MachineName,
+    /// The properties it is about.
+    pub properties: Vec<String>,
+    /// The cells that the invariants mention, in the program's own words; only for readers.
+    pub cells: BTreeMap<u32, String>,
+    /// The reachable control states with their invariants.
+    pub states: Vec<StateInvariant>,
+}
+
+/// A machine by name and parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum MachineName {
+    /// Sequential consistency.
+    Sc,
+    /// Exact queues with a bound; an overflow is forbidden.
+    Queue {
+        /// The memory model.
+        model: Model,
+        /// The bound.
+        bound: u32,
+    },
+    /// Partial buffers.
+    Partial {
+        /// The memory model.
+        model: Model,
+        /// How many stores are kept in order.
+        k: u32,
+        /// Which ones.
+        kept: KeptEnd,
+    },
+}
+
+/// A memory model with buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Model {
+    Tso,
+    Pso,
+}
+
+/// Which end of a partial buffer is kept in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum KeptEnd {
+    Oldest,
+    Newest,
+}
+
+/// A control state and what holds there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateInvariant {
+    /// Where each thread is.
+    pub locations: Vec<u32>,
+    /// What each buffer looks like.
+    pub buffers: Vec<Buffer>,
+    /// Who holds the global lock.
+    pub lock: Option<u32>,
+    /// At least one of these holds; each is a conjunction of constraints.
+    pub invariant: Vec<Vec<Constraint>>,
+}
+
+/// The shape of a buffer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Buffer {
+    /// The ordered part, oldest first: memory cells, or nothing for a barrier.
+    pub queue: Vec<Option<u32>>,
+    /// The memory cells in the set part.
+    pub set: Vec<u32>,
+}
+
+/// `terms + constant <= 0`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Constraint {
+    /// Cells with their coefficients.
+    pub terms: Vec<(u32, i64)>,
+    /// The constant.
+    pub constant: i64,
+}
+
+impl MachineName {
+    /// The name of a representation of buffers.
+    pub fn new(buffers: Buffers) -> Self {
+        let of = |model| if model == MemoryModel::Pso { Model::Pso } else { Model::Tso };
+        match buffers {
+            Buffers::Sc => MachineName::Sc,
+            Buffers::Queue { model, bound } => MachineName::Queue { model: of(model), bound },
+            Buffers::Partial { model, k, kept } => MachineName::Partial {
+                model: of(model),
+                k,
+                kept: if kept == Kept::Oldest { KeptEnd::Oldest } else { KeptEnd::Newest },
+            },
+        }
+    }
+
+    /// The representation it names.
+    pub fn buffers(self) -> Buffers {
+        let of = |model| if model == Model::Pso { MemoryModel::Pso } else { MemoryModel::Tso };
+        match self {
+            MachineName::Sc => Buffers::Sc,
+            MachineName::Queue { model, bound } => Buffers::Queue { model: of(model), bound },
+            MachineName::Partial { model, k, kept } => Buffers::Partial {
+                model: of(model),
+                k,
+                kept: if kept == KeptEnd::Oldest { Kept::Oldest } else { Kept::Newest },
+            },
+        }
+    }
+}
+
+impl Certificate {
+    /// A certificate for these properties of a machine's program.
+    pub fn new(machine: &Machine<'_>, properties: Vec<String>, states: Vec<(Control, Vec<Cube>)>) -> Self {
+        let mut cells = BTreeMap::new();
+        let states = states
+            .into_iter()
+            .map(|(control, cubes)| {
+                let constraint = |linear: Linear| {
+                    for (cell, _) in &linear.terms {
+                        cells.entry(*cell).or_insert_with(|| machine.cells.name(machine.program, *cell));
+                    }
+                    Constraint { terms: linear.terms, constant: linear.constant }
+                };
+                let mut constraint = constraint;
+                let invariant =
+                    cubes.into_iter().map(|cube| cube.into_iter().map(&mut constraint).collect()).collect();
+                StateInvariant::new(&control, invariant)
+            })
+            .collect();
+        Certificate {
+            format: FORMAT.to_string(),
+            version: VERSION,
+            program: fingerprint(machine.program),
+            machine: MachineName::new(machine.buffers),
+            properties,
+            cells,
+            states,
+        }
+    }
+
+    /// As text.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// From text.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+}
+
+impl StateInvariant {
+    fn new(control: &Control, invariant: Vec<Vec<Constraint>>) -> Self {
+        let entry = |e: &Entry| match e {
+            Entry::Store(cell) => Some(*cell),
+            Entry::Barrier => None,
+        };
+        let buffer = |shape: &BufferShape| Buffer {
+            queue: shape.queue.iter().map(entry).collect(),
+            set: shape.set.clone(),
+        };
+        StateInvariant {
+            locations: control.locations.iter().map(|l| l.0).collect(),
+            buffers: control.buffers.iter().map(buffer).collect(),
+            lock: control.lock.map(|t| t.0),
+            invariant,
+        }
+    }
+
+    /// The control state.
+    pub fn control(&self) -> Control {
+        let entry = |e: &Option<u32>| e.map_or(Entry::Barrier, Entry::Store);
+        let shape =
+            |b: &Buffer| BufferShape { queue: b.queue.iter().map(entry).collect(), set: b.set.clone() };
+        Control {
+            locations: self.locations.iter().map(|&l| LocationId(l)).collect(),
+            buffers: self.buffers.iter().map(shape).collect(),
+            lock: self.lock.map(ThreadId),
+        }
+    }
+
+    /// The cubes of the invariant.
+    pub fn cubes(&self) -> Vec<Cube> {
+        let linear = |c: &Constraint| Linear { terms: c.terms.clone(), constant: c.constant };
+        self.invariant.iter().map(|cube| cube.iter().map(linear).collect()).collect()
+    }
+}
+
+/// A fingerprint of everything about a program that its behaviour and its properties depend on. Two programs with the same
+/// fingerprint are, for all practical purposes, the same; nothing else about a certificate depends on it.
+pub fn fingerprint(program: &Program) -> String {
+    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let mut feed = |text: String| {
+        for byte in text.bytes() {
+            hash ^= u128::from(byte);
+            hash = hash.wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    };
+    feed(format!("{:?}", program.numbers));
+    for v in &program.variables {
+        feed(format!("{:?}", (&v.name, v.indices, v.open, v.range, &v.init)));
+    }
+    for t in &program.threads {
+        feed(format!("{:?}", (&t.name, &t.registers, t.entry, t.fault)));
+        for e in &t.edges {
+            feed(format!("{:?}", (e.from, e.to, &e.action)));
+        }
+    }
+    for p in &program.properties {
+        feed(format!("{:?}", (&p.name, &p.kind)));
+    }
+    format!("{hash:032x}")
+}

@@ -1,0 +1,362 @@
+//! The checker: accepts a certificate only if it proves what it claims.
+//!
+//! Three things are checked, for the machine that the certificate names and the program that is given:
+//!
+//! 1. the initial control state is in the certificate, and the initial values satisfy its invariant;
+//! 2. every step of the machine from every control state in the certificate, taken from values that satisfy its invariant, is
+//!    impossible or leads to a control state in the certificate with values that satisfy that one's invariant; no possible step leaves what the
+//!    machine represents;
+//! 3. no control state in the certificate has values that satisfy its invariant and violate a property.
+//!
+//! Then everything reachable is in the certificate (induction on the number of steps), and nothing forbidden is. Commands are
+//! executed symbolically: every cell is a linear form over the values before the step, so each condition is a set of
+//! constraints that must entail another constraint. Difference constraints are decided by [`Paths`]; anything else by a
+//! refutation from the solver, which is verified here.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use fencewright_memory::linear::{Cube, cases, truths};
+use fencewright_memory::{CellId, Command, Control, Linear, Machine, Outcome, Step};
+use fencewright_program::{Program, Property};
+
+use crate::certificate::{Certificate, FORMAT, VERSION, fingerprint};
+use crate::difference::Paths;
+use crate::linear_solver;
+
+/// Why a certificate is rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// It is not a certificate this checker knows.
+    Format(String),
+    /// It is about another program.
+    Program,
+    /// It is about a property that the program does not have, or that no certificate of this kind can show.
+    Property(String),
+    /// It has a control state that no machine of this program has, or has it twice, or a cell that does not exist.
+    State(usize),
+    /// It does not cover the start.
+    Start,
+    /// A step leads out of it.
+    Step(usize, String),
+    /// A forbidden state is in it.
+    Forbidden(usize, String),
+    /// The checker was asked to stop.
+    Stopped,
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejection::Format(what) => write!(f, "not a certificate: {what}"),
+            Rejection::Program => write!(f, "the certificate is about another program"),
+            Rejection::Property(name) => write!(f, "the certificate cannot be about the property `{name}`"),
+            Rejection::State(n) => write!(f, "state {n} of the certificate is not a state of the machine"),
+            Rejection::Start => write!(f, "the initial state is not covered"),
+            Rejection::Step(n, step) => write!(f, "state {n} of the certificate is left by {step}"),
+            Rejection::Forbidden(n, name) => write!(f, "state {n} of the certificate violates `{name}`"),
+            Rejection::Stopped => write!(f, "stopped"),
+        }
+    }
+}
+
+/// What was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Control states.
+    pub controls: usize,
+    /// Cubes of all invariants.
+    pub cubes: usize,
+    /// Steps of the machine.
+    pub steps: usize,
+}
+
+/// Checks a certificate against a program; `stop` is asked now and then whether to give up.
+pub fn check(
+    certificate: &Certificate,
+    program: &Program,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Accepted, Rejection> {
+    if certificate.format != FORMAT || certificate.version != VERSION {
+        let what = format!("format `{}` version {}", certificate.format, certificate.version);
+        return Err(Rejection::Format(what));
+    }
+    if certificate.program != fingerprint(program) {
+        return Err(Rejection::Program);
+    }
+    let machine = Machine::new(program, certificate.machine.buffers());
+    let properties = certificate
+        .properties
+        .iter()
+        .map(|name| {
+            let found = program.properties.iter().find(|p| p.name == *name);
+            let provable = found.filter(|p| machine.violation(&machine.initial(), p).is_some());
+            provable.cloned().ok_or_else(|| Rejection::Property(name.clone()))
+        })
+        .collect::<Result<Vec<Property>, Rejection>>()?;
+    let checker = Checker::new(&machine, certificate)?;
+    checker.start()?;
+    let mut accepted = Accepted { controls: checker.states.len(), ..Accepted::default() };
+    for n in 0..checker.states.len() {
+        if stop() {
+            return Err(Rejection::Stopped);
+        }
+        accepted.cubes += checker.states[n].cubes.len();
+        accepted.steps += checker.closed(n)?;
+        checker.allowed(n, &properties)?;
+    }
+    Ok(accepted)
+}
+
+struct Checker<'a> {
+    machine: &'a Machine<'a>,
+    states: Vec<Invariant>,
+    numbers: HashMap<Control, usize>,
+}
+
+struct Invariant {
+    control: Control,
+    cubes: Vec<Cube>,
+}
+
+/// One way through some commands: the value of each changed cell, over the values before, and what was assumed.
+#[derive(Clone, Default)]
+struct Way {
+    values: HashMap<CellId, Linear>,
+    assumed: Cube,
+}
+
+impl<'a> Checker<'a> {
+    fn new(machine: &'a Machine<'a>, certificate: &Certificate) -> Result<Self, Rejection> {
+        let mut numbers = HashMap::new();
+        let mut states = Vec::with_capacity(certificate.states.len());
+        for (n, state) in certificate.states.iter().enumerate() {
+            let invariant = Invariant { control: state.control(), cubes: state.cubes() };
+            let cells_exist =
+                invariant.cubes.iter().flatten().all(|linear| is_normal(linear, machine.cells.len()));
+            if !is_well_formed(machine, &invariant.control) || !cells_exist {
+                return Err(Rejection::State(n));
+            }
+            if numbers.insert(invariant.control.clone(), n).is_some() {
+                return Err(Rejection::State(n));
+            }
+            states.push(invariant);
+        }
+        Ok(Checker { machine, states, numbers })
+    }
+
+    /// Condition 1.
+    fn start(&self) -> Result<(), Rejection> {
+        let target = self.numbers.get(&self.machine.initial()).ok_or(Rejection::Start)?;
+        let ways = self.ways(&self.machine.initial_values());
+        let covered = ways.iter().all(|way| self.covered(&Paths::new(1), &[], &[], way, *target));
+        covered.then_some(()).ok_or(Rejection::Start)
+    }
+
+    /// Condition 2 for one state: how many steps were checked.
+    fn closed(&self, n: usize) -> Result<usize, Rejection> {
+        let steps = self.machine.steps(&self.states[n].control);
+        let prepared: Vec<(&Step, Vec<Way>)> =
+            steps.iter().map(|step| (step, self.ways(&step.commands))).collect();
+        for cube in &self.states[n].cubes {
+            let (paths, cells) = paths_of(cube);
+            for (step, ways) in &prepared {
+                let target = match &step.outcome {
+                    Outcome::Control(next) => self.numbers.get(next).copied(),
+                    Outcome::Beyond(..) => None,
+                };
+                let fine = ways.iter().all(|way| match target {
+                    Some(target) => self.covered(&paths, &cells, cube, way, target),
+                    None => impossible(&paths, &cells, cube, way),
+                });
+                if !fine {
+                    return Err(Rejection::Step(n, self.describe(step)));
+                }
+            }
+        }
+        Ok(steps.len())
+    }
+
+    /// Condition 3 for one state.
+    fn allowed(&self, n: usize, properties: &[Property]) -> Result<(), Rejection> {
+        for property in properties {
+            let violation = self.machine.violation(&self.states[n].control, property);
+            let forbidden = || Rejection::Forbidden(n, property.name.clone());
+            let violation = violation.ok_or_else(forbidden)?;
+            if violation.constant() == Some(0) {
+                continue;
+            }
+            let ways = self.ways(&[Command::Assume(violation)]);
+            for cube in &self.states[n].cubes {
+                let (paths, cells) = paths_of(cube);
+                if !ways.iter().all(|way| impossible(&paths, &cells, cube, way)) {
+                    return Err(forbidden());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All ways through some commands.
+    fn ways(&self, commands: &[Command]) -> Vec<Way> {
+        // Values that nothing is known about are variables of their own, numbered after the cells.
+        let mut unknown = self.machine.cells.len() as CellId;
+        let mut fresh = || {
+            unknown += 1;
+            Linear::cell(unknown - 1)
+        };
+        let mut ways = vec![Way::default()];
+        for command in commands {
+            ways = ways
+                .into_iter()
+                .flat_map(|way| match command {
+                    Command::Assume(e) => {
+                        truths(e, true).into_iter().map(|cube| way.assuming(&cube)).collect::<Vec<Way>>()
+                    }
+                    Command::Havoc(cell) => vec![way.assigning(*cell, fresh())],
+                    Command::Assign(cell, e) => cases(e)
+                        .into_iter()
+                        .map(|(cube, value)| {
+                            let value = value.and_then(|v| v.substituted(&|c| way.value(c)));
+                            let value = value.unwrap_or_else(&mut fresh);
+                            way.assuming(&cube).assigning(*cell, value)
+                        })
+                        .collect(),
+                })
+                .collect();
+        }
+        ways
+    }
+
+    /// Whether, starting from `cube`, this way leads only to values that satisfy the invariant of `target`.
+    fn covered(&self, paths: &Paths, cells: &[CellId], cube: &[Linear], way: &Way, target: usize) -> bool {
+        let (paths, cells) = extended(paths, cells, &way.assumed);
+        if paths.contradictory() {
+            return true;
+        }
+        let after = |linear: &Linear| linear.substituted(&|c| way.value(c));
+        let holds = |linear: &Linear| after(linear).is_some_and(|l| entailed(&paths, &cells, &l));
+        let targets = &self.states[target].cubes;
+        if targets.iter().any(|cube| cube.iter().all(holds)) {
+            return true;
+        }
+        let known: Cube = cube.iter().chain(&way.assumed).cloned().collect();
+        let cubes: Vec<Cube> = targets.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
+        linear_solver::entails_some(&known, &cubes)
+    }
+
+    fn describe(&self, step: &Step) -> String {
+        let thread = &self.machine.program.thread(step.thread).name;
+        match (step.edge, step.flushed) {
+            (Some(edge), _) => format!("edge {} of {thread}", edge.0),
+            (None, Some(cell)) => format!("a flush of {} by {thread}", self.machine.program.cell_name(cell)),
+            (None, None) => format!("a step of {thread}"),
+        }
+    }
+}
+
+impl Way {
+    fn value(&self, cell: CellId) -> Linear {
+        self.values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell))
+    }
+
+    /// With more assumptions; one that does not fit machine integers is left out, which only makes the way more possible.
+    fn assuming(&self, cube: &Cube) -> Way {
+        let mut way = self.clone();
+        way.assumed.extend(cube.iter().filter_map(|l| l.substituted(&|c| self.value(c))));
+        way
+    }
+
+    fn assigning(mut self, cell: CellId, value: Linear) -> Way {
+        self.values.insert(cell, value);
+        self
+    }
+}
+
+/// A constraint as a difference: `x - y <= c`, cells as positions in `cells` plus 1.
+fn difference(
+    linear: &Linear,
+    position: &mut impl FnMut(CellId) -> Option<usize>,
+) -> Option<(usize, usize, i64)> {
+    let c = linear.constant.checked_neg()?;
+    match *linear.terms.as_slice() {
+        [] => Some((0, 0, c)),
+        [(x, 1)] => Some((position(x)?, 0, c)),
+        [(x, -1)] => Some((0, position(x)?, c)),
+        [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => Some((position(x)?, position(y)?, c)),
+        _ => None,
+    }
+}
+
+/// The difference constraints of a cube, and the cells they mention.
+fn paths_of(cube: &[Linear]) -> (Paths, Vec<CellId>) {
+    extended(&Paths::new(1), &[], cube)
+}
+
+fn extended(paths: &Paths, cells: &[CellId], cube: &[Linear]) -> (Paths, Vec<CellId>) {
+    let mut cells = cells.to_vec();
+    let mut found = Vec::new();
+    for linear in cube {
+        let mut position = |cell: CellId| {
+            let known = cells.iter().position(|&c| c == cell);
+            Some(
+                known.unwrap_or_else(|| {
+                    cells.push(cell);
+                    cells.len() - 1
+                }) + 1,
+            )
+        };
+        found.extend(difference(linear, &mut position));
+    }
+    let mut paths = paths.clone();
+    paths.grow(cells.len() + 1);
+    for (x, y, c) in found {
+        paths.add(x, y, c);
+    }
+    (paths, cells)
+}
+
+/// Whether the paths show that a constraint holds.
+fn entailed(paths: &Paths, cells: &[CellId], linear: &Linear) -> bool {
+    let mut position = |cell: CellId| cells.iter().position(|&c| c == cell).map(|p| p + 1);
+    match difference(linear, &mut position) {
+        Some((x, y, c)) => paths.bound(x, y).is_some_and(|bound| bound <= c),
+        None => false,
+    }
+}
+
+/// Whether this way cannot be taken from `cube`.
+fn impossible(paths: &Paths, cells: &[CellId], cube: &[Linear], way: &Way) -> bool {
+    let (paths, _) = extended(paths, cells, &way.assumed);
+    paths.contradictory() || {
+        let known: Cube = cube.iter().chain(&way.assumed).cloned().collect();
+        linear_solver::entails_some(&known, &[])
+    }
+}
+
+/// Whether a linear form is written as forms are: existing cells, in order, with coefficients other than 0.
+fn is_normal(linear: &Linear, cells: usize) -> bool {
+    linear.terms.windows(2).all(|w| w[0].0 < w[1].0)
+        && linear.terms.iter().all(|&(cell, c)| (cell as usize) < cells && c != 0)
+}
+
+/// Whether a control state has the form of one of this machine.
+fn is_well_formed(machine: &Machine<'_>, control: &Control) -> bool {
+    let initial = machine.initial();
+    let threads = &machine.program.threads;
+    let locations = control.locations.len() == threads.len()
+        && control.locations.iter().zip(threads).all(|(l, t)| l.index() < t.locations.len());
+    let positions = machine.buffers.positions(machine.program.cells()) as usize;
+    let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
+    let buffers = control.buffers.len() == initial.buffers.len()
+        && control.buffers.iter().all(|b| {
+            b.queue.len() <= positions
+                && b.set.windows(2).all(|w| w[0] < w[1])
+                && b.set.iter().all(|&c| cell_exists(c))
+                && b.queue.iter().all(|e| match e {
+                    fencewright_memory::Entry::Store(c) => cell_exists(*c),
+                    fencewright_memory::Entry::Barrier => true,
+                })
+        });
+    locations && buffers && control.lock.is_none_or(|t| t.index() < threads.len())
+}

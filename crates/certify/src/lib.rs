@@ -1,0 +1,13 @@
+//! Certificates of safety, and the checker that accepts or rejects them.
+//!
+//! Depends on programs, machines and the solver, never on an engine: whoever found the proof, this decides whether it is one.
+
+#![forbid(unsafe_code)]
+
+pub mod certificate;
+pub mod check;
+mod difference;
+mod linear_solver;
+
+pub use certificate::Certificate;
+pub use check::{Accepted, Rejection, check};
