@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use fencewright_memory::linear::{Cube, cases, truths};
+use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{CellId, Command, Control, Linear, Machine, Outcome, Step};
 use fencewright_program::{Program, Property};
 
@@ -197,35 +197,29 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// All ways through some commands.
+    /// All ways through some commands, executed symbolically.
     fn ways(&self, commands: &[Command]) -> Vec<Way> {
         // Values that nothing is known about are variables of their own, numbered after the cells.
         let mut unknown = self.machine.cells.len() as CellId;
-        let mut fresh = || {
-            unknown += 1;
-            Linear::cell(unknown - 1)
-        };
-        let mut ways = vec![Way::default()];
-        for command in commands {
-            ways = ways
-                .into_iter()
-                .flat_map(|way| match command {
-                    Command::Assume(e) => {
-                        truths(e, true).into_iter().map(|cube| way.assuming(&cube)).collect::<Vec<Way>>()
+        let mut execute = |simple: Vec<Simple>| {
+            let mut way = Way::default();
+            for command in simple {
+                match command {
+                    // A constraint that does not fit machine integers is left out: the way is then more possible.
+                    Simple::AtMost(linear) => way.assumed.extend(linear.substituted(&|c| way.value(c))),
+                    Simple::Assign(cell, value) => {
+                        let value = value.and_then(|v| v.substituted(&|c| way.value(c)));
+                        let value = value.unwrap_or_else(|| {
+                            unknown += 1;
+                            Linear::cell(unknown - 1)
+                        });
+                        way.values.insert(cell, value);
                     }
-                    Command::Havoc(cell) => vec![way.assigning(*cell, fresh())],
-                    Command::Assign(cell, e) => cases(e)
-                        .into_iter()
-                        .map(|(cube, value)| {
-                            let value = value.and_then(|v| v.substituted(&|c| way.value(c)));
-                            let value = value.unwrap_or_else(&mut fresh);
-                            way.assuming(&cube).assigning(*cell, value)
-                        })
-                        .collect(),
-                })
-                .collect();
-        }
-        ways
+                }
+            }
+            way
+        };
+        ways(commands).into_iter().map(&mut execute).collect()
     }
 
     /// Whether, starting from `cube`, this way leads only to values that satisfy the invariant of `target`.
@@ -258,18 +252,6 @@ impl<'a> Checker<'a> {
 impl Way {
     fn value(&self, cell: CellId) -> Linear {
         self.values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell))
-    }
-
-    /// With more assumptions; one that does not fit machine integers is left out, which only makes the way more possible.
-    fn assuming(&self, cube: &Cube) -> Way {
-        let mut way = self.clone();
-        way.assumed.extend(cube.iter().filter_map(|l| l.substituted(&|c| self.value(c))));
-        way
-    }
-
-    fn assigning(mut self, cell: CellId, value: Linear) -> Way {
-        self.values.insert(cell, value);
-        self
     }
 }
 

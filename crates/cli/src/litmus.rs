@@ -195,7 +195,7 @@ impl Tester<'_> {
         let report = engine.run(&task, &limits, &Progress::default());
         let reason = report.answers.iter().find_map(|answer| match answer {
             Answer::Unknown(reason) => Some(reason.clone()),
-            Answer::Holds(_) | Answer::Violated(_) => None,
+            _ => None,
         });
         let name = program_name(loaded);
         let name = if several { format!("{name}:{}", condition.name) } else { name };

@@ -152,6 +152,8 @@ pub struct Report {
     pub bytes: u64,
     /// How many bytes the stored states themselves take.
     pub state_bytes: u64,
+    /// How many predicates (templates) were found on the way, if the engine looks for any.
+    pub predicates: usize,
     /// Whether every reachable state was seen.
     pub complete: bool,
     /// The values of [`Task::observed`] in the final states that were seen, sorted.

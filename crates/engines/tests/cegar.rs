@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use fencewright_engines::cegar::{Cegar, Options};
+use fencewright_engines::cegar::{Cegar, DomainName, Options};
 use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_memory::Kept;
 use fencewright_program::MemoryModel;
@@ -25,7 +25,8 @@ fn cegar_agrees_with_the_reference_semantics() {
         let Ok(reachable) = explore(&program, model, 1_500, &mut || false) else { continue };
         programs += 1;
         let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
-        let options = Options { k: random.below(4) as u32, kept, clip: 1 + random.below(3) as i32 };
+        let domain = *random.pick(&[DomainName::Zones, DomainName::Predicates]);
+        let options = Options { k: random.below(4) as u32, kept, domain, clip: 1 + random.below(3) as i32 };
         let limits = Limits::starting_now(Some(Duration::from_millis(500)), None, Default::default());
         let task = Task::new(&program, model, program.properties.clone());
         for checked in check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::NOTHING) {

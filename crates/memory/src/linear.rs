@@ -7,6 +7,7 @@
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
 
 use crate::cells::CellId;
+use crate::machine::Command;
 
 /// A sum of cells with coefficients, and a constant. Sorted by cell, without zero coefficients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -221,6 +222,38 @@ fn negated(op: BinaryOp) -> BinaryOp {
         Ge => Lt,
         other => other,
     }
+}
+
+/// A command in linear form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Simple {
+    /// Goes on only if the form is at most 0.
+    AtMost(Linear),
+    /// The cell takes the value of the form, or any value.
+    Assign(CellId, Value),
+}
+
+/// The ways through a list of commands, in an order that depends on nothing else: each is a list of simple commands, and together they
+/// do all that the commands can do.
+pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
+    let constraints = |cube: Cube| cube.into_iter().map(Simple::AtMost).collect::<Vec<Simple>>();
+    let mut ways: Vec<Vec<Simple>> = vec![Vec::new()];
+    for command in commands {
+        let alternatives: Vec<Vec<Simple>> = match command {
+            Command::Assume(e) => truths(e, true).into_iter().map(constraints).collect(),
+            Command::Havoc(cell) => vec![vec![Simple::Assign(*cell, None)]],
+            Command::Assign(cell, e) => {
+                let case =
+                    |(cube, value): Case| [constraints(cube), vec![Simple::Assign(*cell, value)]].concat();
+                cases(e).into_iter().map(case).collect()
+            }
+        };
+        ways = ways
+            .iter()
+            .flat_map(|way| alternatives.iter().map(move |more| [way.as_slice(), more].concat()))
+            .collect();
+    }
+    ways
 }
 
 /// Whether the expression has parts that are not linear, so that symbolic domains know nothing about its value.

@@ -13,15 +13,21 @@ use crate::solver::{Meter, Reason};
 use crate::term::{Linear, Var};
 use crate::theory::Sum;
 
+/// Larger systems are left alone: a square table of numbers would not be worth it.
+const MOST_VARIABLES: usize = 300;
+
 /// Factors for equations `linear = 0` whose sum has no integer solution, if the equations have none.
 ///
-/// Equations that are contradictory even for rationals are left to others.
+/// Equations that are contradictory even for rationals, and large systems, are left to others.
 pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {
     let mut variables: Vec<Var> =
         equations.iter().flat_map(|(_, linear)| linear.terms().iter().map(|(var, _)| *var)).collect();
     variables.sort_unstable();
     variables.dedup();
     let width = variables.len();
+    if width > MOST_VARIABLES {
+        return Ok(None);
+    }
     let mut origin = vec![Int::ZERO; width];
     let mut free: Vec<Vec<Int>> = (0..width)
         .map(|index| (0..width).map(|other| if index == other { Int::ONE } else { Int::ZERO }).collect())
@@ -30,7 +36,6 @@ pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) ->
     let mut used: Vec<Vec<Int>> = Vec::new();
     let mut triangle: Vec<(Fact, Vec<Int>)> = Vec::new();
     for (fact, linear) in equations {
-        meter.spend()?;
         let along = |direction: &[Int]| {
             linear.terms().iter().fold(Int::ZERO, |sum, (var, factor)| match variables.binary_search(var) {
                 Ok(index) => sum.plus_product(factor, &direction[index]),
@@ -40,6 +45,7 @@ pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) ->
         let mut factors: Vec<Int> = free.iter().map(|direction| along(direction)).collect();
         // Euclid: subtract the direction with the smallest factor from the others until only one factor remains.
         let pivot = loop {
+            meter.spend()?;
             let nonzero = (0..free.len()).filter(|index| !factors[*index].is_zero());
             let Some(smallest) = nonzero.min_by_key(|index| factors[*index].abs()) else { break None };
             let mut alone = true;
@@ -85,7 +91,8 @@ fn certificate(triangle: &[(Fact, Vec<Int>)]) -> Sum {
     factors[size - 1] = Int::ONE;
     for column in (0..size - 1).rev() {
         // Column by column from the right: what the later rows contribute to this column must vanish.
-        let sum = (column + 1..size).fold(Int::ZERO, |sum, row| sum.plus_product(&factors[row], &triangle[row].1[column]));
+        let sum = (column + 1..size)
+            .fold(Int::ZERO, |sum, row| sum.plus_product(&factors[row], &triangle[row].1[column]));
         let diagonal = &triangle[column].1[column];
         let scale = diagonal.div_floor(&diagonal.gcd(&sum)).abs();
         if !scale.is_one() {

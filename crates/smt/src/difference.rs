@@ -90,7 +90,10 @@ impl Differences {
     /// Adds `left - right <= bound` (at most [`LARGEST_BOUND`] in absolute value). If that contradicts what is known,
     /// the matrix stays as it is and the error holds the constraints of a negative cycle, this one included.
     pub fn add(&mut self, left: usize, right: usize, bound: i64, source: Source) -> Result<(), Vec<Source>> {
-        assert!(bound.unsigned_abs() <= LARGEST_BOUND.unsigned_abs(), "the bound is too large for a matrix of words");
+        assert!(
+            bound.unsigned_abs() <= LARGEST_BOUND.unsigned_abs(),
+            "the bound is too large for a matrix of words"
+        );
         let nodes = self.nodes;
         let back = self.cells[right * nodes + left].bound;
         if back != FREE && back + bound < 0 {
@@ -159,7 +162,9 @@ impl Differences {
     pub fn assignment(&self, values: &mut Vec<i64>) {
         // With d(i) the least bound in row i: d(i) <= (i - j) + d(j) since the matrix is closed.
         values.clear();
-        values.extend(self.cells.chunks(self.nodes).map(|row| row.iter().map(|cell| cell.bound).min().unwrap_or(0)));
+        values.extend(
+            self.cells.chunks(self.nodes).map(|row| row.iter().map(|cell| cell.bound).min().unwrap_or(0)),
+        );
         let zero = values.first().copied().unwrap_or(0);
         for value in values {
             *value -= zero;
@@ -185,12 +190,18 @@ pub(crate) struct DifferenceTheory {
 
 /// Is the atom one that the matrix can hold: `x - y`, `x` or `-x` compared with a constant of moderate size?
 pub(crate) fn is_difference(atom: &Atom) -> bool {
-    let small = atom.linear().constant_part().to_i64().is_some_and(|c| c.unsigned_abs() < LARGEST_BOUND.unsigned_abs());
+    let small = atom
+        .linear()
+        .constant_part()
+        .to_i64()
+        .is_some_and(|c| c.unsigned_abs() < LARGEST_BOUND.unsigned_abs());
     small
         && match atom.linear().terms() {
             [_] => true,
             // Coefficients without common divisor, of opposite sign and equal size, are 1 and -1.
-            [(_, first), (_, second)] => matches!((first.to_i64(), second.to_i64()), (Some(1), Some(-1)) | (Some(-1), Some(1))),
+            [(_, first), (_, second)] => {
+                matches!((first.to_i64(), second.to_i64()), (Some(1), Some(-1)) | (Some(-1), Some(1)))
+            }
             _ => false,
         }
 }
@@ -227,7 +238,10 @@ impl Theory for DifferenceTheory {
     fn assert(&mut self, atom: &Atom, fact: Fact) -> Result<(), Sum> {
         let Constraint { left, right, bound, equal } = self.constraint(atom);
         let sum = |sources: Vec<Source>| {
-            sources.iter().map(|source| (source.fact, Int::from(if source.reversed { -1 } else { 1 }))).collect::<Sum>()
+            sources
+                .iter()
+                .map(|source| (source.fact, Int::from(if source.reversed { -1 } else { 1 })))
+                .collect::<Sum>()
         };
         self.matrix.add(left, right, bound, Source { fact, reversed: false }).map_err(sum)?;
         if equal {
@@ -252,10 +266,12 @@ impl Theory for DifferenceTheory {
 
     fn refutes(&self, atom: &Atom) -> bool {
         let Constraint { left, right, bound, equal } = self.constraint(atom);
-        let contradicts = |left, right, bound: i64| self.matrix.bound(right, left).is_some_and(|back| back + bound < 0);
+        let contradicts =
+            |left, right, bound: i64| self.matrix.bound(right, left).is_some_and(|back| back + bound < 0);
         match atom.relation() {
             Relation::Ne => {
-                self.matrix.bound(left, right) == Some(bound) && self.matrix.bound(right, left) == Some(-bound)
+                self.matrix.bound(left, right) == Some(bound)
+                    && self.matrix.bound(right, left) == Some(-bound)
             }
             _ => contradicts(left, right, bound) || equal && contradicts(right, left, -bound),
         }

@@ -174,7 +174,9 @@ impl Formula {
 
     /// This with `replacement` in the place of `var`.
     pub fn substitute(&self, var: Var, replacement: &Linear) -> Formula {
-        self.map(false, &mut |atom| Formula::atom(atom.linear().substitute(var, replacement), atom.relation()))
+        self.map(false, &mut |atom| {
+            Formula::atom(atom.linear().substitute(var, replacement), atom.relation())
+        })
     }
 
     /// Is it true when each variable has the given value?
@@ -298,7 +300,9 @@ impl PartialEq for Formula {
             let (left, right) = match pair {
                 (Formula::True, Formula::True) | (Formula::False, Formula::False) => continue,
                 (Formula::Atom(left), Formula::Atom(right)) if left == right => continue,
-                (Formula::And(left), Formula::And(right)) | (Formula::Or(left), Formula::Or(right)) => (left, right),
+                (Formula::And(left), Formula::And(right)) | (Formula::Or(left), Formula::Or(right)) => {
+                    (left, right)
+                }
                 _ => return false,
             };
             if Arc::ptr_eq(&left.0, &right.0) {
@@ -352,7 +356,8 @@ mod tests {
     fn connectives_are_flat_and_without_truth_values() {
         let (x, y) = (Var(0), Var(1));
         let small = Formula::le(x, 3);
-        let both = Formula::and([small.clone(), Formula::True, Formula::and([Formula::lt(y, x), small.clone()])]);
+        let both =
+            Formula::and([small.clone(), Formula::True, Formula::and([Formula::lt(y, x), small.clone()])]);
         assert_eq!(both.to_string(), "v0 <= 3 && -v0 + v1 <= -1 && v0 <= 3");
         assert_eq!((!both.clone()).to_string(), "-v0 <= -4 || v0 - v1 <= 0 || -v0 <= -4");
         assert_eq!(!!both.clone(), both);
@@ -371,7 +376,8 @@ mod tests {
         let mut formula = Formula::le(Var(0), 0);
         for level in 0..100_000 {
             let other = Formula::le(Var(1), level);
-            formula = if level % 2 == 0 { Formula::and([formula, other]) } else { Formula::or([other, formula]) };
+            formula =
+                if level % 2 == 0 { Formula::and([formula, other]) } else { Formula::or([other, formula]) };
         }
         let copy = formula.map(false, &mut |atom| Formula::Atom(atom.clone()));
         assert_eq!(copy, formula);

@@ -52,7 +52,11 @@ pub fn interpolants(
     budget: &Budget,
 ) -> Result<Vec<Formula>, Failure> {
     let sequence = from_proof(assertions, proof)?;
-    if check_interpolants(solver, assertions, &sequence, budget) { Ok(sequence) } else { Err(Failure::Unconfirmed) }
+    if check_interpolants(solver, assertions, &sequence, budget) {
+        Ok(sequence)
+    } else {
+        Err(Failure::Unconfirmed)
+    }
 }
 
 /// Are these interpolants for the assertions? Also false if the budget does not suffice to tell.
@@ -103,12 +107,16 @@ impl Vocabulary {
 
     /// Do all variables of a term occur both before and after a cut?
     fn shared(&self, linear: &Linear, cut: usize) -> bool {
-        linear.terms().iter().all(|(var, _)| self.range.get(var).is_some_and(|(first, last)| *first < cut && cut <= *last))
+        linear
+            .terms()
+            .iter()
+            .all(|(var, _)| self.range.get(var).is_some_and(|(first, last)| *first < cut && cut <= *last))
     }
 
     /// An assertion in which all variables of a term occur.
     fn home(&self, linear: &Linear) -> Option<usize> {
-        let all = |variables: &Vec<Var>| linear.terms().iter().all(|(var, _)| variables.binary_search(var).is_ok());
+        let all =
+            |variables: &Vec<Var>| linear.terms().iter().all(|(var, _)| variables.binary_search(var).is_ok());
         self.variables.iter().position(all)
     }
 }
@@ -133,7 +141,7 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
         match step {
             Step::Farkas(_) | Step::Gcd(_) => {}
             Step::Split { fact, branches } => {
-                // A step that nothing uses may have unknown facts; it has no influence.
+                // Users come after what they use, so this fact is known unless nothing uses this step.
                 let Some((formula, owner)) = facts.get(fact) else { return Err(Failure::WrongProof) };
                 let (formula, owner) = (formula.clone(), *owner);
                 owners[position] = owner;
@@ -156,7 +164,9 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
             Step::Gcd(sum) => {
                 let sequence = prefix_sums(&facts, sum, Relation::Eq, cuts)?;
                 // Coefficients cancel only up to multiples of the divisor, so local variables may be left.
-                let shared = |(index, part): (usize, &Formula)| part.atoms().all(|atom| vocabulary.shared(atom.linear(), index + 1));
+                let shared = |(index, part): (usize, &Formula)| {
+                    part.atoms().all(|atom| vocabulary.shared(atom.linear(), index + 1))
+                };
                 if !sequence.iter().enumerate().all(shared) {
                     return Err(Failure::Mixed);
                 }
@@ -185,7 +195,12 @@ fn register(facts: &mut Facts, cases: &[Formula], branches: &[Branch], owner: us
 }
 
 /// For each cut, the part of a sum that comes from before the cut.
-fn prefix_sums(facts: &Facts, sum: &[(Fact, Int)], relation: Relation, cuts: usize) -> Result<Vec<Formula>, Failure> {
+fn prefix_sums(
+    facts: &Facts,
+    sum: &[(Fact, Int)],
+    relation: Relation,
+    cuts: usize,
+) -> Result<Vec<Formula>, Failure> {
     let mut parts: Vec<(usize, &Int, &Linear)> = Vec::with_capacity(sum.len());
     for (fact, factor) in sum {
         match facts.get(fact) {
@@ -251,7 +266,8 @@ fn join(conjunction: bool, parts: Vec<Formula>) -> Formula {
     }
     let mut kept = Vec::with_capacity(parts.len());
     for part in parts.iter() {
-        let best = bound(part).is_none_or(|atom| bounds[atom.linear().terms()] == atom.linear().constant_part());
+        let best =
+            bound(part).is_none_or(|atom| bounds[atom.linear().terms()] == atom.linear().constant_part());
         if best && seen.insert(part) {
             kept.push(part.clone());
         }

@@ -1,5 +1,44 @@
-//! Linear integer arithmetic for verification.
+//! Linear integer arithmetic for verification: satisfiability, entailment, refutations that can be checked, and sequence
+//! interpolants. Pure Rust, exact, no limits on the size of numbers.
+//!
+//! ```
+//! use fencewright_smt::{Answer, Budget, Formula, Linear, Native, Solver, Var, interpolate, verify};
+//!
+//! let (x, y) = (Var(0), Var(1));
+//! let steps = [Formula::eq(x, 1), Formula::eq(y, Linear::from(x).plus(1)), Formula::le(y, 1)];
+//! let mut solver = Native::new();
+//! let Answer::Unsat(refutation) = solver.check(&steps, &Budget::default()) else { panic!("cannot happen") };
+//! assert!(verify(&steps, &refutation.proof));
+//! assert_eq!(refutation.core, [0, 1, 2]);
+//! let sequence = interpolate::interpolants(&mut solver, &steps, &refutation.proof, &Budget::default()).unwrap();
+//! assert_eq!(sequence, [Formula::le(1, x), Formula::le(2, y)]);
+//! ```
+//!
+//! # Map
+//!
+//! | module | what it is | trusted |
+//! |---|---|---|
+//! | [`integer`] | integers of any size, fast while small | yes |
+//! | [`term`], [`formula`] | linear terms, atoms and formulas in normal form | yes |
+//! | [`proof`] | refutations and their checker | yes |
+//! | [`solver`] | the interface of solvers: answers, models, budgets | |
+//! | [`native`] | the solver of this crate: picks one of the two procedures below for the case search | |
+//! | [`difference`] | tier 1: difference constraints in a closed bound matrix | |
+//! | `simplex`, `congruence` | tier 2: exact simplex, integer cuts, equations without integer solution | |
+//! | `search`, `theory` | case splitting over a procedure for conjunctions, with proofs | |
+//! | [`z3`] | tier 3: Z3 over a pipe, where it is installed; a second opinion | |
+//! | [`interpolate`] | sequence interpolants from proofs, checked before they are returned | |
+//!
+//! # What always holds
+//!
+//! - [`Answer::Unsat`] comes with a proof that [`verify`] accepts: whoever needs certainty calls it. The checker uses big
+//!   numbers and shares no code with the solvers.
+//! - [`Answer::Sat`] comes with a model that makes every assertion true.
+//! - [`Answer::Unknown`] is the answer when a [`Budget`] ends. Branch and bound need not terminate where variables are
+//!   unbounded, so a budget always has a limit on steps.
+//! - Nothing recurses: no formula or proof is too deep.
 #![forbid(unsafe_code)]
+
 mod congruence;
 pub mod difference;
 pub mod formula;

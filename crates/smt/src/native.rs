@@ -7,8 +7,9 @@ use crate::simplex::Simplex;
 use crate::solver::{Answer, Budget, Meter, Refutation, Solver};
 use crate::term::Var;
 
-/// The most variables for which a bound matrix is used: beyond, filling it costs more than sparse rows do.
-const MOST_MATRIX_VARIABLES: usize = 64;
+/// The most variables for which a bound matrix is used. The example `timings` shows why: ten differences over six variables
+/// take 4.6 microseconds with the matrix and 6.1 with simplex; over about fifty variables both take 31.
+const MOST_MATRIX_VARIABLES: usize = 48;
 
 /// The solver written for this crate. It keeps its buffers, so reuse one for many questions.
 #[derive(Default)]
@@ -16,7 +17,7 @@ pub struct Native {
     differences: DifferenceTheory,
     simplex: Simplex,
     variables: Vec<Var>,
-    /// Tests and measurements only: never use the matrix.
+    /// Never use the matrix.
     simplex_only: bool,
 }
 
@@ -54,7 +55,10 @@ impl Solver for Native {
             search(&mut self.simplex, assertions, &self.variables, &mut meter)
         };
         match outcome {
-            Ok(Outcome::Sat(model)) => Answer::Sat(model),
+            Ok(Outcome::Sat(model)) => {
+                debug_assert!(assertions.iter().all(|assertion| model.satisfies(assertion)));
+                Answer::Sat(model)
+            }
             Ok(Outcome::Unsat(proof)) => Answer::Unsat(Refutation::new(assertions, proof)),
             Err(reason) => Answer::Unknown(reason),
         }

@@ -135,7 +135,9 @@ pub fn verify(assertions: &[Formula], proof: &Proof) -> bool {
                         if cases.len() != branches.len() {
                             return false;
                         }
-                        work.extend(cases.into_iter().zip(branches.iter().cloned()).map(|(f, b)| Work::Assume(f, b)));
+                        work.extend(
+                            cases.into_iter().zip(branches.iter().cloned()).map(|(f, b)| Work::Assume(f, b)),
+                        );
                     }
                     Step::Cut { term, branches } => {
                         let cases = cut_cases(term).into_iter();
@@ -146,7 +148,8 @@ pub fn verify(assertions: &[Formula], proof: &Proof) -> bool {
             Work::Assume(formula, branch) => {
                 let mut assumed = Vec::new();
                 for (offset, fact) in conjuncts(&formula).iter().enumerate() {
-                    let number = u32::try_from(offset).ok().and_then(|offset| branch.first.checked_add(offset));
+                    let number =
+                        u32::try_from(offset).ok().and_then(|offset| branch.first.checked_add(offset));
                     let Some(number) = number else { return false };
                     // A number in scope must not change its meaning.
                     if scope.insert(number, fact.clone()).is_some() {
@@ -183,7 +186,9 @@ fn farkas(scope: &HashMap<Fact, Formula>, sum: &[(Fact, Int)]) -> bool {
         Relation::Ne => false,
     };
     match add_up(scope, sum, allowed) {
-        Some((coefficients, constant)) => coefficients.values().all(BigInt::is_zero) && constant.is_positive(),
+        Some((coefficients, constant)) => {
+            coefficients.values().all(BigInt::is_zero) && constant.is_positive()
+        }
         None => false,
     }
 }

@@ -76,7 +76,8 @@ pub(crate) fn search<T: Theory>(
     variables: &[Var],
     meter: &mut Meter<'_>,
 ) -> Result<Outcome, Reason> {
-    let mut search = Search { theory, pending: Vec::new(), frames: Vec::new(), steps: Vec::new(), next_fact: 0 };
+    let mut search =
+        Search { theory, pending: Vec::new(), frames: Vec::new(), steps: Vec::new(), next_fact: 0 };
     // The numbering of facts counts every assertion, so the ones after a contradiction only go unused.
     let mut conflict = None;
     for assertion in assertions {
@@ -210,9 +211,7 @@ impl<T: Theory> Search<'_, T> {
     fn open_cases(&self, formula: &Formula) -> usize {
         let refuted = |part: &Formula| matches!(part, Formula::Atom(atom) if self.theory.refutes(atom));
         match formula {
-            Formula::Or(parts) => {
-                parts.iter().filter(|part| !conjuncts(part).iter().any(refuted)).count()
-            }
+            Formula::Or(parts) => parts.iter().filter(|part| !conjuncts(part).iter().any(refuted)).count(),
             other if refuted(other) => 0,
             _ => 2,
         }

@@ -9,7 +9,8 @@
 //! Where this differs from the paper: rows hold integers over one denominator instead of rationals, and since all
 //! bounds are integers (atoms are normalised) all values are integers but those of basic columns, which are fractions
 //! over the denominator of their row. So there is no rational arithmetic at all. Going back restores bounds only.
-//! Bland's rule (smallest column first, both for leaving and entering) makes pivoting terminate.
+//! Bland's rule (smallest column first, both for leaving and entering) makes pivoting terminate; the first pivots of
+//! each check follow a better rule.
 
 use crate::congruence;
 use crate::integer::Int;
@@ -19,6 +20,9 @@ use crate::term::{Atom, Linear, Relation, Var};
 use crate::theory::{Status, Sum, Theory};
 use std::cmp::Ordering;
 use std::collections::HashMap;
+
+/// How many pivots of a check may follow a rule that does not guarantee termination.
+const FREE_PIVOTS: u32 = 100;
 
 /// A bound of a column and the fact it comes from.
 #[derive(Clone)]
@@ -75,6 +79,8 @@ pub(crate) struct Simplex {
     equalities: Vec<(Fact, Linear)>,
     /// How many of the equalities are known to have an integer solution.
     solvable: usize,
+    /// Have values changed since the totals of the rows were computed?
+    stale: bool,
     scratch: Vec<(u32, Int)>,
 }
 
@@ -91,6 +97,7 @@ impl Simplex {
         self.trail.clear();
         self.equalities.clear();
         self.solvable = 0;
+        self.stale = false;
     }
 
     fn variable_column(&self, var: Var) -> u32 {
@@ -163,13 +170,8 @@ impl Simplex {
             Side::Upper => state.value > value,
         };
         if state.row.is_none() && outside {
-            let change = &value - &state.value;
             state.value = value;
-            for row in &mut self.rows {
-                if let Ok(position) = row.terms.binary_search_by_key(&column, |(other, _)| *other) {
-                    row.total = row.total.plus_product(&row.terms[position].1, &change);
-                }
-            }
+            self.stale = true;
         }
         Ok(())
     }
@@ -194,16 +196,20 @@ impl Simplex {
         found
     }
 
-    /// The smallest column of a row that can move the basic column back towards the bound it violates.
-    fn entering(&self, row: &Row, side: Side) -> Option<u32> {
-        let helps = |column: &Column, factor: &Int| {
+    /// A column of a row that can move the basic column back towards the bound it violates: the smallest if `bland`, else
+    /// the one with the smallest factor, which keeps denominators small and values integer.
+    fn entering(&self, row: &Row, side: Side, bland: bool) -> Option<u32> {
+        let helps = |(column, factor): &&(u32, Int)| {
+            let column = &self.columns[*column as usize];
             if factor.is_positive() == (side == Side::Lower) {
                 column.upper.as_ref().is_none_or(|bound| column.value < bound.value)
             } else {
                 column.lower.as_ref().is_none_or(|bound| column.value > bound.value)
             }
         };
-        row.terms.iter().find(|(column, factor)| helps(&self.columns[*column as usize], factor)).map(|term| term.0)
+        let mut candidates = row.terms.iter().filter(helps);
+        let found = if bland { candidates.next() } else { candidates.min_by_key(|(_, factor)| factor.abs()) };
+        found.map(|(column, _)| *column)
     }
 
     /// The bounds of a row that cannot be repaired: they contradict the violated bound of its basic column.
@@ -219,7 +225,8 @@ impl Simplex {
         };
         push(row.basic, side, &row.denominator);
         for (column, factor) in &row.terms {
-            let blocking = if factor.is_positive() == (side == Side::Lower) { Side::Upper } else { Side::Lower };
+            let blocking =
+                if factor.is_positive() == (side == Side::Lower) { Side::Upper } else { Side::Lower };
             push(*column, blocking, factor);
         }
         sum
@@ -274,16 +281,16 @@ impl Simplex {
 
     /// A column whose value is not an integer, and that value rounded down.
     ///
-    /// A column between two bounds has finitely many values left, and one with a bound is nearer to that than one
-    /// without; cuts on variables alone follow unbounded strips such as `2 < x - 2*y < 3` for ever.
+    /// A sum between two bounds comes before a variable: it has finitely many values left, while cuts on variables alone
+    /// follow unbounded strips such as `2 < x - 2*y < 3` for ever. If a sum is not an integer, some variable is not.
     fn fractional_column(&self) -> Option<(u32, Int)> {
         let fractional = |row: &&Row| !row.total.is_multiple_of(&row.denominator);
-        let bounds = |row: &&Row| {
+        let preference = |row: &&Row| {
             let column = &self.columns[row.basic as usize];
-            let missing = usize::from(column.lower.is_none()) + usize::from(column.upper.is_none());
-            (missing, row.basic)
+            let bounded = column.lower.is_some() && column.upper.is_some();
+            (!bounded, row.basic)
         };
-        let row = self.rows.iter().filter(fractional).min_by_key(bounds)?;
+        let row = self.rows.iter().filter(fractional).min_by_key(preference)?;
         Some((row.basic, row.total.div_floor(&row.denominator)))
     }
 
@@ -331,7 +338,13 @@ fn negated(terms: &[(Var, Int)]) -> Vec<(Var, Int)> {
 }
 
 /// `out = left * left_factor + right * right_factor`, all sorted by column, without zeros.
-fn combine(out: &mut Vec<(u32, Int)>, left: &[(u32, Int)], left_factor: &Int, right: &[(u32, Int)], right_factor: &Int) {
+fn combine(
+    out: &mut Vec<(u32, Int)>,
+    left: &[(u32, Int)],
+    left_factor: &Int,
+    right: &[(u32, Int)],
+    right_factor: &Int,
+) {
     out.clear();
     let plain = left_factor.is_one();
     let scaled = |factor: &Int| if plain { factor.clone() } else { factor * left_factor };
@@ -361,7 +374,13 @@ fn combine(out: &mut Vec<(u32, Int)>, left: &[(u32, Int)], left_factor: &Int, ri
 }
 
 /// Adds `factor` times `terms / denominator` to the right hand side of a row.
-fn add_to_row(row: &mut Row, factor: &Int, terms: &[(u32, Int)], denominator: &Int, scratch: &mut Vec<(u32, Int)>) {
+fn add_to_row(
+    row: &mut Row,
+    factor: &Int,
+    terms: &[(u32, Int)],
+    denominator: &Int,
+    scratch: &mut Vec<(u32, Int)>,
+) {
     // d*basic = R becomes d*e*basic = e*R + factor*d*T for the fraction T/e.
     combine(scratch, &row.terms, denominator, terms, &(factor * &row.denominator));
     std::mem::swap(&mut row.terms, scratch);
@@ -408,10 +427,17 @@ impl Theory for Simplex {
     }
 
     fn check(&mut self, integers: bool, meter: &mut Meter<'_>) -> Result<Status, Reason> {
+        if std::mem::take(&mut self.stale) {
+            for position in 0..self.rows.len() {
+                self.rows[position].total = self.total(&self.rows[position]);
+            }
+        }
+        let mut pivots = 0;
         while let Some((position, side)) = self.violated() {
             meter.spend()?;
+            pivots += 1;
             let row = &self.rows[position];
-            match self.entering(row, side) {
+            match self.entering(row, side, pivots > FREE_PIVOTS) {
                 Some(column) => self.pivot(position, side, column),
                 None => return Ok(Status::Conflict(Step::Farkas(self.explain(row, side)))),
             }
@@ -426,7 +452,9 @@ impl Theory for Simplex {
             }
             self.solvable = self.equalities.len();
         }
-        Ok(Status::Cut(self.term(column).plus(-&floor)))
+        // Towards zero first: the case that comes first is `<= 0`.
+        let term = self.term(column).plus(-&floor);
+        Ok(Status::Cut(if floor.is_negative() { (-term).plus(1) } else { term }))
     }
 
     fn compare(&self, linear: &Linear) -> Ordering {
@@ -458,7 +486,13 @@ impl Theory for Simplex {
         let below = column.upper.as_ref().is_some_and(|bound| bound.value < value);
         let fixed = |bound: &Option<Bound>| bound.as_ref().is_some_and(|bound| bound.value == value);
         match atom.relation() {
-            Relation::Le => if negative { below } else { above },
+            Relation::Le => {
+                if negative {
+                    below
+                } else {
+                    above
+                }
+            }
             Relation::Eq => above || below,
             Relation::Ne => fixed(&column.lower) && fixed(&column.upper),
         }

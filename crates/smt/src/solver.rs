@@ -165,7 +165,7 @@ impl<'a> Meter<'a> {
         Meter { budget, spent: 0 }
     }
 
-    /// Spends one step, unless there is nothing left. The clock is read every few steps only.
+    /// Spends one step, unless there is nothing left.
     pub(crate) fn spend(&mut self) -> Result<(), Reason> {
         if self.spent >= self.budget.steps {
             return Err(Reason::Steps);
@@ -173,9 +173,7 @@ impl<'a> Meter<'a> {
         if self.budget.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(Reason::Cancelled);
         }
-        if self.spent.is_multiple_of(16)
-            && self.budget.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-        {
+        if self.budget.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(Reason::Deadline);
         }
         self.spent += 1;

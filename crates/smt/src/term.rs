@@ -23,7 +23,8 @@ impl Linear {
 
     /// A sum of coefficients times variables, in any order and with repetitions, plus a constant.
     pub fn sum<C: Into<Int>>(terms: impl IntoIterator<Item = (C, Var)>, constant: impl Into<Int>) -> Linear {
-        let mut sorted: Vec<(Var, Int)> = terms.into_iter().map(|(factor, var)| (var, factor.into())).collect();
+        let mut sorted: Vec<(Var, Int)> =
+            terms.into_iter().map(|(factor, var)| (var, factor.into())).collect();
         sorted.sort_by_key(|(var, _)| *var);
         sorted.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -335,7 +336,10 @@ mod tests {
         assert_eq!(linear(&[(2, 3), (1, 1), (-2, 3)], 5), linear(&[(1, 1)], 5));
         assert_eq!(linear(&[(2, 3), (1, 1)], 5).to_string(), "v1 + 2*v3 + 5");
         assert_eq!((linear(&[(2, 3)], 1) - linear(&[(2, 3)], 4)).to_string(), "-3");
-        assert_eq!(linear(&[(2, 0), (1, 1)], 0).substitute(Var(0), &linear(&[(1, 1)], 3)), linear(&[(3, 1)], 6));
+        assert_eq!(
+            linear(&[(2, 0), (1, 1)], 0).substitute(Var(0), &linear(&[(1, 1)], 3)),
+            linear(&[(3, 1)], 6)
+        );
     }
 
     #[test]

@@ -58,8 +58,10 @@ impl Z3 {
     pub fn at(program: &Path) -> Option<Z3> {
         let process = Process::start(program).ok()?;
         let time_limit = Duration::from_secs(10);
-        let mut solver = Z3 { program: program.to_path_buf(), process: Some(process), time_limit, questions: 0 };
-        matches!(solver.check(&[], &Budget::default()), Answer::Sat(_)).then_some(solver)
+        let mut solver =
+            Z3 { program: program.to_path_buf(), process: Some(process), time_limit, questions: 0 };
+        let soon = Budget { deadline: Some(Instant::now() + Duration::from_secs(2)), ..Budget::default() };
+        solver.check(&[], &soon).is_sat().then_some(solver)
     }
 
     /// Asks, and returns what the process says up to the marker.
@@ -88,7 +90,9 @@ impl Z3 {
                 Ok(line) if line.trim().trim_matches('"') == marker => break,
                 Ok(line) => answer.push(line),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(Reason::External("the process ended".into())),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Reason::External("the process ended".into()));
+                }
             }
         }
         // Only a process that answered in full is asked again; any other has been dropped, and with it ended.
@@ -145,14 +149,18 @@ impl Solver for Z3 {
         let answer = match verdict.as_str() {
             "unsat" => Answer::UnsatUnproved,
             "sat" => match self.model(&variables, budget) {
-                Ok(model) if assertions.iter().all(|assertion| model.satisfies(assertion)) => Answer::Sat(model),
+                Ok(model) if assertions.iter().all(|assertion| model.satisfies(assertion)) => {
+                    Answer::Sat(model)
+                }
                 Ok(_) => Answer::Unknown(Reason::External("the model is wrong".into())),
                 Err(reason) => Answer::Unknown(reason),
             },
             other => Answer::Unknown(Reason::External(other.chars().take(200).collect())),
         };
         // A process that cannot even pop is dropped by asking; the next question starts another.
-        let _ = self.ask("(pop 1)\n", &Budget::default());
+        if self.process.is_some() {
+            let _ = self.ask("(pop 1)\n", &Budget::default());
+        }
         answer
     }
 }
@@ -177,7 +185,9 @@ fn parse_values(text: &str) -> Option<Model> {
     let mut values = Vec::new();
     let mut var = None;
     let mut negative = false;
-    for word in text.split(|c: char| c.is_whitespace() || c == '(' || c == ')').filter(|word| !word.is_empty()) {
+    for word in
+        text.split(|c: char| c.is_whitespace() || c == '(' || c == ')').filter(|word| !word.is_empty())
+    {
         if let Some(number) = word.strip_prefix('v') {
             var = Some(Var(number.parse().ok()?));
             negative = false;
@@ -267,7 +277,10 @@ mod tests {
     #[test]
     fn formulas_are_written_in_prefix_form() {
         let mut text = String::new();
-        let formula = Formula::or([Formula::le(Var(0), -2), Formula::and([Formula::ne(Var(1), 1), Formula::eq(Var(2), 0)])]);
+        let formula = Formula::or([
+            Formula::le(Var(0), -2),
+            Formula::and([Formula::ne(Var(1), 1), Formula::eq(Var(2), 0)]),
+        ]);
         write_formula(&mut text, &formula);
         let expected =
             " (or (<= (+ 2 (* 1 v0)) 0) (and (not (= (+ (- 1) (* 1 v1)) 0)) (= (+ 0 (* 1 v2)) 0)))";

@@ -1,20 +1,35 @@
-//! Engine `cegar`: buffers abstracted by what they keep in order, integers by zones, both refined by counterexamples (FENCES12).
+//! Engine `cegar`: buffers abstracted by what they keep in order, integers by zones or predicates, both refined by
+//! counterexamples (FENCES12).
 //!
-//! An abstract counterexample is examined as in s.7 of the paper: if its events are an execution of the exact memory model, the
-//! program is unsafe; if they are possible with the abstract buffers but exact integers, more stores must be kept in order;
-//! otherwise the integers were known too coarsely, and the clip constant grows.
+//! An abstract counterexample is examined as in s.7 of the paper. (1, 2) If its events are an execution of the exact memory model, the
+//! program is unsafe. (3) If they are possible with the abstract buffers but exact integers, more stores must be kept in
+//! order. (4) Otherwise the integers were known too coarsely: the clip constant of zones grows, or interpolants give new
+//! predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
 
+mod encode;
 mod path;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fencewright_memory::{Buffers, CellId, Control, Kept, Machine};
+use fencewright_memory::{Buffers, Kept, Machine};
 use fencewright_program::{MemoryModel, Property};
 
-use crate::domain::zones::{Zone, Zones};
+use crate::domain::Domain;
+use crate::domain::predicates::{Predicates, Template};
+use crate::domain::zones::Zones;
 use crate::search::live::LiveCells;
-use crate::search::reach::{Reach, Reached};
+use crate::search::reach::{Path, Reach, Reached};
 use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Task};
+
+/// How integers are represented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainName {
+    /// Difference bounds, clipped at a constant.
+    Zones,
+    /// Conjunctions of predicates from interpolants.
+    Predicates,
+}
 
 /// Where to start.
 #[derive(Clone, Copy, Debug)]
@@ -23,13 +38,15 @@ pub struct Options {
     pub k: u32,
     /// Which ones.
     pub kept: Kept,
+    /// How integers are represented.
+    pub domain: DomainName,
     /// The clip constant of zones.
     pub clip: i32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { k: 1, kept: Kept::Newest, clip: 1 }
+        Options { k: 1, kept: Kept::Newest, domain: DomainName::Zones, clip: 1 }
     }
 }
 
@@ -37,6 +54,8 @@ impl Default for Options {
 const MOST_KEPT: u32 = 8;
 /// Nor has knowing differences beyond this.
 const MOST_CLIP: i32 = 64;
+/// A clip constant that drops nothing.
+const EXACT: i32 = i32::MAX - 1;
 
 /// The engine.
 #[derive(Clone, Debug, Default)]
@@ -45,11 +64,12 @@ pub struct Cegar {
     pub options: Options,
 }
 
-/// What an abstract counterexample calls for.
-enum Refinement {
-    Keep(u32),
-    Clip(i32),
-    None,
+/// How precisely the program is represented at the moment.
+#[derive(Clone, Debug)]
+struct Precision {
+    k: u32,
+    clip: i32,
+    templates: BTreeSet<Template>,
 }
 
 impl Engine for Cegar {
@@ -64,16 +84,14 @@ impl Engine for Cegar {
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
-        let (mut k, mut clip) = (self.options.k, self.options.clip);
-        let machine_for = |k| Machine::new(task.program, self.buffers(task.model, k));
-        // Properties that speak of what an over-approximation cannot show.
+        let mut precision =
+            Precision { k: self.options.k, clip: self.options.clip, templates: BTreeSet::new() };
+        let exact = Machine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            let machine = machine_for(k);
-            if machine.violation(&machine.initial(), property).is_none() {
-                *answer = Some(Answer::Unknown(Reason::Unsupported(format!(
-                    "this engine cannot decide `{}`",
-                    property.name
-                ))));
+            // What an over-approximation cannot show: that a state exists, or that nothing can move.
+            if exact.violation(&exact.initial(), property).is_none() {
+                let reason = format!("engine cegar cannot decide `{}`", property.name);
+                *answer = Some(Answer::Unknown(Reason::Unsupported(reason)));
             }
         }
         while answers.iter().any(Option::is_none) {
@@ -81,47 +99,76 @@ impl Engine for Cegar {
             let properties: Vec<Property> = open.iter().map(|&n| task.properties[n].clone()).collect();
             let sub = Task { properties, observed: Vec::new(), ..task.clone() };
             let live = LiveCells::new(&sub);
-            let machine = machine_for(k);
-            let mut reach = Reach::new(&sub, &machine, &live, Zones::new(clip));
-            let reached = reach.run(limits, progress);
-            report.states += reach.states() as u64;
-            match reached {
-                Reached::Closed(states) => {
-                    let cubes = |(control, live, zones): (Control, Vec<CellId>, Vec<Zone>)| {
-                        (control, zones.iter().map(|zone| zone.cube(&live)).collect())
-                    };
-                    let states = states.into_iter().map(cubes).collect();
-                    let invariant = Arc::new(Invariant { buffers: machine.buffers, states });
+            let machine = Machine::new(task.program, self.buffers(task.model, precision.k));
+            let found = match self.options.domain {
+                DomainName::Zones => {
+                    search(&sub, &machine, &live, Zones::new(precision.clip), limits, progress, &mut report)
+                }
+                DomainName::Predicates => {
+                    let domain = Predicates::new(precision.templates.clone());
+                    search(&sub, &machine, &live, domain, limits, progress, &mut report)
+                }
+            };
+            let unknown = |reason: Reason| Some(Answer::Unknown(reason));
+            match found {
+                Found::Invariant(invariant) => {
                     open.iter().for_each(|&n| answers[n] = Some(Answer::Proved(Arc::clone(&invariant))));
                 }
-                Reached::Stopped(reason) => {
-                    open.iter().for_each(|&n| answers[n] = Some(Answer::Unknown(reason.clone())));
-                }
-                Reached::Beyond(what, _, _) => {
-                    let reason = Reason::Unsupported(what.to_string());
-                    open.iter().for_each(|&n| answers[n] = Some(Answer::Unknown(reason.clone())));
-                }
-                Reached::Violation(n, path) => {
+                Found::Nothing(reason) => open.iter().for_each(|&n| answers[n] = unknown(reason.clone())),
+                Found::Path(n, path) => {
                     let property = &sub.properties[n];
-                    if let Some(trace) = path::execution(task.program, task.model, &path, property) {
+                    if let Some(trace) = path::execution(task, task.model, &path, property) {
                         answers[open[n]] = Some(Answer::Violated(Some(trace)));
-                        continue;
-                    }
-                    match self.refinement(task, &machine, &live, &path, property, k, clip) {
-                        Refinement::Keep(more) => k = more,
-                        Refinement::Clip(more) => clip = more,
-                        Refinement::None => {
-                            let reason = format!(
-                                "no refinement rules out a spurious counterexample (k = {k}, clip = {clip})"
-                            );
-                            answers[open[n]] = Some(Answer::Unknown(Reason::Unsupported(reason)));
-                        }
+                    } else if let Some(reason) = limits.exceeded(0) {
+                        open.iter().for_each(|&n| answers[n] = unknown(reason.clone()));
+                    } else if let Err(reason) =
+                        self.refine(&sub, &machine, &live, &path, property, &mut precision)
+                    {
+                        answers[open[n]] = unknown(reason);
                     }
                 }
             }
         }
+        report.predicates = precision.templates.len();
         report.answers = answers.into_iter().flatten().collect();
         report
+    }
+}
+
+/// What a search found.
+enum Found {
+    Invariant(Arc<Invariant>),
+    Path(usize, Path),
+    Nothing(Reason),
+}
+
+fn search<D: Domain>(
+    task: &Task<'_>,
+    machine: &Machine<'_>,
+    live: &LiveCells,
+    domain: D,
+    limits: &Limits,
+    progress: &Progress,
+    report: &mut Report,
+) -> Found {
+    let mut reach = Reach::new(task, machine, live, domain);
+    let reached = reach.run(limits, progress);
+    report.states += reach.states() as u64;
+    match reached {
+        Reached::Closed(states) => {
+            let domain = reach.domain();
+            let states = states
+                .into_iter()
+                .map(|(control, live, states)| {
+                    let cubes = states.iter().map(|state| domain.cube(&live, state)).collect();
+                    (control, cubes)
+                })
+                .collect();
+            Found::Invariant(Arc::new(Invariant { buffers: machine.buffers, states }))
+        }
+        Reached::Violation(property, path) => Found::Path(property, path),
+        Reached::Beyond(what, ..) => Found::Nothing(Reason::Unsupported(what.to_string())),
+        Reached::Stopped(reason) => Found::Nothing(reason),
     }
 }
 
@@ -133,31 +180,50 @@ impl Cegar {
         }
     }
 
-    /// Cases (3) and (4) of FENCES12 s.7.
-    #[allow(clippy::too_many_arguments)]
-    fn refinement(
+    /// Cases (3) and (4) of FENCES12 s.7: makes the representation precise enough to rule the path out.
+    fn refine(
         &self,
         task: &Task<'_>,
         machine: &Machine<'_>,
         live: &LiveCells,
-        path: &[fencewright_memory::Step],
+        path: &Path,
         property: &Property,
-        k: u32,
-        clip: i32,
-    ) -> Refinement {
-        const EXACT: i32 = i32::MAX - 1;
-        if path::feasible(machine, live, path, property, EXACT) {
-            if task.model == MemoryModel::Sc {
-                return Refinement::None;
+        precision: &mut Precision,
+    ) -> Result<(), Reason> {
+        let stuck =
+            |what: &str| Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}")));
+        match path::examine(machine, path, property) {
+            path::Examined::Possible => {
+                if task.model == MemoryModel::Sc {
+                    return stuck("it depends on arithmetic that is not linear");
+                }
+                let enough = |&more: &u32| {
+                    let finer = Machine::new(task.program, self.buffers(task.model, more));
+                    !path::feasible(&finer, live, path, property, EXACT)
+                };
+                match (precision.k + 1..=MOST_KEPT).find(enough) {
+                    Some(more) => precision.k = more,
+                    None => return stuck("no number of stores kept in order rules it out"),
+                }
             }
-            let enough = |&more: &u32| {
-                let finer = Machine::new(task.program, self.buffers(task.model, more));
-                !path::feasible(&finer, live, path, property, EXACT)
-            };
-            (k + 1..=MOST_KEPT).find(enough).map_or(Refinement::None, Refinement::Keep)
-        } else {
-            let enough = |&more: &i32| !path::feasible(machine, live, path, property, more);
-            (clip + 1..=MOST_CLIP).find(enough).map_or(Refinement::None, Refinement::Clip)
+            path::Examined::Impossible(interpolants) => match self.options.domain {
+                DomainName::Zones => {
+                    let enough = |&more: &i32| !path::feasible(machine, live, path, property, more);
+                    match (precision.clip + 1..=MOST_CLIP).find(enough) {
+                        Some(more) => precision.clip = more,
+                        None => return stuck("no clip constant rules it out"),
+                    }
+                }
+                DomainName::Predicates => {
+                    let before = precision.templates.len();
+                    precision.templates.extend(interpolants.iter().map(Template::of));
+                    if precision.templates.len() == before {
+                        return stuck("interpolation finds no new predicates");
+                    }
+                }
+            },
+            path::Examined::Unknown => return stuck("the solver gave up on it"),
         }
+        Ok(())
     }
 }

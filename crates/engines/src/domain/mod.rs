@@ -2,8 +2,11 @@
 //!
 //! A domain never looks at control: it is given the cells that matter before and after a step, and the commands in between.
 
+mod bounds;
+pub mod predicates;
 pub mod zones;
 
+use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Command};
 
 /// The cells that matter in a control state, sorted.
@@ -17,14 +20,18 @@ pub trait Domain {
     /// The commands of a step, prepared for the cells that matter before and after it.
     type Transition;
 
+    /// The state as a conjunction of constraints on the live cells.
+    fn cube(&self, live: &Live, state: &Self::State) -> Cube;
+
     /// Prepares the commands of a step.
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Self::Transition;
 
     /// The state in which nothing is known about the live cells.
     fn anything(&self, live: &Live) -> Self::State;
 
-    /// The valuations after the step, as states whose union covers them; none if the step is impossible.
-    fn post(&mut self, transition: &Self::Transition, state: &Self::State, out: &mut Vec<Self::State>);
+    /// The valuations after the step, as states whose union covers them, each with the number of the way through the commands
+    /// ([`fencewright_memory::linear::ways`]) that leads to it; none if the step is impossible.
+    fn post(&mut self, transition: &Self::Transition, state: &Self::State, out: &mut Vec<(u32, Self::State)>);
 
     /// The state to store for one that a step led to: from a finite choice, so that a search ends.
     fn stored(&self, state: &Self::State) -> Self::State;

@@ -8,15 +8,11 @@
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them.
 
-use fencewright_memory::linear::{Cube, Linear, Value, cases, truths};
+use fencewright_memory::linear::{Cube, Linear, Simple, Value, ways};
 use fencewright_memory::{CellId, Command};
 
+use super::bounds::{MOST, NONE, bound, close, forget, sum};
 use super::{Domain, Live};
-
-/// No bound.
-const NONE: i32 = i32::MAX;
-/// Bounds beyond this are treated as none (above) or raised to it (below), so that sums of two fit.
-const MOST: i64 = 1 << 28;
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +71,7 @@ impl Zone {
     }
 
     /// The zone as constraints on the live cells, without those that follow from two others.
-    pub fn cube(&self, live: &Live) -> Cube {
+    fn cube(&self, live: &Live) -> Cube {
         let mut kept: Vec<Vec<Option<i32>>> =
             (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
         let mut cube = Vec::new();
@@ -106,6 +102,10 @@ impl Domain for Zones {
     type State = Zone;
     type Transition = ZoneTransition;
 
+    fn cube(&self, live: &Live, zone: &Zone) -> Cube {
+        zone.cube(live)
+    }
+
     fn anything(&self, live: &Live) -> Zone {
         let size = live.len() + 1;
         let mut bounds = vec![NONE; size * size];
@@ -133,10 +133,11 @@ impl Domain for Zones {
         }
         let index =
             |cell: CellId| cells.iter().position(|&c| c == cell).expect("every cell was collected") + 1;
-        let mut ways = vec![Vec::new()];
-        for command in commands {
-            ways = extended(ways, command_ops(command, &index));
-        }
+        let op = |simple: &Simple| match simple {
+            Simple::AtMost(linear) => constraint(linear, &index),
+            Simple::Assign(cell, value) => assignment(index(*cell), value, &index),
+        };
+        let ways = ways(commands).iter().map(|way| way.iter().map(op).collect()).collect();
         let mut before_index = vec![Some(0)];
         before_index.extend((0..cells.len()).map(|n| (n < before.len()).then_some(n + 1)));
         let mut after_index = vec![0];
@@ -144,7 +145,7 @@ impl Domain for Zones {
         ZoneTransition { size: cells.len() + 1, before: before_index, after: after_index, ways }
     }
 
-    fn post(&mut self, transition: &ZoneTransition, state: &Zone, out: &mut Vec<Zone>) {
+    fn post(&mut self, transition: &ZoneTransition, state: &Zone, out: &mut Vec<(u32, Zone)>) {
         let size = transition.size;
         let mut start = std::mem::take(&mut self.saved);
         start.clear();
@@ -160,11 +161,11 @@ impl Domain for Zones {
         }
         close(&mut start, size, transition.before.iter().filter(|b| b.is_some()).count());
         let mut work = std::mem::take(&mut self.scratch);
-        for way in &transition.ways {
+        for (n, way) in transition.ways.iter().enumerate() {
             work.clear();
             work.extend_from_slice(&start);
             if way.iter().all(|op| op.apply(&mut work, size)) {
-                out.push(project(&work, size, &transition.after));
+                out.push((n as u32, project(&work, size, &transition.after)));
             }
         }
         self.saved = start;
@@ -182,28 +183,6 @@ impl Domain for Zones {
             b => b.max(-self.clip),
         };
         Zone { size: zone.size, bounds: zone.bounds.iter().map(clip).collect() }
-    }
-}
-
-/// All ways extended by all alternatives.
-fn extended(ways: Vec<Vec<ZoneOp>>, alternatives: Vec<Vec<ZoneOp>>) -> Vec<Vec<ZoneOp>> {
-    let extend = |way: &Vec<ZoneOp>, ops: &Vec<ZoneOp>| [way.as_slice(), ops].concat();
-    ways.iter().flat_map(|way| alternatives.iter().map(move |ops| extend(way, ops))).collect()
-}
-
-fn command_ops(command: &Command, index: &impl Fn(CellId) -> usize) -> Vec<Vec<ZoneOp>> {
-    let constrain = |cube: &Cube| -> Vec<ZoneOp> { cube.iter().map(|l| constraint(l, index)).collect() };
-    match command {
-        Command::Assume(e) => truths(e, true).iter().map(constrain).collect(),
-        Command::Havoc(cell) => vec![vec![ZoneOp::Forget(index(*cell))]],
-        Command::Assign(cell, e) => cases(e)
-            .iter()
-            .map(|(cube, value)| {
-                let mut ops = constrain(cube);
-                ops.push(assignment(index(*cell), value, index));
-                ops
-            })
-            .collect(),
     }
 }
 
@@ -286,81 +265,6 @@ fn upper(m: &[i32], size: usize, terms: &[(usize, i64)], constant: i64, sign: i6
         total = total.checked_add(c.checked_abs()?.checked_mul(i64::from(most))?)?;
     }
     Some(total)
-}
-
-/// The sum of two bounds, the second one finite.
-#[inline]
-fn sum(a: i32, b: i32) -> i32 {
-    if a == NONE { NONE } else { add(a, b) }
-}
-
-/// A finite sum, kept in range: too large is no bound, too small is raised.
-#[inline]
-fn add(a: i32, b: i32) -> i32 {
-    let total = i64::from(a) + i64::from(b);
-    if total > MOST { NONE } else { total.max(-MOST) as i32 }
-}
-
-/// Adds `i - j <= c` to a closed matrix and closes it again; false if nothing is left.
-fn bound(m: &mut [i32], size: usize, i: usize, j: usize, c: i32) -> bool {
-    if i == j {
-        return c >= 0;
-    }
-    if m[i * size + j] <= c {
-        return true;
-    }
-    let back = m[j * size + i];
-    if back != NONE && i64::from(back) + i64::from(c) < 0 {
-        return false;
-    }
-    for a in 0..size {
-        let to_i = m[a * size + i];
-        if to_i == NONE {
-            continue;
-        }
-        let through = add(to_i, c);
-        if through == NONE {
-            continue;
-        }
-        for b in 0..size {
-            let from_j = m[j * size + b];
-            if from_j != NONE {
-                let new = add(through, from_j);
-                if new < m[a * size + b] {
-                    m[a * size + b] = new;
-                }
-            }
-        }
-    }
-    true
-}
-
-fn forget(m: &mut [i32], size: usize, i: usize) {
-    for k in (0..size).filter(|&k| k != i) {
-        m[i * size + k] = NONE;
-        m[k * size + i] = NONE;
-    }
-}
-
-/// Closes the first `used` indices of a matrix (the others are unconstrained).
-fn close(m: &mut [i32], size: usize, used: usize) {
-    for k in 0..used {
-        for i in 0..used {
-            let first = m[i * size + k];
-            if first == NONE || i == k {
-                continue;
-            }
-            for j in 0..used {
-                let second = m[k * size + j];
-                if second != NONE {
-                    let new = add(first, second);
-                    if new < m[i * size + j] {
-                        m[i * size + j] = new;
-                    }
-                }
-            }
-        }
-    }
 }
 
 fn project(m: &[i32], size: usize, after: &[usize]) -> Zone {

@@ -19,12 +19,15 @@ pub enum Reached<S> {
     /// All reachable control states with their domain states: an inductive invariant in which nothing is forbidden.
     Closed(Vec<(Control, Vec<CellId>, Vec<S>)>),
     /// A path to a state that may violate the property with this number.
-    Violation(usize, Vec<Step>),
+    Violation(usize, Path),
     /// A path out of what the machine represents.
-    Beyond(&'static str, Span, Vec<Step>),
+    Beyond(&'static str, Span, Path),
     /// A limit.
     Stopped(Reason),
 }
+
+/// A path: steps, and for each the number of the way through its commands.
+pub type Path = Vec<(Step, u32)>;
 
 /// A search in progress.
 pub struct Reach<'a, 'p, D: Domain> {
@@ -36,7 +39,7 @@ pub struct Reach<'a, 'p, D: Domain> {
     controls: Vec<ControlNode<D>>,
     nodes: Vec<Node<D::State>>,
     queue: VecDeque<usize>,
-    fresh: Vec<D::State>,
+    fresh: Vec<(u32, D::State)>,
 }
 
 struct ControlNode<D: Domain> {
@@ -57,14 +60,22 @@ struct Prepared<T> {
 struct Node<S> {
     control: usize,
     state: S,
-    parent: Option<(usize, usize)>,
+    parent: Option<Parent>,
     covered: bool,
+}
+
+/// How a state was reached: from which one, by which step, on which way through its commands.
+#[derive(Clone, Copy)]
+struct Parent {
+    node: usize,
+    step: usize,
+    way: u32,
 }
 
 /// What ends a search at once.
 enum Stop {
     Violation(usize, usize),
-    Beyond(usize, Box<Step>),
+    Beyond(usize, Box<Step>, u32),
 }
 
 impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
@@ -88,6 +99,11 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         self.nodes.len()
     }
 
+    /// The domain.
+    pub fn domain(&self) -> &D {
+        &self.domain
+    }
+
     /// Searches to the end, a violation or a limit.
     pub fn run(&mut self, limits: &Limits, progress: &Progress) -> Reached<D::State> {
         let first = self.control(self.machine.initial());
@@ -96,7 +112,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         let nothing = self.domain.anything(&[]);
         let mut initial = Vec::new();
         self.domain.post(&start, &nothing, &mut initial);
-        for state in initial {
+        for (_, state) in initial {
             if let Err(stop) = self.add(first, &state, None) {
                 return self.ended(stop);
             }
@@ -124,23 +140,24 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     fn ended(&self, stop: Stop) -> Reached<D::State> {
         match stop {
             Stop::Violation(property, node) => Reached::Violation(property, self.path(node)),
-            Stop::Beyond(node, step) => {
+            Stop::Beyond(node, step, way) => {
                 let Outcome::Beyond(what, span) = step.outcome else {
                     unreachable!("only such steps end a search")
                 };
                 let mut path = self.path(node);
-                path.push(*step);
+                path.push((*step, way));
                 Reached::Beyond(what, span, path)
             }
         }
     }
 
-    fn path(&self, mut node: usize) -> Vec<Step> {
+    fn path(&self, mut node: usize) -> Path {
         let mut path = Vec::new();
-        while let Some((parent, step)) = self.nodes[node].parent {
-            let steps = self.controls[self.nodes[parent].control].steps.as_ref().expect("it was expanded");
-            path.push(steps[step].step.clone());
-            node = parent;
+        while let Some(parent) = self.nodes[node].parent {
+            let steps =
+                self.controls[self.nodes[parent.node].control].steps.as_ref().expect("it was expanded");
+            path.push((steps[parent.step].step.clone(), parent.way));
+            node = parent.node;
         }
         path.reverse();
         path
@@ -158,12 +175,12 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             let mut fresh = std::mem::take(&mut self.fresh);
             fresh.clear();
             self.domain.post(&prepared.transition, &self.nodes[node].state, &mut fresh);
-            if matches!(prepared.step.outcome, Outcome::Beyond(..)) && !fresh.is_empty() {
-                result = Err(Stop::Beyond(node, Box::new(prepared.step.clone())));
+            if let (Outcome::Beyond(..), Some((way, _))) = (&prepared.step.outcome, fresh.first()) {
+                result = Err(Stop::Beyond(node, Box::new(prepared.step.clone()), *way));
             }
-            for state in &fresh {
+            for (way, state) in &fresh {
                 if result.is_ok() {
-                    result = self.add(prepared.target, state, Some((node, n)));
+                    result = self.add(prepared.target, state, Some(Parent { node, step: n, way: *way }));
                 }
             }
             self.fresh = fresh;
@@ -194,7 +211,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     }
 
     /// Stores a state unless it is covered.
-    fn add(&mut self, control: usize, state: &D::State, parent: Option<(usize, usize)>) -> Result<(), Stop> {
+    fn add(&mut self, control: usize, state: &D::State, parent: Option<Parent>) -> Result<(), Stop> {
         let known = &self.controls[control].nodes;
         if known.iter().any(|&n| self.domain.covers(&self.nodes[n].state, state)) {
             return Ok(());

@@ -1,0 +1,114 @@
+//! Paths as formulas: each step of a path, on one way through its commands, becomes a conjunction of constraints over versions of
+//! cells, so that the path can be taken exactly if they hold together.
+//!
+//! Every write to a cell makes a new version of it, a variable of the solver. The formula of a step relates the versions before it to
+//! those after it; what it says about a value that is not linear is nothing, so the formulas may be satisfiable where the path
+//! is not possible, never the other way round.
+
+use std::collections::HashMap;
+
+use fencewright_memory::linear::{Cube, Simple, cases, truths, ways};
+use fencewright_memory::{CellId, Command, Linear};
+use fencewright_smt::{Formula, Var};
+
+/// A path as formulas, one for each list of commands.
+#[derive(Default)]
+pub struct Encoding {
+    /// The formulas, in order.
+    pub formulas: Vec<Formula>,
+    /// For each formula the variables of its `*`s, in order: which cell, which variable.
+    pub choices: Vec<Vec<(CellId, Var)>>,
+    /// For each variable the cell it is a version of.
+    pub cells: Vec<CellId>,
+    /// The version of each cell after the last formula.
+    current: HashMap<CellId, Var>,
+}
+
+impl Encoding {
+    /// Adds one way through some commands.
+    pub fn push(&mut self, commands: &[Command], way: u32) {
+        let simple = ways(commands).into_iter().nth(way as usize).unwrap_or_default();
+        self.push_simple(&simple);
+    }
+
+    /// Adds commands with all the ways through them.
+    pub fn push_any(&mut self, commands: &[Command]) {
+        let mut parts = Vec::new();
+        let mut choices = Vec::new();
+        for command in commands {
+            match command {
+                Command::Assume(e) => {
+                    let cubes = truths(e, true);
+                    parts.push(Formula::or(cubes.iter().map(|cube| self.cube(cube)).collect::<Vec<_>>()));
+                }
+                Command::Havoc(cell) => choices.push((*cell, self.fresh(*cell))),
+                Command::Assign(cell, e) => {
+                    let known: Vec<(Formula, Option<fencewright_smt::Linear>)> = cases(e)
+                        .iter()
+                        .map(|(cube, value)| (self.cube(cube), value.as_ref().map(|v| self.linear(v))))
+                        .collect();
+                    let version = self.fresh(*cell);
+                    let alternatives = known.into_iter().map(|(condition, value)| match value {
+                        Some(value) => Formula::and([condition, Formula::eq(version, value)]),
+                        None => condition,
+                    });
+                    parts.push(Formula::or(alternatives.collect::<Vec<_>>()));
+                }
+            }
+        }
+        self.formulas.push(Formula::and(parts));
+        self.choices.push(choices);
+    }
+
+    /// Adds simple commands.
+    pub fn push_simple(&mut self, commands: &[Simple]) {
+        let zero = || fencewright_smt::Linear::constant(0);
+        let mut parts = Vec::new();
+        let mut choices = Vec::new();
+        for command in commands {
+            match command {
+                Simple::AtMost(linear) => parts.push(Formula::le(self.linear(linear), zero())),
+                Simple::Assign(cell, None) => {
+                    let version = self.fresh(*cell);
+                    choices.push((*cell, version));
+                }
+                Simple::Assign(cell, Some(value)) => {
+                    let value = self.linear(value);
+                    let version = self.fresh(*cell);
+                    parts.push(Formula::eq(version, value));
+                }
+            }
+        }
+        self.formulas.push(Formula::and(parts));
+        self.choices.push(choices);
+    }
+
+    /// The cell that a variable is a version of.
+    pub fn cell(&self, variable: Var) -> CellId {
+        self.cells[variable.0 as usize]
+    }
+
+    fn version(&mut self, cell: CellId) -> Var {
+        match self.current.get(&cell) {
+            Some(version) => *version,
+            None => self.fresh(cell),
+        }
+    }
+
+    fn fresh(&mut self, cell: CellId) -> Var {
+        let version = Var(self.cells.len() as u32);
+        self.cells.push(cell);
+        self.current.insert(cell, version);
+        version
+    }
+
+    fn linear(&mut self, linear: &Linear) -> fencewright_smt::Linear {
+        let terms: Vec<(i64, Var)> = linear.terms.iter().map(|&(cell, c)| (c, self.version(cell))).collect();
+        fencewright_smt::Linear::sum(terms, linear.constant)
+    }
+
+    fn cube(&mut self, cube: &Cube) -> Formula {
+        let zero = || fencewright_smt::Linear::constant(0);
+        Formula::and(cube.iter().map(|linear| Formula::le(self.linear(linear), zero())).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,271 @@
+//! Domain `predicates`: conjunctions over a vocabulary of predicates and predicate templates (FENCES12 s.5.4 and s.8).
+//!
+//! A template is the shape of a linear predicate, like `_ - _ + 1 <= 0`; in a control state it stands for all predicates that one
+//! gets by putting live cells into it ("parameterized predicates"). A state is the set of those predicates that hold. The abstract post of
+//! a step keeps every predicate that follows from the predicates before the step and from what the step assumes: each
+//! predicate, with the values after the step written in terms of those before, is checked for entailment. Difference
+//! constraints are decided by shortest paths, prepared once for each step; anything else by the solver, with a cache.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+use fencewright_memory::linear::{Cube, Simple, ways};
+use fencewright_memory::{CellId, Command, Linear};
+use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
+
+use super::bounds::{MOST, NONE, bound, close};
+use super::{Domain, Live};
+
+/// The shape of a predicate: coefficients for the cells that are put into it, and a constant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Template {
+    coefficients: Vec<i64>,
+    constant: i64,
+}
+
+impl Template {
+    /// The shape of a predicate `linear <= 0`.
+    pub fn of(linear: &Linear) -> Self {
+        let mut coefficients: Vec<i64> = linear.terms.iter().map(|(_, c)| *c).collect();
+        coefficients.sort_unstable();
+        Template { coefficients, constant: linear.constant }
+    }
+
+    /// The predicates one gets by putting different live cells into the shape.
+    fn instances(&self, live: &Live, out: &mut BTreeSet<Linear>) {
+        // A shape with many places has too many instances to be of use.
+        const MOST_PLACES: usize = 3;
+        if self.coefficients.is_empty() || self.coefficients.len() > MOST_PLACES {
+            return;
+        }
+        let mut partial: Vec<Vec<CellId>> = vec![Vec::new()];
+        for _ in &self.coefficients {
+            partial = partial
+                .into_iter()
+                .flat_map(|cells| {
+                    let free: Vec<CellId> = live.iter().copied().filter(|c| !cells.contains(c)).collect();
+                    free.into_iter().map(move |c| [cells.as_slice(), &[c]].concat())
+                })
+                .collect();
+        }
+        for cells in partial {
+            let mut terms: Vec<(CellId, i64)> =
+                cells.into_iter().zip(self.coefficients.iter().copied()).collect();
+            terms.sort_unstable();
+            out.insert(Linear { terms, constant: self.constant });
+        }
+    }
+}
+
+/// The domain.
+#[derive(Debug, Default)]
+pub struct Predicates {
+    /// The templates.
+    pub templates: BTreeSet<Template>,
+    /// What the solver has said: whether these constraints entail (or, for none, contradict) that one.
+    cache: RefCell<HashMap<Question, bool>>,
+}
+
+/// Do these constraints entail that one, or contradict each other?
+type Question = (Cube, Option<Linear>);
+
+/// A set of predicates that hold, as bits, one for each of the vocabulary of the live cells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Known {
+    bits: Box<[u64]>,
+}
+
+/// A step on predicates.
+pub struct PredicateTransition {
+    /// The vocabulary before the step, as it is and as bounds of the matrix.
+    vocabulary: Vec<Linear>,
+    before: Vec<Predicate>,
+    /// How many variables the matrix has.
+    size: usize,
+    ways: Vec<Prepared>,
+    after: usize,
+}
+
+/// A predicate as the step needs it.
+#[derive(Clone, Debug)]
+enum Predicate {
+    /// Index i minus index j is at most so much.
+    Difference(usize, usize, i32),
+    /// Anything else.
+    General(Linear),
+    /// It holds, or does not, whatever the values are.
+    Constant(bool),
+}
+
+/// One way through the commands of a step: what it assumes, and each predicate after it in terms of the values before.
+struct Prepared {
+    assumed: Vec<Predicate>,
+    assumptions: Cube,
+    wanted: Vec<Predicate>,
+}
+
+impl Predicates {
+    /// The domain with these templates.
+    pub fn new(templates: BTreeSet<Template>) -> Self {
+        Predicates { templates, cache: RefCell::default() }
+    }
+
+    /// The predicates over these cells, in a fixed order.
+    pub fn vocabulary(&self, live: &Live) -> Vec<Linear> {
+        let mut all = BTreeSet::new();
+        self.templates.iter().for_each(|template| template.instances(live, &mut all));
+        all.into_iter().collect()
+    }
+
+    /// Whether the constraints entail the conclusion, or contradict each other if there is none.
+    fn entails(&self, known: &[Linear], conclusion: Option<&Linear>) -> bool {
+        let key = (known.to_vec(), conclusion.cloned());
+        if let Some(&answer) = self.cache.borrow().get(&key) {
+            return answer;
+        }
+        let formula = |linear: &Linear| {
+            let terms: Vec<(i64, Var)> = linear.terms.iter().map(|&(cell, c)| (c, Var(cell))).collect();
+            let form = fencewright_smt::Linear::sum(terms, linear.constant);
+            Formula::le(form, fencewright_smt::Linear::constant(0))
+        };
+        let mut assertions: Vec<Formula> = known.iter().map(formula).collect();
+        assertions.extend(conclusion.map(|linear| !formula(linear)));
+        let answer = matches!(Native::new().check(&assertions, &Budget::default()), Answer::Unsat(_));
+        self.cache.borrow_mut().insert(key, answer);
+        answer
+    }
+}
+
+impl Known {
+    fn holds(&self, n: usize) -> bool {
+        self.bits[n / 64] >> (n % 64) & 1 == 1
+    }
+}
+
+impl Domain for Predicates {
+    type State = Known;
+    type Transition = PredicateTransition;
+
+    fn cube(&self, live: &Live, known: &Known) -> Cube {
+        let held = self.vocabulary(live).into_iter().enumerate().filter(|(n, _)| known.holds(*n));
+        held.map(|(_, predicate)| predicate).collect()
+    }
+
+    fn anything(&self, live: &Live) -> Known {
+        Known { bits: vec![0; self.vocabulary(live).len().div_ceil(64)].into() }
+    }
+
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> PredicateTransition {
+        let mut variables: Vec<CellId> = Vec::new();
+        let vocabulary = self.vocabulary(before);
+        let before = vocabulary.iter().map(|p| predicate(p, &mut variables)).collect();
+        let wanted = self.vocabulary(after);
+        let ways = ways(commands)
+            .iter()
+            .map(|way| {
+                let (assumed, values) = execute(way);
+                let value = |cell: CellId| values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell));
+                let after = |p: &Linear| match p.substituted(&value) {
+                    Some(linear) => predicate(&linear, &mut variables),
+                    None => Predicate::Constant(false),
+                };
+                let wanted = wanted.iter().map(after).collect();
+                let bounds = assumed.iter().map(|l| predicate(l, &mut variables)).collect();
+                Prepared { assumed: bounds, assumptions: assumed, wanted }
+            })
+            .collect();
+        PredicateTransition { vocabulary, before, size: variables.len() + 1, ways, after: wanted.len() }
+    }
+
+    fn post(&mut self, transition: &PredicateTransition, state: &Known, out: &mut Vec<(u32, Known)>) {
+        let size = transition.size;
+        let mut start = vec![NONE; size * size];
+        (0..size).for_each(|i| start[i * size + i] = 0);
+        for (_, p) in transition.before.iter().enumerate().filter(|(n, _)| state.holds(*n)) {
+            if let Predicate::Difference(i, j, c) = p {
+                let entry = &mut start[i * size + j];
+                *entry = (*entry).min(*c);
+            }
+        }
+        close(&mut start, size, size);
+        for (n, way) in transition.ways.iter().enumerate() {
+            let mut matrix = start.clone();
+            let possible = way.assumed.iter().all(|p| match p {
+                Predicate::Difference(i, j, c) => bound(&mut matrix, size, *i, *j, *c),
+                Predicate::Constant(holds) => *holds,
+                Predicate::General(_) => true,
+            });
+            if !possible {
+                continue;
+            }
+            // Where something is not a difference, the solver is asked about everything that is known.
+            let known = || -> Cube {
+                let held = transition.vocabulary.iter().enumerate().filter(|(n, _)| state.holds(*n));
+                held.map(|(_, p)| p).chain(&way.assumptions).cloned().collect()
+            };
+            let general = |p: &Predicate| matches!(p, Predicate::General(_));
+            if transition.before.iter().chain(&way.assumed).any(general) && self.entails(&known(), None) {
+                continue;
+            }
+            let mut bits = vec![0; transition.after.div_ceil(64)];
+            for (m, p) in way.wanted.iter().enumerate() {
+                let holds = match p {
+                    Predicate::Constant(holds) => *holds,
+                    Predicate::Difference(i, j, c) => matrix[i * size + j] <= *c,
+                    Predicate::General(linear) => self.entails(&known(), Some(linear)),
+                };
+                bits[m / 64] |= u64::from(holds) << (m % 64);
+            }
+            out.push((n as u32, Known { bits: bits.into() }));
+        }
+    }
+
+    fn stored(&self, state: &Known) -> Known {
+        state.clone()
+    }
+
+    fn covers(&self, larger: &Known, smaller: &Known) -> bool {
+        larger.bits.iter().zip(&smaller.bits).all(|(l, s)| l & !s == 0)
+    }
+}
+
+/// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown
+/// values are variables of their own.
+fn execute(way: &[Simple]) -> (Cube, HashMap<CellId, Linear>) {
+    let mut values: HashMap<CellId, Linear> = HashMap::new();
+    let mut assumed = Vec::new();
+    let mut unknown = CellId::MAX;
+    for command in way {
+        let value = |cell: CellId| values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell));
+        match command {
+            Simple::AtMost(linear) => assumed.extend(linear.substituted(&value)),
+            Simple::Assign(cell, form) => {
+                let new = form.as_ref().and_then(|f| f.substituted(&value)).unwrap_or_else(|| {
+                    unknown -= 1;
+                    Linear::cell(unknown)
+                });
+                values.insert(*cell, new);
+            }
+        }
+    }
+    (assumed, values)
+}
+
+/// A constraint as the matrix can hold it; new cells become variables of the matrix.
+fn predicate(linear: &Linear, variables: &mut Vec<CellId>) -> Predicate {
+    let mut index = |cell: CellId| {
+        let known = variables.iter().position(|&c| c == cell);
+        known.unwrap_or_else(|| {
+            variables.push(cell);
+            variables.len() - 1
+        }) + 1
+    };
+    let bounded = linear.constant.checked_neg().filter(|c| c.abs() <= MOST).map(|c| c as i32);
+    match (linear.terms.as_slice(), bounded) {
+        ([], _) => Predicate::Constant(linear.constant <= 0),
+        ([(x, 1)], Some(c)) => Predicate::Difference(index(*x), 0, c),
+        ([(x, -1)], Some(c)) => Predicate::Difference(0, index(*x), c),
+        ([(x, 1), (y, -1)] | [(y, -1), (x, 1)], Some(c)) => Predicate::Difference(index(*x), index(*y), c),
+        _ => Predicate::General(linear.clone()),
+    }
+}
