@@ -84,6 +84,9 @@ pub fn check(
     if certificate.program != fingerprint(program) {
         return Err(Rejection::Program);
     }
+    if program.has_real_choices() {
+        return Err(Rejection::Format("invariants over real numbers are not supported".into()));
+    }
     let machine = Machine::new(program, certificate.machine.buffers());
     let properties = certificate
         .properties

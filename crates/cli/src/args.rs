@@ -86,8 +86,8 @@ pub struct CheckArgs {
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// The engine
-    #[arg(long, value_name = "NAME", default_value = "explicit")]
+    /// The engine: auto, explicit or cegar
+    #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: String,
     /// Check only this property, may be repeated; `deadlock` is always available
     #[arg(long, value_name = "NAME")]
@@ -107,7 +107,19 @@ pub struct CheckArgs {
     /// Switch off local events first: explore every interleaving
     #[arg(long)]
     pub no_local_first: bool,
-    /// Do not confirm verdicts on the reference semantics
+    /// Engine cegar: how many stores of each buffer are kept in order at first
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8))]
+    pub k: Option<u32>,
+    /// Engine cegar: which end of a buffer is kept in order
+    #[arg(long, value_name = "END", default_value = "newest")]
+    pub kept: KeptArg,
+    /// Engine cegar: how integers are represented
+    #[arg(long, value_name = "DOMAIN", default_value = "zones")]
+    pub domain: DomainArg,
+    /// Engine cegar: the clip constant of zones at first
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub clip: Option<u8>,
+    /// Do not confirm verdicts: neither certificates nor the reference semantics
     #[arg(long)]
     pub no_certify: bool,
     /// Print one JSON object for each verdict
@@ -240,6 +252,20 @@ impl ModelArg {
 pub enum SearchArg {
     Bfs,
     Dfs,
+}
+
+/// Which end of a buffer is kept in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum KeptArg {
+    Oldest,
+    Newest,
+}
+
+/// How integers are represented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DomainArg {
+    Zones,
+    Predicates,
 }
 
 /// A format.

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fencewright_engines::cegar::{self, DomainName};
 use fencewright_engines::explicit::{Options, Order};
-use fencewright_engines::{Confirm, Engine, Limits, Progress, Task, Verdict, check, registry};
+use fencewright_engines::{Confirm, Engine, EngineOptions, Limits, Progress, Task, Verdict, check, registry};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
+use fencewright_memory::Kept;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_report::{Source, json, text};
 
-use crate::args::{CheckArgs, SearchArg};
+use crate::args::{CheckArgs, DomainArg, KeptArg, SearchArg};
 use crate::input::{load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -36,13 +38,21 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
 
 /// The engine that was asked for.
 fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
-    let options = Options {
+    let explicit = Options {
         order: if args.search == SearchArg::Bfs { Order::BreadthFirst } else { Order::DepthFirst },
         live_variables: !args.no_live,
         local_first: !args.no_local_first,
         workers: if args.jobs == 0 { Options::default().workers } else { args.jobs.into() },
         buffer_bound: args.buffer,
     };
+    let defaults = cegar::Options::default();
+    let cegar = cegar::Options {
+        k: args.k.unwrap_or(defaults.k),
+        kept: if args.kept == KeptArg::Oldest { Kept::Oldest } else { Kept::Newest },
+        domain: if args.domain == DomainArg::Zones { DomainName::Zones } else { DomainName::Predicates },
+        clip: args.clip.map_or(defaults.clip, i32::from),
+    };
+    let options = EngineOptions { explicit, cegar };
     let found = registry().iter().find(|info| info.name == args.engine);
     if found.is_none() {
         let names: Vec<&str> = registry().iter().map(|info| info.name).collect();
@@ -95,13 +105,12 @@ impl Checker<'_> {
         let results =
             progress::shown(show, &measured, || check(self.engine, &task, &limits, &measured, confirm));
         let source = Source::from(loaded);
-        let name = self.engine.name();
         let mut status = Status::Fine;
         for checked in &results {
             if *json {
-                out.print(&json::verdict(source, model, name, checked));
+                out.print(&json::verdict(source, model, checked));
             } else {
-                out.print(&text::verdict(source, model, name, checked, out.style));
+                out.print(&text::verdict(source, model, checked, out.style));
                 if !quiet {
                     out.print(&text::evidence(source, checked, out.style));
                 }

@@ -263,11 +263,13 @@ impl<'a> Simulation<'a> {
     fn look_at_properties(&mut self, out: &mut Output) {
         let (reference, state) = (self.reference, &self.state);
         let violation = |property: &Property| match &property.kind {
-            PropertyKind::Never(formula) => holds(state, formula).then_some(true),
+            PropertyKind::Never(formula) => holds(state, formula).filter(|holds| *holds),
             PropertyKind::Assertions => reference.has_fault(state).then_some(true),
             PropertyKind::NoDeadlock => None,
             PropertyKind::Finally(quantifier, formula) => match reference.is_final(state) {
-                true => decided_by(*quantifier, holds(state, formula)).map(|satisfied| !satisfied),
+                true => holds(state, formula)
+                    .and_then(|holds| decided_by(*quantifier, holds))
+                    .map(|satisfied| !satisfied),
                 false => None,
             },
         };

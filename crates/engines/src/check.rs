@@ -1,8 +1,9 @@
 //! The door: answers of engines become verdicts only here.
 //!
 //! * A trace is replayed on the reference semantics; one that does not replay is never shown.
-//! * `safe` without a trace is confirmed by exploring the reference semantics itself, where the state space is small enough
-//!   (certificates join here). Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
+//! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it.
+//! * `safe` without either is confirmed by exploring the reference semantics itself, where the state space is small enough.
+//!   Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
 //! * If the two disagree, there is no verdict.
 
 use std::sync::Arc;
@@ -27,12 +28,30 @@ pub enum Verdict {
     Unknown(Reason),
 }
 
+/// What a verdict stands on.
+#[derive(Clone, Debug)]
+pub enum Evidence {
+    /// This execution, replayed on the reference semantics.
+    Replayed(Replayed),
+    /// A second exploration, on the reference semantics.
+    Explored,
+    /// This certificate, accepted by the checker.
+    Certified(Arc<Certificate>),
+    /// This certificate, which nobody has checked.
+    Unchecked(Arc<Certificate>),
+    /// The engine alone.
+    Engine,
+    /// There is no verdict.
+    None,
+}
+
 /// A verdict that has gone through the door.
 #[derive(Clone, Debug)]
 pub struct Checked {
     verdict: Verdict,
-    trace: Option<Replayed>,
-    checked: Option<bool>,
+    evidence: Evidence,
+    /// The engine that gave the answer.
+    pub engine: &'static str,
     /// The property.
     pub property: Property,
     /// How long the engine took.
@@ -55,13 +74,33 @@ impl Checked {
 
     /// The execution that shows it, replayed.
     pub fn trace(&self) -> Option<&Replayed> {
-        self.trace.as_ref()
+        match &self.evidence {
+            Evidence::Replayed(trace) => Some(trace),
+            _ => None,
+        }
     }
 
-    /// True if the trace was replayed or the reference semantics explored everything, false if the verdict stands on the engine
-    /// alone, nothing if there is no verdict.
+    /// What the verdict stands on.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    /// The certificate that shows it.
+    pub fn certificate(&self) -> Option<&Certificate> {
+        match &self.evidence {
+            Evidence::Certified(certificate) | Evidence::Unchecked(certificate) => Some(certificate),
+            _ => None,
+        }
+    }
+
+    /// True if the trace was replayed, the certificate accepted, or the reference semantics explored everything; false if the
+    /// verdict stands on the engine alone; nothing if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
-        self.checked
+        match &self.evidence {
+            Evidence::Replayed(_) | Evidence::Explored | Evidence::Certified(_) => Some(true),
+            Evidence::Unchecked(_) | Evidence::Engine => Some(false),
+            Evidence::None => None,
+        }
     }
 }
 
@@ -94,20 +133,23 @@ pub fn check(
     confirm: Confirm,
 ) -> Vec<Checked> {
     let start = Instant::now();
-    let report = engine.run(task, limits, progress);
+    let mut report = engine.run(task, limits, progress);
+    let missing = || Answer::Unknown(Reason::Contradiction("the engine gave no answer".into()));
+    report.answers.resize_with(task.properties.len(), missing);
     let seconds = start.elapsed().as_secs_f64();
     let mut confirmation = Confirmation { task, limits, confirm, reachable: None, certificates: Vec::new() };
     task.properties
         .iter()
         .zip(report.answers)
-        .map(|(property, answer)| {
+        .enumerate()
+        .map(|(n, (property, answer))| {
             let start = Instant::now();
-            let (verdict, trace, checked) = confirmation.admit(property, answer);
+            let (verdict, evidence) = confirmation.admit(property, answer);
             let unknown = matches!(verdict, Verdict::Unknown(_));
             Checked {
                 verdict,
-                trace,
-                checked,
+                evidence,
+                engine: report.engines.get(n).copied().unwrap_or(engine.name()),
                 property: property.clone(),
                 seconds,
                 check_seconds: start.elapsed().as_secs_f64(),
@@ -119,95 +161,88 @@ pub fn check(
         .collect()
 }
 
-/// Confirms answers; the exploration is done at most once.
+/// Confirms answers; the exploration, and the check of each invariant, is done at most once.
 struct Confirmation<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
     confirm: Confirm,
     reachable: Option<Option<Reachable>>,
-    certificates: Vec<Certified>,
-}
-
-/// An invariant that was accepted, and for what.
-struct Certified {
-    invariant: Arc<Invariant>,
-    properties: Vec<String>,
+    certificates: Vec<(Arc<Invariant>, Evidence)>,
 }
 
 impl Confirmation<'_, '_> {
-    fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Option<Replayed>, Option<bool>) {
+    fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Evidence) {
         match answer {
-            Answer::Unknown(reason) => (Verdict::Unknown(reason), None, None),
+            Answer::Unknown(reason) => (Verdict::Unknown(reason), Evidence::None),
             Answer::Holds(Some(trace)) => self.replayed(property, trace, true),
             Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
-            Answer::Proved(invariant) => self.certified(property, &invariant),
+            Answer::Proved(invariant) => self.certified(&invariant),
             Answer::Holds(None) => self.explored(property, true),
-            Answer::Violated(None) => self.explored(property, false),
+            Answer::Violated(None) if is_existence(property) => self.explored(property, false),
+            Answer::Violated(None) => contradiction("a violation without an execution that shows it".into()),
         }
     }
 
-    fn replayed(
-        &self,
-        property: &Property,
-        trace: Trace,
-        holds: bool,
-    ) -> (Verdict, Option<Replayed>, Option<bool>) {
-        let exists = matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _));
+    fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
+        let exists = is_existence(property);
         match trace.replay_for(self.task.program, self.task.model, property) {
             Ok(replayed) if holds == exists => {
                 let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
-                (verdict, Some(replayed), Some(true))
+                (verdict, Evidence::Replayed(replayed))
             }
             Ok(_) => contradiction("the trace shows the opposite of the answer".into()),
             Err(error) => contradiction(error.to_string()),
         }
     }
 
-    /// A proof by an invariant is one if the checker of certificates accepts it.
-    fn certified(
-        &mut self,
-        property: &Property,
-        invariant: &Arc<Invariant>,
-    ) -> (Verdict, Option<Replayed>, Option<bool>) {
-        let machine = Machine::new(self.task.program, invariant.buffers);
+    /// A proof by an invariant is one if the checker of certificates accepts it, for all properties it is about.
+    fn certified(&mut self, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
         if invariant.buffers.model() != self.task.model {
             return contradiction("the invariant is about another memory model".into());
         }
-        if self.confirm.states == 0 {
-            return (Verdict::Safe, None, Some(false));
+        if let Some((_, evidence)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, invariant))
+        {
+            return (Verdict::Safe, evidence.clone());
         }
-        // One invariant usually proves several properties: it is checked once, for all of them.
-        let known = self.certificates.iter().find(|c| Arc::ptr_eq(&c.invariant, invariant));
-        if !known.is_some_and(|c| c.properties.contains(&property.name)) {
-            let properties = vec![property.name.clone()];
-            let certificate = Certificate::new(&machine, properties.clone(), invariant.states.clone());
-            let limits = self.limits;
-            let mut stop = || limits.exceeded(0).is_some();
-            match fencewright_certify::check(&certificate, self.task.program, &mut stop) {
-                Ok(_) => self.certificates.push(Certified { invariant: Arc::clone(invariant), properties }),
-                Err(Rejection::Stopped) => return (Verdict::Safe, None, Some(false)),
+        let machine = Machine::new(self.task.program, invariant.buffers);
+        let certificate =
+            Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
+        let limits = self.limits;
+        let mut stop = || limits.exceeded(0).is_some();
+        let evidence = match self.confirm.states {
+            0 => Evidence::Unchecked(certificate),
+            _ => match fencewright_certify::check(&certificate, self.task.program, &mut stop) {
+                Ok(_) => Evidence::Certified(certificate),
+                Err(Rejection::Stopped) => Evidence::Unchecked(certificate),
                 Err(rejection) => return contradiction(rejection.to_string()),
-            }
-        }
-        (Verdict::Safe, None, Some(true))
+            },
+        };
+        self.certificates.push((Arc::clone(invariant), evidence.clone()));
+        (Verdict::Safe, evidence)
     }
 
-    fn explored(&mut self, property: &Property, holds: bool) -> (Verdict, Option<Replayed>, Option<bool>) {
+    fn explored(&mut self, property: &Property, holds: bool) -> (Verdict, Evidence) {
         let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
         let (task, limits, confirm) = (self.task, self.limits, self.confirm);
         let reachable = self.reachable.get_or_insert_with(|| reachable(task.program, task, limits, confirm));
         match reachable {
-            None => (verdict, None, Some(false)),
-            Some(r) if r.satisfies(task.program, task.model, property) == holds => {
-                (verdict, None, Some(true))
-            }
-            Some(_) => contradiction("the reference semantics says the opposite of the engine".into()),
+            None => (verdict, Evidence::Engine),
+            Some(r) => match r.satisfies(task.program, task.model, property) {
+                Some(found) if found == holds => (verdict, Evidence::Explored),
+                Some(_) => contradiction("the reference semantics says the opposite of the engine".into()),
+                None => contradiction("the reference semantics cannot compute what the engine claims".into()),
+            },
         }
     }
 }
 
-fn contradiction(what: String) -> (Verdict, Option<Replayed>, Option<bool>) {
-    (Verdict::Unknown(Reason::Contradiction(what)), None, None)
+/// Whether the property asks for an execution, so that its violation has none to show.
+fn is_existence(property: &Property) -> bool {
+    matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _))
+}
+
+fn contradiction(what: String) -> (Verdict, Evidence) {
+    (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
 }
 
 fn reachable(program: &Program, task: &Task<'_>, limits: &Limits, confirm: Confirm) -> Option<Reachable> {

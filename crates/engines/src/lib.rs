@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod auto;
 pub mod cegar;
 mod check;
 pub mod domain;
@@ -13,21 +14,40 @@ mod liveness;
 pub mod search;
 pub mod task;
 
-pub use check::{Checked, Confirm, Verdict, check};
-pub use task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+pub use check::{Checked, Confirm, Evidence, Verdict, check};
+pub use task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Task};
+
+/// What engines can be told, each as far as it means something to it.
+#[derive(Clone, Debug, Default)]
+pub struct EngineOptions {
+    /// How to search explicitly.
+    pub explicit: explicit::Options,
+    /// Where abstraction starts.
+    pub cegar: cegar::Options,
+}
 
 /// An engine that can be asked for by name.
 pub struct EngineInfo {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Makes one; the options say how to search, as far as that means something to this engine.
-    pub build: fn(&explicit::Options) -> Box<dyn Engine>,
+    /// Makes one.
+    pub build: fn(&EngineOptions) -> Box<dyn Engine>,
 }
 
 /// All engines, the default first.
 pub fn registry() -> &'static [EngineInfo] {
-    &[EngineInfo {
-        name: "explicit",
-        build: |options| Box::new(explicit::Explicit { options: options.clone() }),
-    }]
+    fn explicit(options: &EngineOptions) -> explicit::Explicit {
+        explicit::Explicit { options: options.explicit.clone() }
+    }
+    fn cegar(options: &EngineOptions) -> cegar::Cegar {
+        cegar::Cegar { options: options.cegar }
+    }
+    &[
+        EngineInfo {
+            name: "auto",
+            build: |o| Box::new(auto::Auto { explicit: explicit(o), cegar: cegar(o) }),
+        },
+        EngineInfo { name: "explicit", build: |o| Box::new(explicit(o)) },
+        EngineInfo { name: "cegar", build: |o| Box::new(cegar(o)) },
+    ]
 }

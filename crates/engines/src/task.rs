@@ -41,18 +41,40 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Stops the run when it becomes true.
     pub cancelled: Arc<AtomicBool>,
+    /// Stops the run too: for engines that run side by side.
+    pub superseded: Option<Arc<AtomicBool>>,
 }
 
 impl Limits {
     /// Limits that start now.
     pub fn starting_now(timeout: Option<Duration>, memory: Option<u64>, cancelled: Arc<AtomicBool>) -> Self {
         let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
-        Limits { deadline, timeout, memory, cancelled }
+        Limits { deadline, timeout, memory, cancelled, superseded: None }
+    }
+
+    /// The same limits, but at most this long from now.
+    pub fn within(&self, time: Duration) -> Self {
+        let end = Instant::now() + time;
+        match self.deadline {
+            Some(deadline) if deadline <= end => self.clone(),
+            _ => Limits { deadline: Some(end), timeout: Some(time), ..self.clone() },
+        }
+    }
+
+    /// The same limits, but half the memory.
+    pub fn halved(&self) -> Self {
+        Limits { memory: self.memory.map(|m| m / 2), ..self.clone() }
+    }
+
+    /// The same limits, and `stop` stops the run too.
+    pub fn stopped_by(&self, stop: &Arc<AtomicBool>) -> Self {
+        Limits { superseded: Some(Arc::clone(stop)), ..self.clone() }
     }
 
     /// Why to stop now, if there is a reason.
     pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        let superseded = self.superseded.as_ref().is_some_and(|s| s.load(Ordering::Relaxed));
+        if superseded || self.cancelled.load(Ordering::Relaxed) {
             return Some(Reason::Cancelled);
         }
         if self.deadline.is_some_and(|d| Instant::now() >= d) {
@@ -137,6 +159,8 @@ pub enum Answer {
 pub struct Invariant {
     /// The machine.
     pub buffers: Buffers,
+    /// The names of the properties it shows.
+    pub properties: Vec<String>,
     /// The reachable control states and their invariants.
     pub states: Vec<(Control, Vec<Cube>)>,
 }
@@ -146,6 +170,8 @@ pub struct Invariant {
 pub struct Report {
     /// One answer for each property of the task.
     pub answers: Vec<Answer>,
+    /// For each answer the name of the engine that gave it, if several work together.
+    pub engines: Vec<&'static str>,
     /// How many states were stored.
     pub states: u64,
     /// How many bytes that took at most.

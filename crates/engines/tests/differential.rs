@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::{Answer, Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright_engines::{Answer, Confirm, Engine, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_program::oracle::{Reachable, explore};
 use fencewright_program::{MemoryModel, Observable, Program, Reference, RegisterId};
 use fencewright_testing::{Random, Shape, program};
@@ -52,7 +52,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, reachable: &Reachable
     let task = Task::new(program, model, program.properties.clone());
     let (limits, progress) = (Limits::default(), Progress::default());
     for checked in check(&engine, &task, &limits, &progress, Confirm::NOTHING) {
-        let expected = reachable.satisfies(program, model, &checked.property);
+        let expected = reachable.satisfies(program, model, &checked.property).expect("small values");
         let same = match checked.verdict() {
             Verdict::Safe => expected,
             Verdict::Unsafe => !expected,
@@ -126,7 +126,7 @@ fn an_unbounded_choice_is_never_a_proof() {
     use fencewright_program::oracle::Incomplete;
     use fencewright_program::{Action, Op, PropertyKind};
     let mut met = 0;
-    for seed in 0..600 {
+    for seed in 0..1_000 {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, Shape { loops: false, ..Shape::default() });
         for edge in program.threads.iter_mut().flat_map(|t| &mut t.edges) {
@@ -149,4 +149,55 @@ fn an_unbounded_choice_is_never_a_proof() {
         assert!(!proved && !report.complete, "seed {seed}: a proof in spite of an unbounded choice");
     }
     assert!(met > 50, "only {met} programs come to an unbounded choice");
+}
+
+#[test]
+fn a_bound_on_buffers_that_is_reached_is_never_a_proof() {
+    let (mut equal, mut bounded) = (0, 0);
+    for seed in 0..1_500 {
+        let mut random = Random::new(5_000_000 + seed);
+        let program = program(&mut random, Shape::default());
+        let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
+        let Ok(reachable) = explore(&program, model, 1_000, &mut || false) else { continue };
+        let options =
+            Options { buffer_bound: Some(random.below(3) as u32), ..random.pick(&configurations()).clone() };
+        let task = Task::new(&program, model, program.properties.clone());
+        let engine = Explicit { options };
+        for checked in check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING) {
+            let expected = reachable.satisfies(&program, model, &checked.property).expect("small values");
+            match checked.verdict() {
+                Verdict::Safe => {
+                    assert!(expected, "seed {seed}, {model:?}, {:?}: {checked:?}", engine.options)
+                }
+                Verdict::Unsafe => {
+                    assert!(!expected, "seed {seed}, {model:?}, {:?}: {checked:?}", engine.options)
+                }
+                Verdict::Unknown(Reason::BufferBound(_)) => bounded += 1,
+                Verdict::Unknown(reason) => panic!("seed {seed}: {reason}"),
+            }
+            equal += usize::from(!matches!(checked.verdict(), Verdict::Unknown(_)));
+        }
+    }
+    assert!(equal > 1_000 && bounded > 200, "{equal} decided, {bounded} at the bound");
+}
+
+#[test]
+fn a_limit_of_explicit_computation_is_never_a_proof() {
+    use fencewright_program::oracle::Incomplete;
+    let mut met = 0;
+    for seed in 0..1_500 {
+        let mut random = Random::new(7_000_000 + seed);
+        let mut program = program(&mut random, Shape { loops: false, ..Shape::default() });
+        program.variables.iter_mut().for_each(|v| v.open = true);
+        let Err(Incomplete::Limit) = explore(&program, MemoryModel::Tso, MOST_STATES, &mut || false) else {
+            continue;
+        };
+        met += 1;
+        let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+        let engine = Explicit { options: random.pick(&configurations()).clone() };
+        let report = engine.run(&task, &Limits::default(), &Progress::default());
+        let proved = report.answers.iter().any(|a| matches!(a, Answer::Holds(None)));
+        assert!(!proved && !report.complete, "seed {seed}: a proof in spite of an access outside the window");
+    }
+    assert!(met > 20, "only {met} programs leave the window");
 }

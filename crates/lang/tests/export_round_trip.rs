@@ -37,7 +37,7 @@ fn memories(program: &Program, model: MemoryModel, cells: usize) -> Option<BTree
 fn verdict(program: &Program, model: MemoryModel) -> Option<bool> {
     let property = program.properties.iter().find(|p| p.formula().is_some())?;
     let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
-    Some(reachable.satisfies(program, model, property))
+    reachable.satisfies(program, model, property)
 }
 
 #[track_caller]

@@ -14,7 +14,7 @@ fn program(text: &str) -> Program {
 
 fn holds(program: &Program, model: MemoryModel, property: &Property) -> bool {
     let reachable = explore(program, model, 100_000, &mut || false).expect("a small state space");
-    reachable.satisfies(program, model, property)
+    reachable.satisfies(program, model, property).expect("small values")
 }
 
 /// All properties of the program hold exactly under the models named.
@@ -274,6 +274,25 @@ fn families_and_binders() {
 }
 
 #[test]
+fn for_loops_can_be_left_and_continued() {
+    check(
+        "shared x; thread p { var r; for j in 0..5 { if j == 3 { break; } r = r + 1; } assert r == 3; }",
+        ALL,
+    );
+    check(
+        "shared x; thread p { var r; for j in 0..5 { if j == 3 { continue; } r = r + 1; } assert r == 4; }",
+        ALL,
+    );
+}
+
+#[test]
+fn a_negated_condition_can_wait_inside_an_indivisible_block() {
+    check("shared x; thread p { atomic { assume !(x == 1); x = 1; } } finally forall x == 1;", ALL);
+    check("shared x = 1; thread p { atomic { assume !(x == 1); x = 2; } } finally never x == 2;", ALL);
+    check_deadlock("shared x = 1; thread p { atomic { assume !(x == 1); x = 2; } }", false);
+}
+
+#[test]
 fn constants_can_be_overridden_and_unknown_ones_are_errors() {
     let text = "const N = 2; shared x; thread p { x = N; } finally forall x == 5;";
     let loaded = load("test.fw", text.as_bytes(), None, &[("N".into(), 5)]).expect("loads");
@@ -300,7 +319,7 @@ fn mistakes_are_explained() {
         "1:25: index 2 is outside `a`, whose indices are 0 to 1"
     );
     assert_eq!(error("shared x; thread p { goto l; }"), "1:27: unknown label `l`");
-    assert_eq!(error("shared x; thread p { break; }"), "1:22: this stands outside every `loop` and `while`");
+    assert_eq!(error("shared x; thread p { break; }"), "1:22: this stands outside every loop");
     assert_eq!(
         error("shared x, x; thread p { skip; }"),
         "1:11: `x` is already the name of a shared variable"
@@ -325,7 +344,27 @@ fn mistakes_are_explained() {
         "1:26: this can only be said in a property, not in a thread"
     );
     assert_eq!(error("shared x: 1..3; thread p { skip; }"), "1:8: `x` starts at 0, which is outside 1..=2");
-    assert_eq!(error("shared a[100000]; thread p { skip; }"), "1:8: more than 65536 memory cells");
+    assert_eq!(error("shared a[100000]; thread p { skip; }"), "1:8: more than 4096 memory cells");
+    assert_eq!(
+        error("numbers nat; shared x = -1; thread p { skip; }"),
+        "1:21: `x` starts below 0, which is not a natural number"
+    );
+    assert_eq!(
+        error("shared x; thread p { var r; if x { var r = 5; } }"),
+        "1:36: registers are declared at the top level of a thread"
+    );
+    assert_eq!(
+        error("shared x; thread p { skip; } forbid deadlock: x == 1;"),
+        "1:37: `deadlock` is the name of a property that every program has"
+    );
+    assert_eq!(
+        error("shared x; thread p { skip; } forbid 1 / x == 1;"),
+        "1:37: a formula may divide only by a constant other than 0"
+    );
+    assert_eq!(
+        error("numbers real; shared x; thread p { x = x / 2; }"),
+        "1:36: `/` is not supported over the reals"
+    );
     assert_eq!(error("shared x; thread p[i in 0..1000] { skip; }"), "1:25: more than 250 threads");
     assert_eq!(
         error("shared x; thread p { for a in 0..1000 { for b in 0..1000 { skip; skip; } } }"),

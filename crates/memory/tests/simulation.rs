@@ -143,7 +143,7 @@ fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random) -> 
     let machine = Machine::new(program, buffers);
     let model = buffers.model();
     let reference = Reference::new(program, model);
-    let Ok(first) = oracle::initial_states(&reference, 100) else { return 0 };
+    let Ok(first) = oracle::initial_states(&reference, 100, &mut || false) else { return 0 };
     let mut state = random.pick(&first).clone();
     let mut pair = Pair { control: machine.initial(), cells: cells_of(&machine, &state) };
     assert!(related(&machine, &pair, &state));

@@ -337,6 +337,16 @@ impl Program {
         &self.threads[id.index()]
     }
 
+    /// Whether values that are not whole numbers can occur: only a `*` over the reals gives one.
+    pub fn has_real_choices(&self) -> bool {
+        let initial = self.variables.iter().flat_map(|v| &v.init);
+        let initial = initial.chain(self.threads.iter().flat_map(|t| t.registers.iter().map(|r| &r.init)));
+        let mut ops = self.threads.iter().flat_map(|t| &t.edges).flat_map(|e| e.action.ops());
+        self.numbers == Numbers::Real
+            && (initial.into_iter().any(|i| matches!(i, Init::Any(_)))
+                || ops.any(|op| matches!(op, Op::Havoc(..))))
+    }
+
     /// Whether any action could fault, so that the property `assertions` says something.
     pub fn may_fault(&self) -> bool {
         self.threads.iter().any(|thread| thread.edges.iter().any(|edge| self.edge_may_fault(thread, edge)))

@@ -4,9 +4,9 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::model::{Init, MemoryModel, Program};
-use crate::property::{Property, PropertyKind, Quantifier};
-use crate::reference::{Reference, Refusal, State, decided_by, holds};
+use crate::model::{Init, MemoryModel, Program, Range};
+use crate::property::{Formula, Property, PropertyKind, Quantifier};
+use crate::reference::{Reference, Refusal, State, holds};
 
 /// Everything that is reachable.
 #[derive(Clone, Debug)]
@@ -41,17 +41,15 @@ pub fn explore(
     let mut states = HashSet::new();
     let mut deadlocks = HashSet::new();
     let mut queue = VecDeque::new();
-    for first in initial_states(&reference, limit)? {
+    for first in initial_states(&reference, limit, stop)? {
         if states.insert(first.clone()) {
             queue.push_back(first);
         }
     }
+    let mut steps = 0u64;
     while let Some(state) = queue.pop_front() {
         if states.len() > limit {
             return Err(Incomplete::TooManyStates);
-        }
-        if states.len() % 64 == 0 && stop() {
-            return Err(Incomplete::Stopped);
         }
         if reference.has_unbounded_choice(&state) {
             return Err(Incomplete::UnboundedChoice);
@@ -60,6 +58,10 @@ pub fn explore(
             deadlocks.insert(state.clone());
         }
         for event in reference.candidates(&state, &[]) {
+            steps += 1;
+            if steps.is_multiple_of(256) && stop() {
+                return Err(Incomplete::Stopped);
+            }
             match reference.step(&state, &event) {
                 Ok((next, _)) => {
                     if states.insert(next.clone()) {
@@ -75,51 +77,80 @@ pub fn explore(
 }
 
 /// All initial states, the product of the initial ranges, at most `limit` of them.
-pub fn initial_states(reference: &Reference<'_>, limit: usize) -> Result<Vec<State>, Incomplete> {
+pub fn initial_states(
+    reference: &Reference<'_>,
+    limit: usize,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Vec<State>, Incomplete> {
     let program = reference.program;
     let registers = program.threads.iter().flat_map(|t| t.registers.iter().map(|r| r.init));
     let inits: Vec<Init> =
         registers.chain(program.variables.iter().flat_map(|v| v.init.iter().copied())).collect();
-    let mut valuations = vec![Vec::new()];
+    let mut ranges = Vec::with_capacity(inits.len());
+    let mut product = 1u64;
     for init in inits {
         let range = match init {
-            Init::Value(v) => v..=v,
-            Init::Any(Some(range)) => range.low..=range.high,
-            Init::Any(None) => return Err(Incomplete::UnboundedChoice),
+            Init::Value(v) => Range { low: v, high: v },
+            Init::Any(Some(range)) if program.choices(Some(range)) < u64::MAX => range,
+            Init::Any(_) => return Err(Incomplete::UnboundedChoice),
         };
-        let mut extended = Vec::new();
-        for prefix in &valuations {
-            for value in range.clone() {
-                if extended.len() > limit {
-                    return Err(Incomplete::TooManyStates);
-                }
-                extended.push([prefix.as_slice(), &[value]].concat());
-            }
-        }
-        valuations = extended;
+        product = product.saturating_mul(range.size());
+        ranges.push(range);
     }
-    let state = |values: Vec<i64>| {
-        let mut values = values.into_iter();
+    if product > limit as u64 {
+        return Err(Incomplete::TooManyStates);
+    }
+    let state = |values: &[i64]| {
+        let mut values = values.iter().copied();
         let registers =
             program.threads.iter().map(|t| values.by_ref().take(t.registers.len()).collect()).collect();
         reference.initial(registers, values.collect()).expect("the values are taken from the ranges")
     };
-    Ok(valuations.into_iter().map(state).collect())
+    let mut values: Vec<i64> = ranges.iter().map(|r| r.low).collect();
+    let mut states = Vec::new();
+    if product == 0 {
+        return Ok(states);
+    }
+    loop {
+        if stop() {
+            return Err(Incomplete::Stopped);
+        }
+        states.push(state(&values));
+        let Some(turn) = (0..values.len()).find(|&n| values[n] < ranges[n].high) else { return Ok(states) };
+        values[turn] += 1;
+        (0..turn).for_each(|n| values[n] = ranges[n].low);
+    }
 }
 
 impl Reachable {
-    /// Whether `property` holds of a program with these reachable states.
-    pub fn satisfies(&self, program: &Program, model: MemoryModel, property: &Property) -> bool {
+    /// Whether `property` holds of a program with these reachable states; nothing if that cannot be computed.
+    pub fn satisfies(&self, program: &Program, model: MemoryModel, property: &Property) -> Option<bool> {
         let reference = Reference::new(program, model);
         match &property.kind {
-            PropertyKind::Never(formula) => !self.states.iter().any(|s| holds(s, formula)),
-            PropertyKind::Assertions => !self.states.iter().any(|s| reference.has_fault(s)),
-            PropertyKind::NoDeadlock => self.deadlocks.is_empty(),
+            PropertyKind::Never(formula) => self.never(self.states.iter(), formula),
+            PropertyKind::Assertions => Some(!self.states.iter().any(|s| reference.has_fault(s))),
+            PropertyKind::NoDeadlock => Some(self.deadlocks.is_empty()),
             PropertyKind::Finally(quantifier, formula) => {
-                let mut finals = self.states.iter().filter(|s| reference.is_final(s));
-                let decision = finals.find_map(|s| decided_by(*quantifier, holds(s, formula)));
-                decision.unwrap_or(*quantifier != Quantifier::Exists)
+                let finals = || self.states.iter().filter(|s| reference.is_final(s));
+                match quantifier {
+                    Quantifier::Exists => self.never(finals(), formula).map(|never| !never),
+                    Quantifier::Never => self.never(finals(), formula),
+                    Quantifier::Forall => self.never(finals(), &formula.clone().not()),
+                }
             }
         }
+    }
+
+    /// Whether no state satisfies the formula. One that does decides; without one, all values must be computable.
+    fn never<'s>(&self, states: impl Iterator<Item = &'s State>, formula: &Formula) -> Option<bool> {
+        let mut computable = true;
+        for state in states {
+            match holds(state, formula) {
+                Some(true) => return Some(false),
+                Some(false) => {}
+                None => computable = false,
+            }
+        }
+        computable.then_some(true)
     }
 }

@@ -141,6 +141,9 @@ impl Limit {
 /// The result of a step: the next state and what was done on the way.
 pub type Stepped = (State, Vec<Access>);
 
+/// Why an event without values for its `*`s is refused, if nothing else stands against it.
+const NO_CHOICE: &str = "no value was chosen for `*`";
+
 /// How an operation ended.
 enum Stop {
     Fault(Fault),
@@ -321,7 +324,7 @@ impl<'p> Reference<'p> {
                 state.registers[t][register.index()] = value;
             }
             Op::Havoc(register, range) => {
-                let Some(value) = chosen.next() else { return disabled("no value was chosen for `*`") };
+                let Some(value) = chosen.next() else { return disabled(NO_CHOICE) };
                 let natural = self.program.numbers != Numbers::Nat || value >= 0;
                 match range {
                     Some(range) if !range.contains(value) => {
@@ -404,11 +407,12 @@ impl<'p> Reference<'p> {
         let mut events = Vec::new();
         for (thread, code) in self.program.threads() {
             for (edge, e) in code.edges_from(state.locations[thread.index()]) {
+                let sampled = self.program.is_sampled(&e.action);
                 let mut choices = vec![Vec::new()];
                 for op in e.action.ops() {
                     let Op::Havoc(_, range) = op else { continue };
                     let values: Vec<i64> = match range {
-                        Some(range) if !is_unbounded(op) => (range.low..=range.high).collect(),
+                        Some(range) if !sampled => (range.low..=range.high).collect(),
                         Some(range) => samples.iter().copied().filter(|&v| range.contains(v)).collect(),
                         None => samples.to_vec(),
                     };
@@ -454,23 +458,57 @@ impl<'p> Reference<'p> {
             let at = state.locations[t.index()];
             at != code.fault && !code.is_end(at)
         });
-        // Whether an edge with an unbounded `*` can run may depend on the value: one that cannot be decided here counts as able.
-        let may_move = |event: &Event| !matches!(self.step(state, event), Err(Refusal::Disabled(_)));
-        unfinished && !self.has_unbounded_choice(state) && !self.candidates(state, &[]).iter().any(may_move)
+        // Whether an edge with an unbounded `*` can run may depend on the value: one that comes as far as the choice counts as able.
+        let may_move = |event: &Event| match self.step(state, event) {
+            Err(Refusal::Disabled(why)) => why == NO_CHOICE && self.is_sampled_event(event),
+            Ok(_) | Err(Refusal::Limit(..)) => true,
+        };
+        let sampled = self.program.threads().flat_map(|(thread, code)| {
+            let edges = code.edges_from(state.locations[thread.index()]);
+            edges.map(move |(edge, _)| Event { thread, kind: EventKind::Step { edge, chosen: Vec::new() } })
+        });
+        let sampled = sampled.filter(|event| self.is_sampled_event(event));
+        unfinished && !self.candidates(state, &[]).into_iter().chain(sampled).any(|e| may_move(&e))
+    }
+
+    /// Whether the event is an edge with a `*` that is not tried with all its values.
+    fn is_sampled_event(&self, event: &Event) -> bool {
+        match &event.kind {
+            EventKind::Step { edge, .. } => {
+                self.program.is_sampled(&self.program.thread(event.thread).edge(*edge).action)
+            }
+            EventKind::Flush { .. } => false,
+        }
     }
 
     /// Whether some edge that leaves this state has a `*` that is not tried with all its values.
     pub fn has_unbounded_choice(&self, state: &State) -> bool {
         self.program.threads().any(|(t, code)| {
-            code.edges_from(state.locations[t.index()]).any(|(_, e)| e.action.ops().iter().any(is_unbounded))
+            code.edges_from(state.locations[t.index()]).any(|(_, e)| self.program.is_sampled(&e.action))
         })
     }
 }
 
-/// Whether this is a `*` with more values than one would try.
-pub fn is_unbounded(op: &Op) -> bool {
-    const MOST: u64 = 1 << 16;
-    matches!(op, Op::Havoc(_, range) if range.is_none_or(|r| r.size() > MOST))
+/// A `*` with more values than this, all choices of one step taken together, is tried with samples only.
+pub const MOST_CHOICES: u64 = 1 << 16;
+
+impl Program {
+    /// How many values a choice from this range has; over the reals, infinitely many unless it is one.
+    pub fn choices(&self, range: Option<Range>) -> u64 {
+        match range.map(Range::size) {
+            Some(size) if size <= 1 || self.numbers != Numbers::Real => size,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Whether an action has `*`s with more combinations of values than one would try.
+    pub fn is_sampled(&self, action: &Action) -> bool {
+        let values = |op: &Op| match op {
+            Op::Havoc(_, range) => self.choices(*range),
+            _ => 1,
+        };
+        action.ops().iter().map(values).fold(1, u64::saturating_mul) > MOST_CHOICES
+    }
 }
 
 /// Whether the thread may load, flush, lock or run an atomic step: no other thread holds the lock.
@@ -487,14 +525,19 @@ fn sort_last_segment(buffer: &mut [Buffered]) {
     });
 }
 
-/// Whether a formula holds in a state. A formula whose value cannot be computed (division by zero, overflow) does not hold.
-pub fn holds(state: &State, formula: &Formula) -> bool {
+/// Whether a formula holds in a state; nothing if its value does not fit 64 bits. (Formulas do not divide by zero: the
+/// source language lets them divide by constants only. If one does, it does not hold.)
+pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
     let value = formula.eval(&mut |observable| match observable {
         Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]) as i64,
         Observable::Register(thread, register) => state.registers[thread.index()][register.index()],
         Observable::Memory(cell) => state.memory[*cell as usize],
     });
-    value.is_ok_and(|v| v != 0)
+    match value {
+        Ok(value) => Some(value != 0),
+        Err(EvalError::DivisionByZero) => Some(false),
+        Err(EvalError::Overflow) => None,
+    }
 }
 
 /// Whether a single final state decides a `finally` property, and whether it is then satisfied: `exists` by a state

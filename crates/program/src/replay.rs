@@ -90,11 +90,12 @@ impl Trace {
         let reference = Reference::new(program, model);
         let last = replayed.last();
         let decides = match &property.kind {
-            PropertyKind::Never(formula) => holds(last, formula),
+            PropertyKind::Never(formula) => holds(last, formula) == Some(true),
             PropertyKind::Assertions => reference.has_fault(last),
             PropertyKind::NoDeadlock => reference.is_deadlock(last),
             PropertyKind::Finally(quantifier, formula) => {
-                reference.is_final(last) && decided_by(*quantifier, holds(last, formula)).is_some()
+                let decision = holds(last, formula).and_then(|holds| decided_by(*quantifier, holds));
+                reference.is_final(last) && decision.is_some()
             }
         };
         if decides { Ok(replayed) } else { Err(ReplayError::Property) }

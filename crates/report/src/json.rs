@@ -13,7 +13,7 @@ use crate::words::Source;
 const FEW_CELLS: usize = 256;
 
 /// The verdict on one property as one line of JSON, line break included.
-pub fn verdict(source: Source<'_>, model: MemoryModel, engine: &str, checked: &Checked) -> String {
+pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> String {
     let (verdict, reason) = match checked.verdict() {
         Verdict::Safe => ("safe", None),
         Verdict::Unsafe => ("unsafe", None),
@@ -29,7 +29,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, engine: &str, checked: &C
         property: &checked.property.name,
         verdict,
         reason,
-        engine,
+        engine: checked.engine,
         checked: checked.checked(),
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-use fencewright_engines::{Checked, Reason, Verdict};
+use fencewright_engines::{Checked, Evidence, Reason, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
 use fencewright_program::{
@@ -22,32 +22,35 @@ const FEW_CELLS: usize = 10;
 const MOST_SHOWN: usize = 40;
 
 /// The verdict on one property, in one line.
-pub fn verdict(
-    source: Source<'_>,
-    model: MemoryModel,
-    engine: &str,
-    checked: &Checked,
-    style: Style,
-) -> String {
+pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style: Style) -> String {
     let word = match checked.verdict() {
         Verdict::Safe => style.good("safe"),
         Verdict::Unsafe => style.bad("unsafe"),
         Verdict::Unknown(_) => style.unsure("unknown"),
     };
     let mut line = format!(
-        "{}: {}: {word} under {} ({engine}, {} state{}, {}",
+        "{}: {}: {word} under {} ({}, {} state{}, {}",
         escape(&source.file.name),
         style.bold(&escape(&checked.property.name)),
         model.name(),
+        checked.engine,
         grouped(checked.states),
         if checked.states == 1 { "" } else { "s" },
         seconds(checked.seconds),
     );
-    let how = match (checked.verdict(), checked.trace(), checked.checked()) {
-        (Verdict::Unknown(reason), ..) => format!("): {reason}"),
-        (_, Some(_), _) => "; replayed on the reference semantics)".into(),
-        (_, None, Some(true)) => "; confirmed by the reference semantics)".into(),
-        (_, None, _) => "; not confirmed: the verdict stands on the engine alone)".into(),
+    let how = match (checked.verdict(), checked.evidence()) {
+        (Verdict::Unknown(reason), _) => format!("): {reason}"),
+        (_, Evidence::Replayed(_)) => "; replayed on the reference semantics)".into(),
+        (_, Evidence::Explored) => "; confirmed by the reference semantics)".into(),
+        (_, Evidence::Certified(_)) => {
+            format!("; certificate accepted in {})", seconds(checked.check_seconds))
+        }
+        (_, Evidence::Unchecked(_)) => {
+            "; certificate not checked: the verdict stands on the engine alone)".into()
+        }
+        (_, Evidence::Engine | Evidence::None) => {
+            "; not confirmed: the verdict stands on the engine alone)".into()
+        }
     };
     line.push_str(&how);
     line.push('\n');

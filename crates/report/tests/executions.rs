@@ -51,8 +51,7 @@ fn shown(name: &str, text: &str, model: MemoryModel) -> String {
 
 fn shown_result(loaded: &Loaded, model: MemoryModel, result: &Checked) -> String {
     let source = Source::from(loaded);
-    text::verdict(source, model, "explicit", result, Style::PLAIN)
-        + &text::evidence(source, result, Style::PLAIN)
+    text::verdict(source, model, result, Style::PLAIN) + &text::evidence(source, result, Style::PLAIN)
 }
 
 /// The execution that a schedule describes, as evidence about a property. In the schedule `p` is a step of that thread
@@ -209,7 +208,7 @@ fn json_has_every_key() {
     let text = "shared x, y; thread p { x = 1; sfence; y = 1; await x == 1; assert y == 0; }";
     let loaded = loaded("keys \"quoted\".fw", text);
     let result = checked(&loaded, MemoryModel::Pso, loaded.program.properties[0].clone());
-    insta::assert_snapshot!(json::verdict(Source::from(&loaded), MemoryModel::Pso, "explicit", &result));
+    insta::assert_snapshot!(json::verdict(Source::from(&loaded), MemoryModel::Pso, &result));
 }
 
 /// The summary of a litmus test.

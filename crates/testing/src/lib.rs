@@ -103,9 +103,10 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
 }
 
 fn initial(random: &mut Random) -> Init {
-    match random.one_in(8) {
-        true => Init::Any(Some(Range { low: 0, high: 1 })),
-        false => Init::Value(random.between(0, 1)),
+    match random.below(16) {
+        0 | 1 => Init::Any(Some(Range { low: 0, high: 1 })),
+        2 => Init::Any(Some(Range { low: 0, high: 2 })),
+        _ => Init::Value(random.between(0, 1)),
     }
 }
 
@@ -119,7 +120,19 @@ fn thread(random: &mut Random, program: &Program, number: usize, length: usize, 
         .collect();
     let places = 2 + random.below(length);
     let mut edges = Vec::new();
+    // Some threads are a locked section: `lock` first, `unlock` before the last step.
+    let locked = places > 3 && random.one_in(6);
     for from in 0..places - 1 {
+        let bracket = match from {
+            0 => Some(Action::Lock),
+            _ if from + 3 == places => Some(Action::Unlock),
+            _ => None,
+        };
+        if let Some(action) = bracket.filter(|_| locked) {
+            let (from, to) = (LocationId(from as u32), LocationId(from as u32 + 1));
+            edges.push(Edge { from, to, action, span: Span::default() });
+            continue;
+        }
         let ways = 1 + usize::from(random.one_in(3));
         for way in 0..ways {
             let to = match loops && random.one_in(8) {
@@ -169,9 +182,9 @@ fn thread(random: &mut Random, program: &Program, number: usize, length: usize, 
 }
 
 fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
-    match random.below(24) {
+    match random.below(25) {
         0 => Action::Fence,
-        1 => Action::StoreFence,
+        1 | 24 => Action::StoreFence,
         2 => Action::Lock,
         3 => Action::Unlock,
         4..=6 => {
@@ -219,7 +232,7 @@ fn address(random: &mut Random, program: &Program, registers: usize) -> Address 
 
 fn expr(random: &mut Random, registers: usize, depth: usize) -> Expr<RegisterId> {
     match random.below(if depth == 0 { 2 } else { 4 }) {
-        0 => Expr::Const(random.between(0, 2)),
+        0 => Expr::Const(if random.one_in(8) { -1 } else { random.between(0, 2) }),
         1 => Expr::Leaf(RegisterId(random.below(registers) as u32)),
         _ => {
             use BinaryOp::*;
@@ -244,6 +257,7 @@ fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
     vec![
         named("labels", PropertyKind::Never(labels(random, program))),
         named("mixed", PropertyKind::Never(mixed(random, program, 2))),
+        named("registers", PropertyKind::Never(registers(random, program))),
         Property::assertions(),
         Property::deadlock(),
         named("final", PropertyKind::Finally(quantifier, mixed(random, program, 1))),
@@ -254,6 +268,16 @@ fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
 fn labels(random: &mut Random, program: &Program) -> Formula {
     let parts = program.threads().map(|(id, _)| at(random, program, id)).collect();
     Expr::all(parts)
+}
+
+/// A register of every thread has a certain value at the same time.
+fn registers(random: &mut Random, program: &Program) -> Formula {
+    let part = |(id, thread): (ThreadId, &Thread)| {
+        let register = RegisterId(random.below(thread.registers.len()) as u32);
+        let leaf = Expr::Leaf(Observable::Register(id, register));
+        Expr::binary(BinaryOp::Eq, leaf, Expr::Const(random.between(0, 2)))
+    };
+    Expr::all(program.threads().map(part).collect())
 }
 
 fn at(random: &mut Random, program: &Program, id: ThreadId) -> Formula {

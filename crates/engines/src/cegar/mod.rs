@@ -89,8 +89,10 @@ impl Engine for Cegar {
         let exact = Machine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
             // What an over-approximation cannot show: that a state exists, or that nothing can move.
-            if exact.violation(&exact.initial(), property).is_none() {
-                let reason = format!("engine cegar cannot decide `{}`", property.name);
+            let reals = task.program.has_real_choices();
+            if reals || exact.violation(&exact.initial(), property).is_none() {
+                let what = if reals { "programs that choose real numbers" } else { &property.name };
+                let reason = format!("engine cegar cannot decide {what}");
                 *answer = Some(Answer::Unknown(Reason::Unsupported(reason)));
             }
         }
@@ -164,7 +166,8 @@ fn search<D: Domain>(
                     (control, cubes)
                 })
                 .collect();
-            Found::Invariant(Arc::new(Invariant { buffers: machine.buffers, states }))
+            let properties = task.properties.iter().map(|p| p.name.clone()).collect();
+            Found::Invariant(Arc::new(Invariant { buffers: machine.buffers, properties, states }))
         }
         Reached::Violation(property, path) => Found::Path(property, path),
         Reached::Beyond(what, ..) => Found::Nothing(Reason::Unsupported(what.to_string())),

@@ -1,7 +1,6 @@
 //! The program as the explicit engine runs it: registers and memory cells are slots of a packed state, expressions are short
 //! instruction lists, edges know what they may change that a property can see.
 
-use fencewright_program::reference::is_unbounded;
 use fencewright_program::{
     Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Numbers, Observable, Op, Program,
     PropertyKind, Range, RegisterId, Span, ThreadId,
@@ -29,6 +28,8 @@ pub struct Code {
     pub local_first: bool,
     /// How many slots there are.
     pub slots: usize,
+    /// The slots of each shared variable, in order.
+    arrays: Vec<std::ops::Range<usize>>,
     /// For each property, its formula.
     pub formulas: Vec<Option<ExprCode>>,
 }
@@ -164,6 +165,11 @@ impl Code {
             naturals: program.numbers == Numbers::Nat,
             local_first,
             slots: next as usize,
+            arrays: program
+                .variables
+                .iter()
+                .map(|v| v.cells().start + memory as usize..v.cells().end + memory as usize)
+                .collect(),
             formulas: Vec::new(),
         };
         code.formulas =
@@ -184,6 +190,15 @@ impl Code {
     /// The slot of the favourite thread: 0 for none, else the thread plus 1.
     pub fn favourite(&self) -> usize {
         self.threads.len() + 1
+    }
+
+    /// The slots that grow together with this one: the cells of an array, which programs treat alike.
+    pub fn group(&self, slot: Slot) -> std::ops::Range<usize> {
+        let after = self.arrays.partition_point(|range| range.start <= slot as usize);
+        match after.checked_sub(1).map(|n| &self.arrays[n]) {
+            Some(range) if range.contains(&(slot as usize)) => range.clone(),
+            _ => slot as usize..slot as usize + 1,
+        }
     }
 
     /// How many slots never grow.
@@ -299,7 +314,7 @@ fn thread_code(
                     let everywhere = &liveness.live[thread.fault.index()];
                     let writes = live_writes(ops, &liveness.live[edge.to.index()], everywhere);
                     let compile_op = |(op, live): (&Op, &Option<RegisterId>)| {
-                        op_code(program, id, &registers, op, live.is_some())
+                        op_code(program, id, &registers, op, live.is_some(), program.is_sampled(&edge.action))
                     };
                     let mut compiled = ops.iter().zip(&writes).map(compile_op);
                     let action = match &edge.action {
@@ -341,8 +356,9 @@ fn thread_code(
         .live
         .iter()
         .map(|live| {
-            let used: Vec<Slot> = (0..registers.len()).filter(|&r| live[r]).map(|r| registers[r]).collect();
-            (first..first + liveness.fields as Slot).filter(|slot| !used.contains(slot)).collect()
+            let mut used = vec![false; liveness.fields];
+            (0..registers.len()).filter(|&r| live[r]).for_each(|r| used[liveness.colours[r]] = true);
+            (0..liveness.fields).filter(|&c| !used[c]).map(|c| first + c as Slot).collect()
         })
         .collect();
     ThreadCode {
@@ -399,7 +415,14 @@ fn buffered_cells(program: &Program, id: ThreadId, model: MemoryModel) -> Vec<u3
     cells
 }
 
-fn op_code(program: &Program, id: ThreadId, registers: &[Slot], op: &Op, live: bool) -> OpCode {
+fn op_code(
+    program: &Program,
+    id: ThreadId,
+    registers: &[Slot],
+    op: &Op,
+    live: bool,
+    sampled: bool,
+) -> OpCode {
     let value = |e: &Expr<RegisterId>| compile(e, &|r| Instruction::Slot(registers[r.index()]));
     let target = |r: RegisterId| Target {
         slot: live.then(|| registers[r.index()]),
@@ -423,7 +446,7 @@ fn op_code(program: &Program, id: ThreadId, registers: &[Slot], op: &Op, live: b
     match op {
         Op::Skip => OpCode::Skip,
         Op::Assign(r, e) => OpCode::Assign(target(*r), value(e)),
-        Op::Havoc(r, range) => OpCode::Havoc { target: target(*r), range: *range, sampled: is_unbounded(op) },
+        Op::Havoc(r, range) => OpCode::Havoc { target: target(*r), range: *range, sampled },
         Op::Assume(e) => OpCode::Assume(value(e)),
         Op::Assert(e) => OpCode::Assert(value(e)),
         Op::Load(r, a) => OpCode::Load(target(*r), address(a)),

@@ -380,7 +380,10 @@ impl<'c> Expander<'c> {
     fn buffer(&mut self, layout: &Layout, t: usize, cell: u32, value: i64) -> Result<Flow, Growth> {
         let fields = &layout.buffers[t];
         let count = fields.count.raw(&self.next) as usize;
-        if self.bound.is_some_and(|bound| count >= bound as usize) {
+        let barrier = self.code.threads[t].barrier();
+        let stores =
+            || fields.entries[..count].iter().filter(|(kind, _)| kind.raw(&self.next) != barrier).count();
+        if self.bound.is_some_and(|bound| stores() >= bound as usize) {
             self.summary.bounded = true;
             return Ok(Flow::Disabled);
         }
@@ -390,7 +393,6 @@ impl<'c> Expander<'c> {
         let kind = u64::from(self.code.threads[t].cell_kind[cell as usize]);
         let mut position = count;
         if self.code.model == MemoryModel::Pso {
-            let barrier = self.code.threads[t].barrier();
             while position > 0 {
                 let older = fields.entries[position - 1].0.raw(&self.next);
                 if older <= kind || older == barrier {

@@ -1,14 +1,12 @@
 //! Initial states: the product of what the program says about registers and memory at the start.
 
+use fencewright_program::reference::MOST_CHOICES;
 use fencewright_program::{Init, RegisterId};
 
 use super::code::Code;
 use super::layout::{Layout, Sizes};
 use super::store::{Store, hash};
 use crate::task::{Limits, Reason, Task};
-
-/// A range of initial values larger than this is only sampled.
-const MOST_VALUES: u64 = 1 << 16;
 
 /// The sizes and layout for the initial states, the packed states side by side, and whether some values were only sampled.
 pub fn states(
@@ -22,7 +20,9 @@ pub fn states(
     let mut sampled = false;
     let mut values = |init: Init| match init {
         Init::Value(v) => vec![v],
-        Init::Any(Some(range)) if range.size() <= MOST_VALUES => (range.low..=range.high).collect(),
+        Init::Any(Some(range)) if program.choices(Some(range)) <= MOST_CHOICES => {
+            (range.low..=range.high).collect()
+        }
         Init::Any(range) => {
             sampled = true;
             let fits = |v: i64| range.map_or(v >= 0 || !code.naturals, |r| r.contains(v));
@@ -50,6 +50,7 @@ pub fn states(
         for &value in values {
             (bounds.low, bounds.high) = (bounds.low.min(value), bounds.high.max(value));
         }
+        *bounds = bounds.rounded();
     }
     let layout = Layout::new(code, &sizes);
     let states = product(task, code, &layout, &choices, limits);
@@ -82,7 +83,7 @@ fn product(
             all.extend_from_slice(&state);
         }
         if all.len() % 1024 == 0
-            && let Some(reason) = limits.exceeded(all.len() as u64 * 24)
+            && let Some(reason) = limits.exceeded(all.len() as u64 * 40)
         {
             return Err(reason);
         }

@@ -39,7 +39,7 @@ impl Field {
     #[must_use]
     pub fn set(self, state: &mut [u64], value: i64) -> bool {
         let raw = value.wrapping_sub(self.base) as u64;
-        let fits = raw <= self.mask;
+        let fits = value >= self.base && raw <= self.mask;
         if fits {
             self.set_raw(state, raw);
         }
@@ -68,15 +68,22 @@ impl Bounds {
         64 - (self.high.wrapping_sub(self.low) as u64).leading_zeros()
     }
 
-    /// The smallest bounds of a whole number of bits that also hold `value`; what was seen stays at the same end.
+    /// The widest bounds of the same number of bits with the same least value: all that a field of these bounds can hold.
+    pub fn rounded(self) -> Bounds {
+        let span = u64::MAX.checked_shr(64 - self.bits()).unwrap_or(0);
+        Bounds { low: self.low, high: self.low.saturating_add_unsigned(span) }
+    }
+
+    /// The smallest bounds of a whole number of bits that also hold `value`. Growing downwards keeps the greatest value that
+    /// could be held before, because a stored state may contain it.
     pub fn extended(self, value: i64) -> Bounds {
-        let wide = Bounds { low: self.low.min(value), high: self.high.max(value) };
-        let span = u64::MAX.checked_shr(64 - wide.bits()).unwrap_or(0);
-        if value < self.low {
-            Bounds { low: wide.high.saturating_sub_unsigned(span), high: wide.high }
-        } else {
-            Bounds { low: wide.low, high: wide.low.saturating_add_unsigned(span) }
+        let before = self.rounded();
+        let wide = Bounds { low: before.low.min(value), high: before.high.max(value) };
+        if value >= before.low {
+            return wide.rounded();
         }
+        let span = u64::MAX.checked_shr(64 - wide.bits()).unwrap_or(0);
+        Bounds { low: wide.high.saturating_sub_unsigned(span), high: wide.high }.rounded()
     }
 }
 
@@ -103,12 +110,16 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Makes room for what did not fit.
-    pub fn grow(&mut self, growth: Growth) {
+    /// Makes room for what did not fit; in an array, in all its cells.
+    pub fn grow(&mut self, code: &Code, growth: Growth) {
         match growth {
             Growth::Value(slot, value) => {
-                let bounds = &mut self.values[slot as usize];
-                *bounds = bounds.extended(value);
+                for slot in code.group(slot) {
+                    let bounds = &mut self.values[slot];
+                    if !(bounds.low <= value && value <= bounds.rounded().high) {
+                        *bounds = bounds.extended(value);
+                    }
+                }
             }
             Growth::Buffer(thread) => {
                 let entries = &mut self.entries[thread as usize];
@@ -142,6 +153,8 @@ pub struct Layout {
     pub words: usize,
     /// The field of each slot.
     pub slots: Vec<Field>,
+    /// The slots with more than one value.
+    varying: Vec<u32>,
     /// The fields of each store buffer; none under SC.
     pub buffers: Vec<BufferFields>,
     /// For each thread and location, the bits (word, mask) of registers that are dead there.
@@ -185,26 +198,30 @@ impl Layout {
                 thread.dead.iter().map(|dead| bits_of(dead.iter().map(|&s| slots[s as usize]))).collect()
             })
             .collect();
-        Layout { words, slots, buffers, dead, fixed }
+        let varying = (0..slots.len() as u32).filter(|&s| slots[s as usize].mask != 0).collect();
+        Layout { words, slots, varying, buffers, dead, fixed }
     }
 
     /// Packs a state of another layout anew.
     pub fn repack(&self, code: &Code, old: &Layout, from: &[u64], to: &mut [u64]) {
         to.fill(0);
-        for (field, old_field) in self.slots.iter().zip(&old.slots) {
-            let fits = field.set(to, old_field.get(from));
-            debug_assert!(fits, "a layout only grows");
+        let mut fits = true;
+        for &slot in &self.varying {
+            fits &= self.slots[slot as usize].set(to, old.slots[slot as usize].get(from));
         }
-        for (buffer, old_buffer) in self.buffers.iter().zip(&old.buffers) {
+        for (thread, (buffer, old_buffer)) in self.buffers.iter().zip(&old.buffers).enumerate() {
             let count = old_buffer.count.get(from);
-            let fits = buffer.count.set(to, count);
-            debug_assert!(fits, "a buffer only grows");
+            fits &= buffer.count.set(to, count);
             for (entry, old_entry) in buffer.entries.iter().zip(&old_buffer.entries).take(count as usize) {
-                entry.0.set_raw(to, old_entry.0.raw(from));
-                let fits = entry.1.set(to, old_entry.1.get(from));
-                debug_assert!(fits, "a buffer only grows");
+                let kind = old_entry.0.raw(from);
+                entry.0.set_raw(to, kind);
+                // A barrier has no value.
+                if kind != code.threads[thread].barrier() {
+                    fits &= entry.1.set(to, old_entry.1.get(from));
+                }
             }
         }
+        assert!(fits, "a layout only grows");
         // A dead register is raw 0 in every layout, though raw 0 may have stood for another value before.
         self.clear_dead(code, to);
     }

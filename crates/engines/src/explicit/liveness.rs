@@ -37,13 +37,14 @@ impl Liveness {
 /// Fields for registers such that no two that are live together share one; greedy, in the order of declaration.
 fn colour(thread: &Thread, live: &[Registers]) -> (Vec<usize>, usize) {
     let registers = thread.registers.len();
-    let mut conflicts = vec![vec![false; registers]; registers];
-    let conflict_all = |set: &Registers, conflicts: &mut Vec<Registers>| {
-        let members: Vec<usize> = (0..registers).filter(|&r| set[r]).collect();
-        for &a in &members {
-            for &b in &members {
-                conflicts[a][b] = true;
-            }
+    // One row of bits for each register: those it conflicts with.
+    let words = registers.div_ceil(64);
+    let mut conflicts = vec![vec![0u64; words]; registers];
+    let conflict_all = |set: &Registers, conflicts: &mut Vec<Vec<u64>>| {
+        let mut bits = vec![0u64; words];
+        set.iter().enumerate().filter(|(_, live)| **live).for_each(|(r, _)| bits[r / 64] |= 1 << (r % 64));
+        for (r, _) in set.iter().enumerate().filter(|(_, live)| **live) {
+            conflicts[r].iter_mut().zip(&bits).for_each(|(row, bits)| *row |= bits);
         }
     };
     for set in live {
@@ -61,9 +62,10 @@ fn colour(thread: &Thread, live: &[Registers]) -> (Vec<usize>, usize) {
     let mut colours = vec![0; registers];
     let mut fields = 0;
     for r in 0..registers {
-        let taken: Vec<usize> =
-            (0..r).filter(|&other| conflicts[r][other]).map(|other| colours[other]).collect();
-        colours[r] = (0..).find(|c| !taken.contains(c)).expect("one of r + 1 colours is free");
+        let mut taken = vec![false; r + 1];
+        let conflicting = (0..r).filter(|&other| conflicts[r][other / 64] >> (other % 64) & 1 == 1);
+        conflicting.for_each(|other| taken[colours[other]] = true);
+        colours[r] = taken.iter().position(|taken| !taken).expect("one of r + 1 colours is free");
         fields = fields.max(colours[r] + 1);
     }
     (colours, fields)

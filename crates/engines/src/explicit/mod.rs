@@ -13,6 +13,7 @@
 mod code;
 mod divergence;
 mod expand;
+mod gate;
 mod initial;
 mod instructions;
 mod layout;
@@ -89,7 +90,13 @@ impl Engine for Explicit {
         let mut radius = 2;
         loop {
             let samples = samples(task.program, radius);
-            let found = search::search(task, &code, options, &samples, limits, progress);
+            let found = match search::search(task, &code, options, &samples, limits, progress) {
+                Ok(found) => found,
+                Err(reason) => {
+                    report.answers = vec![Answer::Unknown(reason); task.properties.len()];
+                    return report;
+                }
+            };
             let undecided = found.decided.iter().any(Option::is_none);
             let more = found.sampled && undecided && found.stopped.is_none() && radius < MOST_SAMPLES;
             report.bytes = report.bytes.max(found.bytes);
@@ -176,8 +183,13 @@ fn answer(
     let exists = matches!(task.properties[property].kind, PropertyKind::Finally(Quantifier::Exists, _));
     match (found.decided[property], exists) {
         (Some(number), exists) => {
-            let trace = trace::trace(task, code, found, samples, options.buffer_bound, number);
-            if exists { Answer::Holds(Some(trace)) } else { Answer::Violated(Some(trace)) }
+            match trace::trace(task, code, found, samples, options.buffer_bound, number) {
+                Some(trace) if exists => Answer::Holds(Some(trace)),
+                Some(trace) => Answer::Violated(Some(trace)),
+                None => {
+                    Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into()))
+                }
+            }
         }
         (None, exists) => match why_incomplete(found, options, radius) {
             Some(reason) => Answer::Unknown(reason),

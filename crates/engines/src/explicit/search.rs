@@ -7,14 +7,16 @@
 //! does the same without anybody to wait for.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Barrier, Mutex};
 
 use fencewright_program::reference::Limit;
-use fencewright_program::{Observable, PropertyKind, Quantifier, Span};
+use fencewright_program::{EvalError, Observable, PropertyKind, Quantifier, Span};
 
 use super::code::Code;
 use super::expand::{Expander, Sink, Step, Summary};
+use super::gate::Gate;
 use super::layout::{Growth, Layout, Sizes};
 use super::store::{NONE, Store, hash};
 use super::{Options, Order};
@@ -24,8 +26,8 @@ use crate::task::{Limits, Progress, Reason, Task};
 const ROUND: usize = 4096;
 /// How many successors are looked up together.
 const BATCH: usize = 64;
-/// A round of a worker that shares the work ends when it has posted so many successors.
-const POSTED: usize = 1 << 15;
+/// A round also ends when it has made so many successors: a single state may have tens of thousands.
+const SUCCESSORS: usize = 1 << 15;
 
 /// What the search found.
 pub struct Found {
@@ -59,7 +61,7 @@ struct Shared<'a> {
     limits: &'a Limits,
     progress: &'a Progress,
     workers: usize,
-    barrier: Barrier,
+    gate: Gate,
     /// Successors posted to each worker.
     mail: Vec<Mutex<Batch>>,
     growth: Mutex<Vec<Growth>>,
@@ -129,7 +131,7 @@ pub fn search(
     samples: &[i64],
     limits: &Limits,
     progress: &Progress,
-) -> Found {
+) -> Result<Found, Reason> {
     let workers = options.workers.max(1);
     let shared = Shared {
         task,
@@ -138,7 +140,7 @@ pub fn search(
         limits,
         progress,
         workers,
-        barrier: Barrier::new(workers),
+        gate: Gate::new(workers),
         mail: (0..workers).map(|_| Mutex::default()).collect(),
         growth: Mutex::default(),
         decided: Mutex::new(vec![None; task.properties.len()]),
@@ -163,7 +165,7 @@ pub fn search(
             cursor: 0,
             level_end: 0,
             out: (0..workers).map(|_| Batch::default()).collect(),
-            posted: 0,
+            made: 0,
             deciding: (0..task.properties.len()).collect(),
             eval_stack: Vec::new(),
             summary: Summary { sampled, ..Summary::default() },
@@ -180,12 +182,16 @@ pub fn search(
         }
         Err(reason) => shared.stop_because(reason),
     }
-    let crew: Vec<Worker<'_, '_>> = match crew.len() {
+    let finished: Vec<Option<Worker<'_, '_>>> = match crew.len() {
         1 => crew.into_iter().map(Worker::run).collect(),
         _ => std::thread::scope(|scope| {
             let handles: Vec<_> = crew.into_iter().map(|worker| scope.spawn(|| worker.run())).collect();
-            handles.into_iter().map(|h| h.join().expect("a worker does not panic")).collect()
+            handles.into_iter().map(|h| h.join().ok().flatten()).collect()
         }),
+    };
+    let Some(crew) = finished.into_iter().collect::<Option<Vec<Worker<'_, '_>>>>() else {
+        // A worker panicked: a defect of this engine, which must not become a verdict or a hang.
+        return Err(Reason::Contradiction("the explicit search failed".into()));
     };
     let mut found = Found {
         stores: Vec::new(),
@@ -209,7 +215,7 @@ pub fn search(
     }
     found.decided = shared.decided.into_inner().expect("no worker panicked");
     found.stopped = shared.stopped.into_inner().expect("no worker panicked");
-    found
+    Ok(found)
 }
 
 impl Shared<'_> {
@@ -245,7 +251,8 @@ struct Worker<'a, 's> {
     cursor: usize,
     level_end: usize,
     out: Vec<Batch>,
-    posted: usize,
+    /// Successors made in this round.
+    made: usize,
     /// Properties that no state has decided yet, as far as this worker knows.
     deciding: Vec<usize>,
     eval_stack: Vec<i64>,
@@ -259,7 +266,7 @@ struct Sorter<'w> {
     layout: &'w Layout,
     out: &'w mut [Batch],
     parent: u32,
-    posted: &'w mut usize,
+    made: &'w mut usize,
 }
 
 impl Sink for Sorter<'_> {
@@ -273,29 +280,39 @@ impl Sink for Sorter<'_> {
         }
         let flags = (u32::from(step.visible) * VISIBLE) | (u32::from(step.fault) * FAULT);
         batch.origins.push(Origin { hash: hash(state), parent: self.parent, flags });
-        *self.posted += 1;
+        *self.made += 1;
     }
 }
 
 impl Worker<'_, '_> {
-    fn run(mut self) -> Self {
+    /// Works to the end; nothing if this or another worker panicked.
+    fn run(self) -> Option<Self> {
+        let gate = &self.shared.gate;
+        let result = catch_unwind(AssertUnwindSafe(|| self.rounds()));
+        if result.is_err() {
+            gate.destroy();
+        }
+        result.ok().flatten()
+    }
+
+    fn rounds(mut self) -> Option<Self> {
         self.level_end = self.store.len();
         loop {
             self.expand_some();
             self.post();
-            self.wait();
+            self.wait()?;
             self.receive();
             self.look_up();
-            self.wait();
+            self.wait()?;
             let level_done = self.shared.busy.load(Ordering::Relaxed) == 0;
             let all_done = self.shared.pending.load(Ordering::Relaxed) == 0;
-            if !self.grow() && (self.shared.stop.load(Ordering::Relaxed) || all_done) {
+            if !self.grow()? && (self.shared.stop.load(Ordering::Relaxed) || all_done) {
                 // Nobody may start another round and change what the others are still reading.
-                self.wait();
-                return self;
+                self.wait()?;
+                return Some(self);
             }
             // Everybody has read the counters; nobody writes them before everybody has come to the next round.
-            if self.wait() {
+            if self.wait()? {
                 self.shared.busy.store(0, Ordering::Relaxed);
                 self.shared.pending.store(0, Ordering::Relaxed);
             }
@@ -305,9 +322,9 @@ impl Worker<'_, '_> {
         }
     }
 
-    /// Waits for the others; true for exactly one of them.
-    fn wait(&self) -> bool {
-        self.shared.workers == 1 || self.shared.barrier.wait().is_leader()
+    /// Waits for the others; true for exactly one of them, nothing if one of them is gone.
+    fn wait(&self) -> Option<bool> {
+        if self.shared.workers == 1 { Some(true) } else { self.shared.gate.wait() }
     }
 
     /// Expands states until the round is over.
@@ -316,7 +333,7 @@ impl Worker<'_, '_> {
         // A worker alone goes really depth first: a state's successors are stored before the next state is taken.
         let batch = if depth_first { 1 } else { BATCH };
         for _ in 0..ROUND {
-            if self.posted >= POSTED || self.shared.stop.load(Ordering::Relaxed) {
+            if self.made >= SUCCESSORS || self.shared.stop.load(Ordering::Relaxed) {
                 break;
             }
             let number = match depth_first {
@@ -343,8 +360,7 @@ impl Worker<'_, '_> {
     /// Expands one state; false if it must be done again in a wider layout.
     fn expand(&mut self, number: u32) -> bool {
         let parent = number * self.shared.workers as u32 + self.me as u32;
-        let mut sorter =
-            Sorter { layout: &self.layout, out: &mut self.out, parent, posted: &mut self.posted };
+        let mut sorter = Sorter { layout: &self.layout, out: &mut self.out, parent, made: &mut self.made };
         let state = self.store.state(number);
         let summary = match self.expander.expand(&self.layout, state, &mut sorter) {
             Ok(summary) => summary,
@@ -381,8 +397,13 @@ impl Worker<'_, '_> {
             let decided = match &property.kind {
                 PropertyKind::NoDeadlock => is_deadlock,
                 PropertyKind::Finally(quantifier, _) if is_final => {
-                    let holds = formula_holds(code, &self.layout, n, state, &mut self.eval_stack);
-                    (*quantifier == Quantifier::Forall) != holds
+                    match formula_holds(code, &self.layout, n, state, &mut self.eval_stack) {
+                        Some(holds) => (*quantifier == Quantifier::Forall) != holds,
+                        None => {
+                            self.summary.limit = Some((Limit::Overflow, property.span));
+                            false
+                        }
+                    }
                 }
                 _ => false,
             };
@@ -405,7 +426,6 @@ impl Worker<'_, '_> {
     /// Stores the successors that belong to this worker.
     fn store_own(&mut self) {
         let mut batch = std::mem::take(&mut self.out[self.me]);
-        self.posted -= batch.origins.len();
         self.store_batch(&batch);
         batch.clear();
         self.out[self.me] = batch;
@@ -442,7 +462,13 @@ impl Worker<'_, '_> {
             let property = self.deciding[n];
             let violated = match &self.shared.task.properties[property].kind {
                 PropertyKind::Never(_) => {
-                    formula_holds(self.shared.code, &self.layout, property, state, &mut self.eval_stack)
+                    let code = self.shared.code;
+                    let holds = formula_holds(code, &self.layout, property, state, &mut self.eval_stack);
+                    if holds.is_none() {
+                        let span = self.shared.task.properties[property].span;
+                        self.summary.limit = Some((Limit::Overflow, span));
+                    }
+                    holds == Some(true)
                 }
                 PropertyKind::Assertions => flags & FAULT != 0,
                 PropertyKind::NoDeadlock | PropertyKind::Finally(..) => false,
@@ -461,7 +487,7 @@ impl Worker<'_, '_> {
         for owner in (0..self.shared.workers).filter(|&w| w != self.me) {
             self.shared.mail[owner].lock().expect("no worker panicked").append(&mut self.out[owner]);
         }
-        self.posted = 0;
+        self.made = 0;
     }
 
     /// Stores the successors that others have posted to this worker.
@@ -505,10 +531,10 @@ impl Worker<'_, '_> {
     }
 
     /// Makes room for what did not fit; all workers do the same.
-    fn grow(&mut self) -> bool {
+    fn grow(&mut self) -> Option<bool> {
         let mut requests = self.shared.growth.lock().expect("no worker panicked").clone();
         if requests.is_empty() || self.shared.stop.load(Ordering::Relaxed) {
-            return false;
+            return Some(false);
         }
         requests.sort_by_key(|growth| match *growth {
             Growth::Value(slot, value) => (0, slot, value),
@@ -517,19 +543,30 @@ impl Worker<'_, '_> {
         });
         requests.dedup();
         for growth in requests {
-            self.sizes.grow(growth);
+            self.sizes.grow(self.shared.code, growth);
         }
         let wider = Layout::new(self.shared.code, &self.sizes);
         self.store.repack(self.shared.code, &self.layout, &wider);
         self.layout = wider;
-        if self.wait() {
+        if self.wait()? {
             self.shared.growth.lock().expect("no worker panicked").clear();
         }
-        true
+        Some(true)
     }
 }
 
-fn formula_holds(code: &Code, layout: &Layout, property: usize, state: &[u64], stack: &mut Vec<i64>) -> bool {
+/// Whether a formula holds; nothing if its value does not fit 64 bits.
+fn formula_holds(
+    code: &Code,
+    layout: &Layout,
+    property: usize,
+    state: &[u64],
+    stack: &mut Vec<i64>,
+) -> Option<bool> {
     let formula = code.formulas[property].as_ref().expect("this property has a formula");
-    formula.eval(&layout.slots, state, stack).is_ok_and(|value| value != 0)
+    match formula.eval(&layout.slots, state, stack) {
+        Ok(value) => Some(value != 0),
+        Err(EvalError::DivisionByZero) => Some(false),
+        Err(EvalError::Overflow) => None,
+    }
 }

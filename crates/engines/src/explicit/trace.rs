@@ -10,7 +10,8 @@ use super::search::Found;
 use super::store::NONE;
 use crate::task::Task;
 
-/// The execution that leads to the state with this number.
+/// The execution that leads to the state with this number. Every stored state was reached by a step from its parent, so there is
+/// one; if it cannot be found again, the engine is wrong.
 pub fn trace(
     task: &Task<'_>,
     code: &Code,
@@ -18,7 +19,7 @@ pub fn trace(
     samples: &[i64],
     bound: Option<u32>,
     number: u32,
-) -> Trace {
+) -> Option<Trace> {
     let workers = found.stores.len() as u32;
     let store = |number: u32| (&found.stores[(number % workers) as usize], number / workers);
     let mut chain = vec![number];
@@ -41,11 +42,11 @@ pub fn trace(
             let mut finder = Finder { target: state(link[1]), event: None };
             // A search that ended early may never have needed the wider layout that the rest of this state's steps need.
             let _ = expander.expand(&found.layout, state(link[0]), &mut finder);
-            finder.event.expect("a stored state was reached by a step from its parent")
+            finder.event
         })
-        .collect();
+        .collect::<Option<Vec<Event>>>()?;
     let (registers, memory) = unpack_initial(task, code, &found.layout, state(chain[0]));
-    Trace { registers, memory, events }
+    Some(Trace { registers, memory, events })
 }
 
 /// Looks for the step that leads to a certain state.

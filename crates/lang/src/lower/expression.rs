@@ -248,9 +248,10 @@ impl<'a> ThreadLowering<'a> {
                 match otherwise {
                     Some(otherwise) => self.condition(operand, at, otherwise, Some(then))?,
                     None => {
-                        let nowhere = self.graph.node();
-                        self.nowhere(nowhere, e.span);
-                        self.condition(operand, at, nowhere, Some(then))?
+                        // Where the operand holds there is no way on: an assumption that fails leads on in name only.
+                        let blocked =
+                            self.graph.arc(None, then, Action::Op(Op::Assume(Expr::Const(0))), e.span);
+                        self.condition(operand, at, blocked, Some(then))?
                     }
                 }
             }
@@ -311,11 +312,6 @@ impl<'a> ThreadLowering<'a> {
             None => to,
             Some(_) => self.graph.arc(at, to, Action::Op(Op::Skip), span),
         }
-    }
-
-    /// Makes a node a place from which nothing goes on although the thread has not ended.
-    fn nowhere(&mut self, node: Node, span: Span) {
-        self.graph.arc(Some(node), node, Action::Op(Op::Assume(Expr::Const(0))), span);
     }
 
     /// Whether evaluating the expression touches shared memory.

@@ -9,20 +9,26 @@ use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// More instances of one formula than this are a mistake, or an attack.
-const MOST_INSTANCES: usize = 1 << 16;
+/// A quantifier over more values than this, or a formula of more parts when it is expanded, is a mistake or an attack.
+const MOST_INSTANCES: usize = 1 << 12;
+const MOST_PARTS: usize = 1 << 21;
 
 /// Lowers formulas.
 pub struct FormulaLowering<'a> {
     pub program: &'a Program,
     pub names: &'a Names,
     pub constants: Constants,
-    pub instances: usize,
+    /// How many parts the formulas of one item have had so far.
+    pub size: usize,
 }
 
 impl FormulaLowering<'_> {
     pub fn formula(&mut self, e: &ast::Expr) -> Result<Formula> {
+        self.size += 1;
         match &e.kind {
+            _ if self.size > MOST_PARTS => {
+                Err(Diagnostic::new(e.span, "this formula is too large when it is expanded"))
+            }
             ExprKind::Int(value) => Ok(Expr::Const(*value)),
             ExprKind::Place(place) => {
                 let name = &place.name;
@@ -60,7 +66,14 @@ impl FormulaLowering<'_> {
             ExprKind::Unary(op, operand) => Ok(Expr::unary(*op, self.formula(operand)?)),
             ExprKind::Binary(op, left, right) => {
                 let left = self.formula(left)?;
-                Ok(Expr::binary(*op, left, self.formula(right)?))
+                let right = self.formula(right)?;
+                if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant().is_none_or(|d| d == 0) {
+                    return Err(Diagnostic::new(
+                        e.span,
+                        "a formula may divide only by a constant other than 0",
+                    ));
+                }
+                Ok(Expr::binary(*op, left, right))
             }
             ExprKind::At(thread, label) => {
                 let (id, locations) = self.at(thread, label)?;
@@ -108,10 +121,6 @@ impl FormulaLowering<'_> {
         instances: &mut Vec<Formula>,
     ) -> Result<()> {
         let Some((binder, rest)) = binders.split_first() else {
-            self.instances += 1;
-            if self.instances > MOST_INSTANCES {
-                return Err(Diagnostic::new(body.span, "this formula has too many instances"));
-            }
             instances.push(self.formula(body)?);
             return Ok(());
         };
@@ -128,6 +137,13 @@ impl FormulaLowering<'_> {
             }
         }
         for i in range.low..=range.high {
+            self.size += range.size() as usize;
+            if self.size > MOST_PARTS {
+                return Err(Diagnostic::new(
+                    binder.range.span,
+                    "this formula is too large when it is expanded",
+                ));
+            }
             self.constants.push(&binder.first.text, i);
             let result = match &binder.second {
                 None => self.expand(rest, body, instances),

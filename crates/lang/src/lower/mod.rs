@@ -11,7 +11,8 @@ mod thread;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fencewright_program::{
-    Hints, Price, Program, Property, PropertyKind, Quantifier, Range, Thread, ThreadId, Variable, VariableId,
+    BinaryOp, Expr, Hints, Init, Numbers, Op, Price, Program, Property, PropertyKind, Quantifier, Range,
+    RegisterId, Span, Thread, ThreadId, Variable, VariableId,
 };
 
 use crate::ast::{self, Item, Name, Quantified};
@@ -22,9 +23,14 @@ use scope::Constants;
 /// More threads than this are a mistake, or an attack.
 const MOST_THREADS: usize = 250;
 /// More memory cells than this are a mistake, or an attack.
-const MOST_CELLS: usize = 1 << 16;
+const MOST_CELLS: usize = 1 << 12;
 /// More control locations and edges than this, over all threads.
 const MOST_LOCATIONS: usize = 1 << 20;
+/// Locations times registers of one thread.
+const MOST_LIVE: usize = 1 << 26;
+
+/// Properties that need not be declared.
+const RESERVED: [&str; 2] = ["assertions", "deadlock"];
 
 /// What names mean outside of threads.
 #[derive(Default)]
@@ -56,6 +62,7 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
             lowering.diagnostics.push(Diagnostic::new(Default::default(), message).help(help));
         }
     }
+    lowering.check_numbers(file);
     // Formulas may speak of threads declared after them.
     if lowering.diagnostics.is_empty() {
         for item in &file.items {
@@ -99,6 +106,41 @@ impl<'a> Lowering<'a> {
         };
         if let Err(error) = result {
             self.diagnostics.push(error);
+        }
+    }
+
+    /// What the data domain forbids, wherever in the file it is declared.
+    fn check_numbers(&mut self, file: &ast::File) {
+        let start = |init: &Init| match *init {
+            Init::Value(v) => v,
+            Init::Any(range) => range.map_or(0, |r| r.low),
+        };
+        let negative = |name: &str, span| {
+            Diagnostic::new(span, format!("`{name}` starts below 0, which is not a natural number"))
+        };
+        match self.program.numbers {
+            Numbers::Int => {}
+            Numbers::Nat => {
+                for v in &self.program.variables {
+                    if v.init.iter().any(|i| start(i) < 0) {
+                        self.diagnostics.push(negative(&v.name, v.span));
+                    }
+                }
+                for thread in &self.program.threads {
+                    for r in thread.registers.iter().filter(|r| start(&r.init) < 0) {
+                        let span = thread_span(file, thread);
+                        self.diagnostics.push(negative(&format!("{}.{}", thread.name, r.name), span));
+                    }
+                }
+            }
+            Numbers::Real => {
+                for edge in self.program.threads.iter().flat_map(|t| &t.edges) {
+                    if let Some(op) = edge.action.ops().iter().find_map(whole_number_operator) {
+                        let message = format!("`{}` is not supported over the reals", op.symbol());
+                        self.diagnostics.push(Diagnostic::new(edge.span, message));
+                    }
+                }
+            }
         }
     }
 
@@ -212,6 +254,9 @@ impl<'a> Lowering<'a> {
         if self.program.threads.iter().map(size).sum::<usize>() + size(&lowered) > MOST_LOCATIONS {
             return Err(Diagnostic::new(thread.name.span, "this program is too large"));
         }
+        if lowered.locations.len().saturating_mul(lowered.registers.len()) > MOST_LIVE {
+            return Err(Diagnostic::new(thread.name.span, "this thread has too many registers for its size"));
+        }
         if self.program.threads.len() == MOST_THREADS {
             return Err(Diagnostic::new(thread.name.span, format!("more than {MOST_THREADS} threads")));
         }
@@ -226,10 +271,16 @@ impl<'a> Lowering<'a> {
             program: &self.program,
             names: &self.names,
             constants: self.constants.clone(),
-            instances: 0,
+            size: 0,
         };
         let mut hints = Hints::default();
         let result = match item {
+            Item::Property(ast::Property { name: Some(name), .. })
+                if RESERVED.contains(&name.text.as_str()) =>
+            {
+                let message = format!("`{}` is the name of a property that every program has", name.text);
+                Err(Diagnostic::new(name.span, message))
+            }
             Item::Property(p) => property(p, &mut formulas).map(|kind| {
                 let name = property_name(p, &self.program.properties);
                 Some(Property { name, kind, span: p.span })
@@ -283,6 +334,35 @@ fn property(p: &ast::Property, formulas: &mut FormulaLowering<'_>) -> Result<Pro
         Kind::FinallyNever => PropertyKind::Finally(Quantifier::Never, formula),
         Kind::FinallyForall => PropertyKind::Finally(Quantifier::Forall, formula),
     })
+}
+
+/// Where the text of a thread stands.
+fn thread_span(file: &ast::File, thread: &Thread) -> Span {
+    let base = thread.family.as_ref().map_or(&thread.name, |(name, _)| name);
+    let found = file.items.iter().find_map(|item| match item {
+        Item::Thread(t) if t.name.text == *base => Some(t.name.span),
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
+/// An operator in an operation that makes sense for whole numbers only.
+fn whole_number_operator(op: &Op) -> Option<BinaryOp> {
+    fn within(e: &Expr<RegisterId>) -> Option<BinaryOp> {
+        use BinaryOp::*;
+        match e {
+            Expr::Const(_) | Expr::Leaf(_) => None,
+            Expr::Unary(_, operand) => within(operand),
+            Expr::Binary(op @ (Div | Rem | BitAnd | BitOr | BitXor), ..) => Some(*op),
+            Expr::Binary(_, left, right) => within(left).or_else(|| within(right)),
+        }
+    }
+    match op {
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => within(e),
+        Op::Store(a, e) => a.index.as_ref().and_then(within).or_else(|| within(e)),
+        Op::Load(_, a) => a.index.as_ref().and_then(within),
+        Op::Skip | Op::Havoc(..) => None,
+    }
 }
 
 /// The name the source gives, or the keyword with a number where it is needed to tell properties apart.

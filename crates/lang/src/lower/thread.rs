@@ -10,7 +10,7 @@ use fencewright_program::{
 };
 
 use super::expression::Pure;
-use super::graph::{Graph, Node};
+use super::graph::{Arc, Graph, Node};
 use super::scope::Constants;
 use super::{Names, nearest};
 use crate::ast::{self, Block, Name, Place, Statement, StatementKind};
@@ -20,6 +20,7 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// More places than this in one thread are a mistake, or an attack.
 const MOST_NODES: usize = 1 << 18;
+const TOO_LARGE: &str = "this thread is too large when its `for` loops are unrolled";
 /// More ways through one atomic block than this are too many.
 const MOST_PATHS: usize = 1 << 10;
 
@@ -34,7 +35,12 @@ pub struct ThreadLowering<'a> {
     used_temporaries: usize,
     pub graph: Graph,
     labels: Vec<HashMap<String, Node>>,
+    /// Where `break` and `continue` lead.
     loops: Vec<(Node, Node)>,
+    /// How many copies of `for` bodies were made.
+    copies: usize,
+    /// How deep the current block is nested; registers are declared at depth 1.
+    depth: usize,
     end: Node,
     pub in_atomic: bool,
     atomic_may_store: bool,
@@ -63,6 +69,8 @@ pub fn lower(
         graph,
         labels: Vec::new(),
         loops: Vec::new(),
+        copies: 0,
+        depth: 0,
         end,
         in_atomic: false,
         atomic_may_store: false,
@@ -129,6 +137,7 @@ impl<'a> ThreadLowering<'a> {
 
     /// A block; errors are collected so that each statement can report its own.
     fn block(&mut self, block: &'a Block, at: Option<Node>, next: Node) -> Node {
+        self.depth += 1;
         let mut scoped = Vec::new();
         for statement in &block.statements {
             let StatementKind::Const(c) = &statement.kind else { continue };
@@ -153,14 +162,14 @@ impl<'a> ThreadLowering<'a> {
         for name in scoped {
             self.constants.pop(name);
         }
+        self.depth -= 1;
         node
     }
 
     fn statement(&mut self, statement: &'a Statement, at: Option<Node>, next: Node) -> Node {
         if self.graph.len() > MOST_NODES {
-            let message = "this thread is too large when its `for` loops are unrolled";
-            if self.diagnostics.last().is_none_or(|d| d.message != message) {
-                self.diagnostics.push(Diagnostic::new(statement.span, message));
+            if self.diagnostics.last().is_none_or(|d| d.message != TOO_LARGE) {
+                self.diagnostics.push(Diagnostic::new(statement.span, TOO_LARGE));
             }
             return next;
         }
@@ -198,12 +207,10 @@ impl<'a> ThreadLowering<'a> {
             StatementKind::Const(_) => Ok(self.graph.join(at, next, span)),
             StatementKind::Var(_) => {
                 // Registers are declared once, at the top level of a thread; anywhere else this would suggest a fresh one.
-                match self.is_declared_here(statement) {
-                    true => Ok(self.graph.join(at, next, span)),
-                    false => {
-                        Err(Diagnostic::new(span, "registers are declared at the top level of a thread")
-                            .help("move the declaration out of the block"))
-                    }
+                match self.depth {
+                    1 => Ok(self.graph.join(at, next, span)),
+                    _ => Err(Diagnostic::new(span, "registers are declared at the top level of a thread")
+                        .help("move the declaration out of the block")),
                 }
             }
             StatementKind::Assign(place, value) => self.assign(place, value, at, next, span),
@@ -267,7 +274,7 @@ impl<'a> ThreadLowering<'a> {
             StatementKind::For(name, range, body) => self.unrolled(name, range, body, at, next),
             StatementKind::Break | StatementKind::Continue => {
                 let Some(&(after, head)) = self.loops.last() else {
-                    return Err(Diagnostic::new(span, "this stands outside every `loop` and `while`"));
+                    return Err(Diagnostic::new(span, "this stands outside every loop"));
                 };
                 let target = if statement.kind == StatementKind::Break { after } else { head };
                 Ok(self.jump(at, target, span))
@@ -304,12 +311,6 @@ impl<'a> ThreadLowering<'a> {
             StatementKind::Stop => Ok(self.jump(at, self.end, span)),
             StatementKind::Block(block) => Ok(self.block(block, at, next)),
         }
-    }
-
-    /// Whether this declaration was among those of the thread's top level.
-    fn is_declared_here(&self, statement: &Statement) -> bool {
-        let StatementKind::Var(declarators) = &statement.kind else { return false };
-        self.loops.is_empty() && declarators.iter().all(|d| self.register(&d.name.text).is_some())
     }
 
     fn assign(
@@ -430,11 +431,18 @@ impl<'a> ThreadLowering<'a> {
         }
         let mut node = next;
         for value in (values.low..=values.high).rev() {
+            self.copies += 1;
+            if self.copies > MOST_NODES {
+                return Err(Diagnostic::new(range.span, TOO_LARGE));
+            }
             let at = if value == values.low { at } else { None };
             self.constants.push(&name.text, value);
             let labels = self.collect_labels(body);
             self.labels.push(labels);
+            // `break` leaves the whole loop, `continue` goes on with the next copy.
+            self.loops.push((next, node));
             node = self.block(body, at, node);
+            self.loops.pop();
             self.labels.pop();
             self.constants.pop(&name.text);
         }
@@ -461,21 +469,28 @@ impl<'a> ThreadLowering<'a> {
             leaving.entry(self.graph.find(arc.from)).or_default().push(n);
         }
         let from = at.unwrap_or_else(|| self.graph.node());
-        let mut paths = vec![(self.graph.find(entry), Vec::new())];
-        let mut ways = 0;
+        let mut paths: Vec<(Node, Vec<Op>)> = vec![(self.graph.find(entry), Vec::new())];
+        let (mut ways, mut length) = (0, 0);
         // Depth first with the first branch on top, so that edges keep the order of the text.
         while let Some((node, ops)) = paths.pop() {
             if node == self.graph.find(exit) {
-                ways += 1;
+                (ways, length) = (ways + 1, length + ops.len());
                 self.graph.arc(Some(from), next, Action::Atomic { ops, drains }, span);
-                continue;
+            } else {
+                let extended = |mut ops: Vec<Op>, arc: &Arc, graph: &Graph| {
+                    ops.extend(arc.action.ops().iter().filter(|op| **op != Op::Skip).cloned());
+                    (graph.find(arc.to), ops)
+                };
+                let mut out = leaving.get(&node).into_iter().flatten().rev().map(|&n| &arcs[n]);
+                if let Some(last) = out.next() {
+                    for arc in out.by_ref() {
+                        paths.push(extended(ops.clone(), arc, &self.graph));
+                    }
+                    let position = paths.len() + 1 - leaving[&node].len();
+                    paths.insert(position, extended(ops, last, &self.graph));
+                }
             }
-            for &n in leaving.get(&node).into_iter().flatten().rev() {
-                let mut ops = ops.clone();
-                ops.extend(arcs[n].action.ops().iter().filter(|op| **op != Op::Skip).cloned());
-                paths.push((self.graph.find(arcs[n].to), ops));
-            }
-            if paths.len() + ways > MOST_PATHS {
+            if paths.len() + ways > MOST_PATHS || length > MOST_NODES {
                 return Err(Diagnostic::new(
                     span,
                     format!("more than {MOST_PATHS} ways lead through this block"),

@@ -1,0 +1,105 @@
+//! Engine `auto`: a simple choice among the others.
+//!
+//! The explicit engine goes first, for a moment: most programs of the literature have few states, and then nothing is faster or
+//! more exact. What it has not decided by then goes to the explicit engine and to `cegar` side by side, the one to find
+//! violations and finish large finite state spaces, the other to prove programs that have no finite one. The first definite answer to each
+//! property counts, and when all have one the other engine is stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::cegar::Cegar;
+use crate::explicit::{Explicit, Options};
+use crate::task::{Answer, Engine, Limits, Progress, Report, Task};
+
+/// How long the explicit engine goes alone.
+const ALONE: Duration = Duration::from_millis(100);
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Auto {
+    /// The one for finite state spaces.
+    pub explicit: Explicit,
+    /// The one for unbounded programs.
+    pub cegar: Cegar,
+}
+
+impl Engine for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    fn about(&self) -> &'static str {
+        "explicit where the state space is soon seen to be finite, otherwise explicit and cegar side by side"
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        // One core is enough for a moment, and starting threads is not free.
+        let alone = Explicit { options: Options { workers: 1, ..self.explicit.options.clone() } };
+        let first = alone.run(task, &limits.within(ALONE), progress);
+        if first.is_decided() || !task.observed.is_empty() {
+            return first.by(alone.name());
+        }
+        let workers = (self.explicit.options.workers / 2).max(1);
+        let explicit = Explicit { options: Options { workers, ..self.explicit.options.clone() } };
+        let engines: [&dyn Engine; 2] = [&explicit, &self.cegar];
+        let stop = Arc::new(AtomicBool::new(false));
+        let shared = limits.halved().stopped_by(&stop);
+        let ignored = Progress::default();
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            for (n, engine) in engines.into_iter().enumerate() {
+                let (sender, shared) = (sender.clone(), &shared);
+                let shown = if n == 0 { progress } else { &ignored };
+                scope.spawn(move || {
+                    let report = engine.run(task, shared, shown).by(engine.name());
+                    // The receiver waits for both, so sending cannot fail before it has all it needs.
+                    let _ = sender.send(report);
+                });
+            }
+            drop(sender);
+            let mut merged: Option<Report> = None;
+            for report in receiver {
+                let sum = match merged.take() {
+                    None => report,
+                    Some(earlier) => earlier.merged(report),
+                };
+                if sum.is_decided() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                merged = Some(sum);
+            }
+            merged.unwrap_or(first)
+        })
+    }
+}
+
+impl Report {
+    /// Whether every property has a definite answer.
+    fn is_decided(&self) -> bool {
+        !self.answers.iter().any(|a| matches!(a, Answer::Unknown(_)))
+    }
+
+    /// The report with the name of the engine that gave the answers.
+    fn by(mut self, engine: &'static str) -> Report {
+        self.engines = vec![engine; self.answers.len()];
+        self
+    }
+
+    /// For each property the definite answer of the two, or else the one that came first.
+    fn merged(mut self, later: Report) -> Report {
+        for (n, answer) in later.answers.into_iter().enumerate() {
+            if matches!(self.answers[n], Answer::Unknown(_)) && !matches!(answer, Answer::Unknown(_)) {
+                self.answers[n] = answer;
+                self.engines[n] = later.engines[n];
+            }
+        }
+        self.states += later.states;
+        self.bytes += later.bytes;
+        self.growth.extend(later.growth);
+        self.predicates = self.predicates.max(later.predicates);
+        self
+    }
+}
