@@ -23,6 +23,8 @@ Examples:
   fencewright check --model all peterson.fw        ... and under sc and pso?
   fencewright check -D N=3 --timeout 5m bakery.fw  with a constant changed, and more time
   fencewright check --property deadlock *.fw       no deadlock, in several files
+  fencewright check --certificate proof.json bakery.fenced.fw
+  fencewright certify proof.json bakery.fenced.fw  is that a proof?
   fencewright litmus tests/                        every .litmus file in a directory
   fencewright run --seed 7 peterson.fw             one random execution
   fencewright show peterson.fw | dot -Tsvg > peterson.svg
@@ -34,6 +36,8 @@ Exit status: 0 every property holds, 1 some property is violated, 2 bad usage or
 pub enum Command {
     /// Check the properties of programs
     Check(CheckArgs),
+    /// Check a certificate of safety, without any engine
+    Certify(CertifyArgs),
     /// Run litmus tests and summarise their final states
     Litmus(LitmusArgs),
     /// Simulate a program: at random, or step by step
@@ -122,12 +126,29 @@ pub struct CheckArgs {
     /// Do not confirm verdicts: neither certificates nor the reference semantics
     #[arg(long)]
     pub no_certify: bool,
+    /// Write the certificate of a proof to this file; one program and one model at a time
+    #[arg(long, value_name = "OUT")]
+    pub certificate: Option<PathBuf>,
+    /// Print what was proved at each program point
+    #[arg(long)]
+    pub invariants: bool,
     /// Print one JSON object for each verdict
     #[arg(long)]
     pub json: bool,
     /// Print the verdicts only: no counterexamples, no notes, no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `certify`
+#[derive(Args)]
+pub struct CertifyArgs {
+    /// The certificate, as `check --certificate` writes it
+    pub certificate: PathBuf,
+    /// The program; `-` is the standard input
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub input: InputArgs,
 }
 
 /// `litmus`

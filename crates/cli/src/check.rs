@@ -1,26 +1,33 @@
 //! `fencewright check`: which properties hold?
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fencewright_engines::cegar::{self, DomainName};
 use fencewright_engines::explicit::{Options, Order};
-use fencewright_engines::{Confirm, Engine, EngineOptions, Limits, Progress, Task, Verdict, check, registry};
+use fencewright_engines::{
+    Checked, Confirm, Engine, EngineOptions, Limits, Progress, Task, Verdict, check, registry,
+};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_memory::Kept;
 use fencewright_program::{MemoryModel, Program, Property};
-use fencewright_report::{Source, json, text};
+use fencewright_report::{Source, invariants, json, text};
 
 use crate::args::{CheckArgs, DomainArg, KeptArg, SearchArg};
-use crate::input::{load_program, tell_notes};
+use crate::input::{describe, load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{progress, stop};
+use crate::{files, progress, stop};
 
 /// Checks all files.
 pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
     let Some(engine) = engine(args) else { return Status::Bad };
+    if args.certificate.is_some() && (args.files.len() > 1 || args.model.models().len() > 1) {
+        complain("--certificate", "a certificate is about one program under one model");
+        return Status::Bad;
+    }
     let checker = Checker { args, engine: &*engine, cancelled: stop::on_interrupt() };
     let mut status = Status::Fine;
     for path in &args.files {
@@ -114,6 +121,9 @@ impl Checker<'_> {
                 if !quiet {
                     out.print(&text::evidence(source, checked, out.style));
                 }
+                if let (true, Some(certificate)) = (self.args.invariants, checked.certificate()) {
+                    out.print(&invariants::invariants(source, certificate));
+                }
             }
             status = status.and(match checked.verdict() {
                 Verdict::Safe => Status::Fine,
@@ -122,7 +132,31 @@ impl Checker<'_> {
             });
         }
         out.flush();
-        status
+        match &self.args.certificate {
+            Some(path) => status.and(write_certificate(path, &results)),
+            None => status,
+        }
+    }
+}
+
+/// Writes the certificate of the proof, if there is one.
+fn write_certificate(path: &Path, results: &[Checked]) -> Status {
+    let name = path.to_string_lossy();
+    let Some(certificate) = results.iter().find_map(Checked::certificate) else {
+        let safe = results.iter().any(|r| matches!(r.verdict(), Verdict::Safe));
+        let why = match safe {
+            true => "no certificate: all states were explored one by one; --engine cegar gives one",
+            false => "no certificate: nothing was proved",
+        };
+        complain(&name, why);
+        return Status::Fine;
+    };
+    match files::replace(path, &certificate.to_json()) {
+        Ok(()) => Status::Fine,
+        Err(error) => {
+            complain(&name, &describe(&error));
+            Status::Bad
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod certify;
 mod check;
 mod convert;
 mod files;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let mut out = Output::new();
     let status = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),
+        Command::Certify(args) => certify::run(args, &mut out),
         Command::Litmus(args) => litmus::run(args, &mut out),
         Command::Run(args) => simulate::run(args, &mut out),
         Command::Show(args) => show::run(args, &mut out),

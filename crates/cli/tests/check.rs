@@ -23,7 +23,8 @@ fn files() -> Files {
 fn check(expected: i32, arguments: &[&str]) {
     let files = files();
     let arguments = arguments.iter().map(|a| if a.ends_with(".fw") { files.text(a) } else { a.to_string() });
-    let outcome = run(["check".to_string(), "--timeout".into(), "300ms".into()].into_iter().chain(arguments));
+    let fixed = ["check", "--engine", "explicit", "--timeout", "300ms"].map(String::from);
+    let outcome = run(fixed.into_iter().chain(arguments));
     assert_eq!(outcome.status, expected, "{outcome:?}");
 }
 
@@ -82,7 +83,16 @@ fn options_of_the_search_do_not_change_the_verdict() {
     check(1, &["--buffer", "1", "sb.fw"]);
     check(3, &["--buffer", "3", "diverging.fw"]);
     let files = files();
-    let outcome = run(["check", "--memory", "10M", "--timeout", "none", &files.text("diverging.fw")]);
+    let outcome = run([
+        "check",
+        "--engine",
+        "explicit",
+        "--memory",
+        "10M",
+        "--timeout",
+        "none",
+        &files.text("diverging.fw"),
+    ]);
     assert_eq!(outcome.status, 3);
     assert!(outcome.stdout.contains("no answer within 10 MiB of memory"), "{outcome:?}");
 }
@@ -109,7 +119,7 @@ fn errors_say_what_to_do() {
         &["--property", "x", &path("sb.fw")],
         &["no property is called `x`; there is both_missed, deadlock"],
     );
-    says(&["--engine", "x", &path("sb.fw")], &["no such engine; there is explicit"]);
+    says(&["--engine", "x", &path("sb.fw")], &["no such engine; there is auto, explicit, cegar"]);
     says(&["-D", "N=1", &path("sb.fw")], &["-D N: the program has no constant `N`"]);
 }
 
@@ -193,8 +203,10 @@ fn constants_can_be_set() {
 fn json_has_the_documented_shape() {
     let files = files();
     let names = ["safe.fw", "unsafe.fw", "diverging.fw"].map(|n| files.text(n));
-    let outcome =
-        run(["check", "--json", "--timeout", "0.3"].iter().copied().chain(names.iter().map(String::as_str)));
+    let outcome = run(["check", "--engine", "explicit", "--json", "--timeout", "0.3"]
+        .iter()
+        .copied()
+        .chain(names.iter().map(String::as_str)));
     let lines = outcome.json_lines();
     assert_eq!(lines.len(), 3);
     let keys = [
@@ -253,7 +265,7 @@ fn json_has_the_documented_shape() {
 fn a_time_limit_is_obeyed_promptly_and_explained() {
     let files = files();
     let start = Instant::now();
-    let outcome = run(["check", "--timeout", "1s", &files.text("diverging.fw")]);
+    let outcome = run(["check", "--engine", "explicit", "--timeout", "1s", &files.text("diverging.fw")]);
     let elapsed = start.elapsed();
     assert!(elapsed > Duration::from_millis(900) && elapsed < Duration::from_millis(2_500), "{elapsed:?}");
     assert_eq!(outcome.status, 3);
@@ -268,7 +280,9 @@ fn a_time_limit_is_obeyed_promptly_and_explained() {
 #[test]
 fn an_interrupt_ends_the_search_with_a_verdict() {
     let files = files();
-    let child = command().args(["check", "--timeout", "none", &files.text("diverging.fw")]).spawn();
+    let child = command()
+        .args(["check", "--engine", "explicit", "--timeout", "none", &files.text("diverging.fw")])
+        .spawn();
     let child = child.expect("the command starts");
     std::thread::sleep(Duration::from_millis(500));
     let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();

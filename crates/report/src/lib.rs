@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod dot;
+pub mod invariants;
 pub mod json;
 pub mod litmus;
 pub mod step;

@@ -1,0 +1,55 @@
+//! `fencewright certify`: is this certificate a proof about this program?
+
+use std::time::Instant;
+
+use fencewright_certify::{Certificate, check};
+use fencewright_lang::source::escape;
+use fencewright_report::words::grouped;
+
+use crate::args::CertifyArgs;
+use crate::input::{describe, display_name, load_program, read, tell_notes};
+use crate::output::{Output, complain};
+use crate::status::Status;
+
+/// Checks a certificate against a program, without any engine.
+pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
+    let name = display_name(&args.certificate);
+    let certificate = read(&args.certificate)
+        .map_err(|error| describe(&error))
+        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "this is not text".into()))
+        .and_then(|text| {
+            Certificate::from_json(&text).map_err(|error| format!("not a certificate: {error}"))
+        });
+    let certificate = match certificate {
+        Ok(certificate) => certificate,
+        Err(message) => {
+            complain(&name, &escape(&message));
+            return Status::Bad;
+        }
+    };
+    let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    tell_notes(&loaded);
+    let cancelled = crate::stop::on_interrupt();
+    let start = Instant::now();
+    let mut stop = || cancelled.load(std::sync::atomic::Ordering::Relaxed);
+    let result = check(&certificate, &loaded.program, &mut stop);
+    let seconds = start.elapsed().as_secs_f64();
+    let properties = escape(&certificate.properties.join(", "));
+    let model = certificate.machine.buffers().model().name();
+    match result {
+        Ok(accepted) => {
+            out.print(&format!(
+                "{}: accepted: {properties} under {model} ({} control states, {} formulas, {} steps, {seconds:.3} s)\n",
+                escape(&name),
+                grouped(accepted.controls as u64),
+                grouped(accepted.cubes as u64),
+                grouped(accepted.steps as u64),
+            ));
+            Status::Fine
+        }
+        Err(rejection) => {
+            out.print(&format!("{}: rejected: {}\n", escape(&name), escape(&rejection.to_string())));
+            Status::Violated
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Certificates of the examples: accepted as they are, rejected when they are damaged, and not to be had by lying.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencewright_certify::certificate::{Constraint, KeptEnd, MachineName, Model};
+use fencewright_certify::{Certificate, check as certify};
+use fencewright_engines::cegar::Cegar;
+use fencewright_engines::domain::zones::Zones;
+use fencewright_engines::domain::{Domain, Live};
+use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::search::live::LiveCells;
+use fencewright_engines::search::reach::{Reach, Reached};
+use fencewright_engines::{
+    Answer, Confirm, Engine, Invariant, Limits, Progress, Reason, Report, Task, Verdict, check,
+};
+use fencewright_lang::load;
+use fencewright_memory::linear::Cube;
+use fencewright_memory::{Buffers, Command, Kept, Machine};
+use fencewright_program::{MemoryModel, Program};
+use fencewright_testing::Random;
+
+fn examples() -> Vec<(String, Program)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .expect("the examples are there")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "fw"))
+        .collect();
+    names.sort();
+    let program = |path: &Path| {
+        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+        let loaded = load(&name, &std::fs::read(path).expect("readable"), None, &[]).expect("it loads");
+        (name, loaded.program)
+    };
+    names.iter().map(|path| program(path)).collect()
+}
+
+/// The accepted certificates of all properties that engine cegar proves in a moment.
+fn certificates(program: &Program, model: MemoryModel) -> Vec<Certificate> {
+    let task = Task::new(program, model, program.properties.clone());
+    let limits = Limits::starting_now(Some(Duration::from_millis(400)), None, Default::default());
+    let results = check(&Cegar::default(), &task, &limits, &Progress::default(), Confirm::default());
+    let mut found: Vec<Certificate> = Vec::new();
+    for result in results {
+        // What was proved at the last moment may have had no time left to be checked.
+        if let (Some(certificate), Some(true)) = (result.certificate(), result.checked())
+            && !found.contains(certificate)
+        {
+            found.push(certificate.clone());
+        }
+    }
+    found
+}
+
+fn accepted(certificate: &Certificate, program: &Program) -> bool {
+    certify(certificate, program, &mut || false).is_ok()
+}
+
+/// Damages a certificate in one of several ways.
+fn damaged(certificate: &Certificate, random: &mut Random) -> Certificate {
+    let mut mutant = certificate.clone();
+    let n = random.below(mutant.states.len());
+    match random.below(5) {
+        0 => drop(mutant.states.remove(n)),
+        1 => {
+            // No value of this cell satisfies the formula any more, or only very small ones.
+            let cube = random.below(mutant.states[n].invariant.len());
+            if let Some(cube) = mutant.states[n].invariant.get_mut(cube) {
+                cube.push(Constraint { terms: vec![(0, 1)], constant: 1_000 });
+            }
+        }
+        2 => {
+            let cube = random.below(mutant.states[n].invariant.len());
+            if cube < mutant.states[n].invariant.len() {
+                mutant.states[n].invariant.remove(cube);
+            }
+        }
+        3 => {
+            mutant.machine = match mutant.machine {
+                MachineName::Sc => MachineName::Partial { model: Model::Tso, k: 1, kept: KeptEnd::Newest },
+                MachineName::Queue { model, bound } => MachineName::Queue { model, bound: bound + 1 },
+                MachineName::Partial { model, k, kept } if random.one_in(2) => {
+                    MachineName::Partial { model, k: k + 1, kept }
+                }
+                MachineName::Partial { k, kept, .. } => MachineName::Partial { model: Model::Pso, k, kept },
+            };
+        }
+        _ => {
+            let cube = random.below(mutant.states[n].invariant.len());
+            if let Some(constraint) =
+                mutant.states[n].invariant.get_mut(cube).and_then(|cube| cube.first_mut())
+            {
+                constraint.constant = constraint.constant.saturating_add(1 + random.between(0, 2));
+            }
+        }
+    }
+    mutant
+}
+
+#[test]
+fn damaged_certificates_are_rejected_or_still_proofs() {
+    let mut random = Random::new(42);
+    let (mut proofs, mut accepted_mutants, mut rejected) = (0, 0, 0);
+    let mut others: Vec<Certificate> = Vec::new();
+    for (name, program) in examples() {
+        for model in MemoryModel::ALL {
+            for certificate in certificates(&program, model) {
+                proofs += 1;
+                assert!(accepted(&certificate, &program), "{name} {model:?}");
+                let text = certificate.to_json();
+                assert_eq!(Certificate::from_json(&text).as_ref(), Ok(&certificate), "{name} {model:?}");
+                if let Some(other) = others.iter().find(|c| c.program != certificate.program) {
+                    assert!(
+                        !accepted(other, &program),
+                        "{name} {model:?}: the certificate of another program"
+                    );
+                }
+                for _ in 0..12 {
+                    let mutant = damaged(&certificate, &mut random);
+                    if mutant == certificate {
+                        continue;
+                    }
+                    match accepted(&mutant, &program) {
+                        false => rejected += 1,
+                        true => {
+                            accepted_mutants += 1;
+                            assert!(
+                                !refuted(&program, &mutant),
+                                "{name} {model:?}: a wrong proof was accepted"
+                            );
+                        }
+                    }
+                }
+                others.push(certificate);
+                others.truncate(3);
+            }
+        }
+    }
+    println!("{proofs} certificates; mutants: {rejected} rejected, {accepted_mutants} accepted");
+    assert!(proofs > 80, "only {proofs} certificates");
+    assert!(rejected > accepted_mutants, "{rejected} rejected, {accepted_mutants} accepted");
+}
+
+/// Whether a bounded exploration finds a violation of what a certificate claims.
+fn refuted(program: &Program, certificate: &Certificate) -> bool {
+    let claimed =
+        program.properties.iter().filter(|p| certificate.properties.contains(&p.name)).cloned().collect();
+    let model = certificate.machine.buffers().model();
+    let limits = Limits::starting_now(Some(Duration::from_millis(100)), None, Default::default());
+    let options = Options { workers: 1, ..Options::default() };
+    let report = Explicit { options }.run(&Task::new(program, model, claimed), &limits, &Progress::default());
+    report.answers.iter().any(|a| matches!(a, Answer::Violated(_)))
+}
+
+/// Removing the state that alone covers the start, or the only target of a step, is always noticed.
+#[test]
+fn a_state_that_is_needed_cannot_be_left_out() {
+    let (_, program) =
+        examples().into_iter().find(|(name, _)| name == "bakery.fenced.fw").expect("the bakery");
+    let certificate = certificates(&program, MemoryModel::Tso).remove(0);
+    let machine = Machine::new(&program, certificate.machine.buffers());
+    let initial = certificate.states.iter().position(|s| s.control() == machine.initial()).expect("covered");
+    for n in [initial, initial + 1, certificate.states.len() - 1] {
+        let mut mutant = certificate.clone();
+        mutant.states.remove(n);
+        assert!(!accepted(&mutant, &program), "state {n}");
+    }
+}
+
+/// Zones that claim to cover everything after so many questions.
+struct LyingZones {
+    honest: Zones,
+    questions: std::cell::Cell<usize>,
+}
+
+impl Domain for LyingZones {
+    type State = <Zones as Domain>::State;
+    type Transition = <Zones as Domain>::Transition;
+
+    fn cube(&self, live: &Live, state: &Self::State) -> Cube {
+        self.honest.cube(live, state)
+    }
+
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Self::Transition {
+        self.honest.transition(before, commands, after)
+    }
+
+    fn anything(&self, live: &Live) -> Self::State {
+        self.honest.anything(live)
+    }
+
+    fn post(
+        &mut self,
+        transition: &Self::Transition,
+        state: &Self::State,
+        out: &mut Vec<(u32, Self::State)>,
+    ) {
+        self.honest.post(transition, state, out);
+        if self.questions.get() > 20 {
+            out.clear();
+        }
+        self.questions.set(self.questions.get() + 1);
+    }
+
+    fn stored(&self, state: &Self::State) -> Self::State {
+        self.honest.stored(state)
+    }
+
+    fn covers(&self, larger: &Self::State, smaller: &Self::State) -> bool {
+        self.honest.covers(larger, smaller)
+    }
+}
+
+/// An engine whose domain forgets to look.
+struct Liar;
+
+impl Engine for Liar {
+    fn name(&self) -> &'static str {
+        "liar"
+    }
+
+    fn about(&self) -> &'static str {
+        "proves anything"
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let buffers = Buffers::Partial { model: task.model, k: 1, kept: Kept::Newest };
+        let machine = Machine::new(task.program, buffers);
+        let live = LiveCells::new(task);
+        let domain = LyingZones { honest: Zones::new(1), questions: Default::default() };
+        let mut reach = Reach::new(task, &machine, &live, domain);
+        let Reached::Closed(states) = reach.run(limits, progress) else { panic!("it sees no violation") };
+        let cubes = |(control, live, states): (_, Vec<u32>, Vec<_>)| {
+            (control, states.iter().map(|state| reach.domain().cube(&live, state)).collect())
+        };
+        let states = states.into_iter().map(cubes).collect();
+        let properties = task.properties.iter().map(|p| p.name.clone()).collect();
+        let invariant = Arc::new(Invariant { buffers, properties, states });
+        let answers = task.properties.iter().map(|_| Answer::Proved(Arc::clone(&invariant))).collect();
+        Report { answers, ..Report::default() }
+    }
+}
+
+#[test]
+fn a_lying_domain_gets_no_proof_past_the_checker() {
+    for (name, program) in examples() {
+        if !["peterson.fw", "bakery.fw", "dekker.fw", "lamport-fast.fw"].contains(&name.as_str()) {
+            continue;
+        }
+        let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+        for result in check(&Liar, &task, &Limits::default(), &Progress::default(), Confirm::default()) {
+            let caught = matches!(result.verdict(), Verdict::Unknown(Reason::Contradiction(_)));
+            assert!(caught, "{name}: {:?}", result.verdict());
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What was proved at each program point, in the program's own names.
+//!
+//! A certificate has an invariant for each control state of the whole program. For a point of one thread this is condensed to the
+//! strongest differences between memory cells and the thread's own registers that hold in all control states with the thread
+//! there.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use fencewright_certify::Certificate;
+use fencewright_lang::source::escape;
+use fencewright_memory::linear::Cube;
+use fencewright_memory::{Cell, CellId, Machine};
+use fencewright_program::{LocationId, ThreadId};
+
+use crate::words::Source;
+
+/// Bounds of differences between cells (and the constant 0, at index 0).
+#[derive(Clone)]
+struct Bounds {
+    size: usize,
+    entries: Vec<Option<i64>>,
+}
+
+impl Bounds {
+    fn get(&self, i: usize, j: usize) -> Option<i64> {
+        self.entries[i * self.size + j]
+    }
+
+    fn tighten(&mut self, i: usize, j: usize, c: i64) {
+        let entry = &mut self.entries[i * self.size + j];
+        *entry = Some(entry.map_or(c, |known| known.min(c)));
+    }
+}
+
+/// The invariants of a certificate, one line for each program point that can be reached.
+pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
+    let machine = Machine::new(source.program, certificate.machine.buffers());
+    let mut points: BTreeMap<(usize, LocationId), (Vec<CellId>, Bounds)> = BTreeMap::new();
+    for state in &certificate.states {
+        let cubes = state.cubes();
+        for (thread, location) in state.control().locations.into_iter().enumerate() {
+            let cells = cells_of(&machine, thread);
+            for cube in &cubes {
+                let bounds = closed(cube, &cells);
+                points
+                    .entry((thread, location))
+                    .and_modify(|(_, known)| join(known, &bounds))
+                    .or_insert_with(|| (cells.clone(), bounds));
+            }
+        }
+    }
+    let mut text = String::from("  proved, for each point of each thread:\n");
+    for ((thread, location), (cells, bounds)) in &points {
+        let place = source.place(ThreadId(*thread as u32), *location);
+        let name = escape(&source.program.threads[*thread].name);
+        let facts = facts(&machine, cells, bounds);
+        let facts =
+            if facts.is_empty() { "nothing about its own cells".to_string() } else { facts.join(", ") };
+        let _ = writeln!(text, "    {name} {}: {}", escape(&place), escape(&facts));
+    }
+    text
+}
+
+/// Memory, and the registers of a thread that have a name in the source.
+fn cells_of(machine: &Machine<'_>, thread: usize) -> Vec<CellId> {
+    let interesting = |cell: &CellId| match machine.cells.cell(*cell) {
+        Cell::Memory(_) => true,
+        Cell::Register(t, r) => {
+            t.index() == thread && !machine.program.thread(t).registers[r.index()].name.starts_with('%')
+        }
+        Cell::Entry(..) | Cell::Last(..) => false,
+    };
+    (0..machine.cells.len() as CellId).filter(interesting).collect()
+}
+
+/// The best bounds between these cells that follow from the differences in a cube.
+fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
+    let mut cells: Vec<CellId> = wanted.to_vec();
+    let mut edges = Vec::new();
+    for linear in cube {
+        let mut index = |cell: CellId| match cells.iter().position(|&c| c == cell) {
+            Some(n) => n + 1,
+            None => {
+                cells.push(cell);
+                cells.len()
+            }
+        };
+        let edge = match *linear.terms.as_slice() {
+            [(x, 1)] => (index(x), 0),
+            [(x, -1)] => (0, index(x)),
+            [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => (index(x), index(y)),
+            _ => continue,
+        };
+        edges.extend(linear.constant.checked_neg().map(|c| (edge, c)));
+    }
+    let size = cells.len() + 1;
+    let mut bounds = Bounds { size, entries: vec![None; size * size] };
+    (0..size).for_each(|i| bounds.tighten(i, i, 0));
+    edges.into_iter().for_each(|((i, j), c)| bounds.tighten(i, j, c));
+    for k in 0..size {
+        for i in 0..size {
+            let Some(first) = bounds.get(i, k) else { continue };
+            for j in 0..size {
+                if let Some(sum) = bounds.get(k, j).and_then(|second| first.checked_add(second)) {
+                    bounds.tighten(i, j, sum);
+                }
+            }
+        }
+    }
+    let small = wanted.len() + 1;
+    let entries = (0..small).flat_map(|i| (0..small).map(move |j| (i, j))).map(|(i, j)| bounds.get(i, j));
+    Bounds { size: small, entries: entries.collect() }
+}
+
+/// What holds in both.
+fn join(known: &mut Bounds, other: &Bounds) {
+    for (bound, other) in known.entries.iter_mut().zip(&other.entries) {
+        *bound = bound.zip(*other).map(|(a, b)| a.max(b));
+    }
+}
+
+/// Bounds in words: values, ranges, and differences that do not follow from them.
+fn facts(machine: &Machine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<String> {
+    let name = |n: usize| machine.cells.name(machine.program, cells[n - 1]);
+    let mut facts = Vec::new();
+    for n in 1..=cells.len() {
+        match (bounds.get(0, n).map(|b| -b), bounds.get(n, 0)) {
+            (Some(low), Some(high)) if low == high => facts.push(format!("{} == {low}", name(n))),
+            (Some(low), Some(high)) => facts.push(format!("{low} <= {} <= {high}", name(n))),
+            (Some(low), None) => facts.push(format!("{} >= {low}", name(n))),
+            (None, Some(high)) => facts.push(format!("{} <= {high}", name(n))),
+            (None, None) => {}
+        }
+    }
+    let follows = |i: usize, j: usize, c: i64| {
+        bounds.get(i, 0).zip(bounds.get(0, j)).is_some_and(|(a, b)| a.saturating_add(b) <= c)
+    };
+    for i in 1..=cells.len() {
+        for j in 1..=cells.len() {
+            let Some(c) = bounds.get(i, j).filter(|&c| i != j && !follows(i, j, c)) else { continue };
+            let equal = bounds.get(j, i) == Some(-c);
+            let relation = match (equal, c) {
+                (true, _) if i > j => continue,
+                (true, 0) => format!("{} == {}", name(i), name(j)),
+                (true, c) if c > 0 => format!("{} == {} + {c}", name(i), name(j)),
+                (true, c) => format!("{} == {} - {}", name(i), name(j), -c),
+                (false, 0) => format!("{} <= {}", name(i), name(j)),
+                (false, -1) => format!("{} < {}", name(i), name(j)),
+                (false, c) if c > 0 => format!("{} <= {} + {c}", name(i), name(j)),
+                (false, c) => format!("{} <= {} - {}", name(i), name(j), -c),
+            };
+            facts.push(relation);
+        }
+    }
+    facts
+}
