@@ -1,25 +1,13 @@
 //! The explicit engine: how fast, how small, how it scales.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{Answer, Engine, Limits, Progress, Report, Task};
-use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program};
 
+use crate::programs::example;
 use crate::table::{grouped, print};
-
-/// An example program with its constants set.
-fn example(name: &str, defines: &[(&str, i64)]) -> Program {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
-    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let defines: Vec<(String, i64)> = defines.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-    match load(name, &bytes, None, &defines) {
-        Ok(loaded) => loaded.program,
-        Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
-    }
-}
 
 fn measure(program: &Program, model: MemoryModel, options: &Options, limit: Duration) -> (Report, f64) {
     let task = Task::new(program, model, program.properties.clone());

@@ -5,14 +5,18 @@
 #![forbid(unsafe_code)]
 
 mod explicit;
+mod fences12;
+mod programs;
 mod table;
 
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 2] = [
+const SECTIONS: [(&str, &str, fn()); 4] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
+    ("fences12", "engine cegar: FENCES12 Table 1, proofs with certificates", fences12::table_1),
+    ("threads", "engine cegar: more threads, unbounded integers", fences12::threads),
 ];
 
 fn main() -> ExitCode {

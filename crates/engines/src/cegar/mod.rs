@@ -124,7 +124,7 @@ impl Engine for Cegar {
                     } else if let Some(reason) = limits.exceeded(0) {
                         open.iter().for_each(|&n| answers[n] = unknown(reason.clone()));
                     } else if let Err(reason) =
-                        self.refine(&sub, &machine, &live, &path, property, &mut precision)
+                        self.refine(&sub, &machine, &live, &path, property, &mut precision, limits)
                     {
                         answers[open[n]] = unknown(reason);
                     }
@@ -184,6 +184,7 @@ impl Cegar {
     }
 
     /// Cases (3) and (4) of FENCES12 s.7: makes the representation precise enough to rule the path out.
+    #[allow(clippy::too_many_arguments)]
     fn refine(
         &self,
         task: &Task<'_>,
@@ -192,6 +193,7 @@ impl Cegar {
         path: &Path,
         property: &Property,
         precision: &mut Precision,
+        limits: &Limits,
     ) -> Result<(), Reason> {
         let stuck =
             |what: &str| Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}")));
@@ -202,7 +204,7 @@ impl Cegar {
                 }
                 let enough = |&more: &u32| {
                     let finer = Machine::new(task.program, self.buffers(task.model, more));
-                    !path::feasible(&finer, live, path, property, EXACT)
+                    !path::feasible(&finer, live, path, property, EXACT, limits)
                 };
                 match (precision.k + 1..=MOST_KEPT).find(enough) {
                     Some(more) => precision.k = more,
@@ -211,7 +213,7 @@ impl Cegar {
             }
             path::Examined::Impossible(interpolants) => match self.options.domain {
                 DomainName::Zones => {
-                    let enough = |&more: &i32| !path::feasible(machine, live, path, property, more);
+                    let enough = |&more: &i32| !path::feasible(machine, live, path, property, more, limits);
                     match (precision.clip + 1..=MOST_CLIP).find(enough) {
                         Some(more) => precision.clip = more,
                         None => return stuck("no clip constant rules it out"),

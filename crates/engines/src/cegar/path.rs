@@ -11,7 +11,7 @@ use crate::domain::Domain;
 use crate::domain::zones::{Zone, Zones};
 use crate::search::live::LiveCells;
 use crate::search::reach::Path;
-use crate::task::Task;
+use crate::task::{Limits, Task};
 
 /// The events of the path as an execution of an exact memory model that violates the property, if they are one. Under SC the
 /// flushes of the path are dropped.
@@ -187,6 +187,7 @@ pub fn feasible(
     path: &Path,
     property: &Property,
     clip: i32,
+    limits: &Limits,
 ) -> bool {
     let mut zones = Zones::new(clip);
     let first = machine.initial();
@@ -197,6 +198,10 @@ pub fn feasible(
     let only = |states: Vec<(u32, Zone)>| states.into_iter().map(|(_, zone)| zone).collect::<Vec<Zone>>();
     let mut front: Vec<(Control, Vec<Zone>)> = vec![(first, only(states))];
     for (event, _) in path {
+        // Out of time, anything may be possible.
+        if limits.exceeded(0).is_some() {
+            return true;
+        }
         let mut next: Vec<(Control, Vec<Zone>)> = Vec::new();
         for (control, states) in &front {
             for step in machine.steps(control).iter().filter(|s| same_event(s, event)) {

@@ -1,0 +1,123 @@
+//! FENCES12 Table 1: proofs for unbounded buffers and integers, with zones and with predicates from interpolants.
+
+use std::time::{Duration, Instant};
+
+use fencewright_engines::cegar::{Cegar, DomainName, Options};
+use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright_program::{Action, MemoryModel, Program};
+
+use crate::programs::{example, lines};
+use crate::table::{grouped, print};
+
+/// Program, and what the paper reports: seconds, fences in each process, predicates.
+const TABLE: [(&str, f64, usize, usize); 8] = [
+    ("burns", 0.02, 1, 1),
+    ("simple-dekker", 0.04, 1, 1),
+    ("dekker", 0.06, 1, 1),
+    ("dijkstra", 0.35, 1, 4),
+    ("bakery", 154.0, 2, 17),
+    ("lamport-fast", 2.0, 2, 4),
+    ("peterson", 2.0, 1, 6),
+    ("ticket-lock", 2.0, 0, 2),
+];
+
+fn prove(program: &Program, domain: DomainName) -> (Vec<Checked>, f64) {
+    let task = Task::new(program, MemoryModel::Tso, program.properties.clone());
+    let limits = Limits::starting_now(Some(Duration::from_secs(60)), None, Default::default());
+    let engine = Cegar { options: Options { domain, ..Options::default() } };
+    let start = Instant::now();
+    let results = check(&engine, &task, &limits, &Progress::default(), Confirm::default());
+    (results, start.elapsed().as_secs_f64())
+}
+
+fn word(results: &[Checked]) -> &'static str {
+    let is = |wanted: fn(&Verdict) -> bool| results.iter().any(|r| wanted(r.verdict()));
+    if is(|v| matches!(v, Verdict::Unsafe)) {
+        "unsafe"
+    } else if is(|v| matches!(v, Verdict::Unknown(_))) {
+        "unknown"
+    } else if results.iter().all(|r| r.checked() == Some(true)) {
+        "proved"
+    } else {
+        "not checked"
+    }
+}
+
+/// The table: time to prove and to check the proof, beside the paper's time to find the fences.
+pub fn table_1() {
+    let mut rows = Vec::new();
+    let mut total = [0.0, 0.0];
+    for (name, seconds, fences, predicates) in TABLE {
+        let file = if fences == 0 { format!("{name}.fw") } else { format!("{name}.fenced.fw") };
+        let program = example(&file, &[]);
+        let is_fence = |e: &&fencewright_program::Edge| e.action == Action::Fence;
+        let ours = program.threads.iter().map(|t| t.edges.iter().filter(is_fence).count()).max().unwrap_or(0);
+        let (zones, zone_seconds) = prove(&program, DomainName::Zones);
+        let (found, predicate_seconds) = prove(&program, DomainName::Predicates);
+        let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+        let engine = Cegar { options: Options { domain: DomainName::Predicates, ..Options::default() } };
+        let count = engine.run(&task, &Limits::default(), &Progress::default()).predicates;
+        total[0] += zone_seconds;
+        total[1] += predicate_seconds;
+        rows.push(vec![
+            file.clone(),
+            lines(&file).to_string(),
+            ours.to_string(),
+            fences.to_string(),
+            word(&zones).to_string(),
+            grouped(zones.first().map_or(0, |r| r.states)),
+            format!("{:.1}", zone_seconds * 1e3),
+            word(&found).to_string(),
+            format!("{:.1}", predicate_seconds * 1e3),
+            count.to_string(),
+            predicates.to_string(),
+            format!("{:.0}", seconds * 1e3),
+            format!("{:.0}", seconds / zone_seconds),
+        ]);
+    }
+    let header = [
+        "program",
+        "lines",
+        "fences",
+        "paper",
+        "zones",
+        "states",
+        "ms",
+        "predicates",
+        "ms",
+        "templates",
+        "paper",
+        "paper ms",
+        "times faster",
+    ];
+    print(&header, &rows);
+    println!(
+        "\nall eight: zones {:.1} ms, predicates {:.1} ms, proofs checked",
+        total[0] * 1e3,
+        total[1] * 1e3
+    );
+}
+
+/// More threads: the ticket lock and the bakery.
+pub fn threads() {
+    let mut rows = Vec::new();
+    for (file, n) in [
+        ("ticket-lock.fw", 2),
+        ("ticket-lock.fw", 3),
+        ("ticket-lock.fw", 4),
+        ("bakery.fenced.fw", 2),
+        ("bakery.fenced.fw", 3),
+    ] {
+        let (results, seconds) = prove(&example(file, &[("N", n)]), DomainName::Zones);
+        let checking: f64 = results.iter().map(|r| r.check_seconds).sum();
+        rows.push(vec![
+            file.to_string(),
+            n.to_string(),
+            word(&results).to_string(),
+            grouped(results.first().map_or(0, |r| r.states)),
+            format!("{seconds:.3}"),
+            format!("{checking:.3}"),
+        ]);
+    }
+    print(&["program", "threads", "zones", "states", "seconds", "of it checking"], &rows);
+}

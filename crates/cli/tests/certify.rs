@@ -1,0 +1,77 @@
+//! `check --certificate`, `certify` and `check --invariants`, as a user would type them.
+
+mod common;
+
+use common::{Files, run};
+
+const TICKET: &str = "\
+shared next, serving;
+thread p[me in 0..2] {
+    var mine;
+    loop {
+        mine = fetch_add(next, 1);
+        await serving == mine;
+    critical:
+        skip;
+        serving = mine + 1;
+    }
+}
+forbid mutex: p[0]@critical && p[1]@critical;
+";
+
+fn files() -> Files {
+    Files::new(&[("ticket.fw", TICKET), ("other.fw", &TICKET.replace("mine + 1", "mine + 2"))])
+}
+
+#[test]
+fn a_proof_of_an_unbounded_program_can_be_checked_again() {
+    let files = files();
+    let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
+    let outcome = run(["check", "--certificate", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("mutex: safe under tso (cegar, "), "{outcome:?}");
+    assert!(outcome.stdout.contains("; certificate accepted in "), "{outcome:?}");
+    let outcome = run(["certify", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("accepted: mutex under tso"), "{outcome:?}");
+    let outcome = run(["certify", &proof, &files.text("other.fw")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stdout.contains("rejected: the certificate is about another program"), "{outcome:?}");
+}
+
+#[test]
+fn what_is_not_a_certificate_is_bad_input() {
+    let files = files();
+    let program = files.text("ticket.fw");
+    assert_eq!(run(["certify", &program, &program]).status, 2);
+    assert_eq!(run(["certify", &files.text("missing.json"), &program]).status, 2);
+    assert_eq!(run(["check", "--certificate", &files.text("p.json"), &program, &program]).status, 2);
+}
+
+#[test]
+fn invariants_are_printed_in_the_words_of_the_program() {
+    let files = files();
+    let outcome = run(["check", "--engine", "cegar", "--invariants", &files.text("ticket.fw")]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("p[0] is at critical"), "{outcome:?}");
+    assert!(
+        outcome.stdout.contains("p[0].mine == serving") || outcome.stdout.contains("serving == p[0].mine"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn both_domains_and_both_ends_prove_it() {
+    let files = files();
+    for domain in ["zones", "predicates"] {
+        for kept in ["oldest", "newest"] {
+            for k in ["0", "2"] {
+                let program = files.text("ticket.fw");
+                let outcome = run([
+                    "check", "--engine", "cegar", "--domain", domain, "--kept", kept, "--k", k, &program,
+                ]);
+                assert_eq!(outcome.status, 0, "{domain} {kept} {k}: {outcome:?}");
+            }
+        }
+    }
+}
