@@ -121,6 +121,7 @@ impl BinaryOp {
     }
 
     /// The operator on two values.
+    #[inline]
     pub fn apply(self, a: i64, b: i64) -> Result<i64, EvalError> {
         use BinaryOp::*;
         let overflow = EvalError::Overflow;

@@ -100,14 +100,15 @@ impl<'c> Expander<'c> {
         let threads = self.code.threads.len();
         let favourite =
             if self.code.local_first { layout.slots[self.code.favourite()].raw(state) as usize } else { 0 };
+        let holder = layout.slots[self.code.lock()].raw(state) as usize;
         if favourite != 0 {
-            self.thread(layout, state, favourite - 1, sink)?;
+            self.thread(layout, state, favourite - 1, holder, sink)?;
             if self.summary.moved {
                 return Ok(self.summary);
             }
         }
         for thread in (0..threads).filter(|t| t + 1 != favourite) {
-            self.thread(layout, state, thread, sink)?;
+            self.thread(layout, state, thread, holder, sink)?;
         }
         Ok(self.summary)
     }
@@ -118,10 +119,10 @@ impl<'c> Expander<'c> {
         layout: &Layout,
         state: &[u64],
         t: usize,
+        holder: usize,
         sink: &mut S,
     ) -> Result<(), Growth> {
         let code = self.code;
-        let holder = layout.slots[code.lock()].raw(state) as usize;
         let access = holder == 0 || holder == t + 1;
         let empty = layout.buffers.get(t).is_none_or(|b| b.count.raw(state) == 0);
         let location = layout.slots[code.pc(t)].raw(state) as usize;
@@ -251,13 +252,21 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish<S: Sink>(&mut self, layout: &Layout, t: usize, edge: &EdgeCode, fault: bool, sink: &mut S) {
         let code = self.code;
         let to = if fault { code.threads[t].fault } else { edge.to };
-        layout.slots[code.pc(t)].set_raw(&mut self.next, to);
-        for &(word, mask) in &layout.dead[t][to as usize] {
-            self.next[word as usize] &= !mask;
+        match self.next.as_mut_slice() {
+            [word] => {
+                let (keep, set) = layout.arrive[t][to as usize];
+                *word = (*word & keep) | set;
+            }
+            words => {
+                layout.slots[code.pc(t)].set_raw(words, to);
+                for &(word, mask) in &layout.dead[t][to as usize] {
+                    words[word as usize] &= !mask;
+                }
+            }
         }
         if code.local_first {
             let favourite =
@@ -270,7 +279,7 @@ impl<'c> Expander<'c> {
     }
 
     /// One operation other than a choice, on `self.next`.
-    #[inline]
+    #[inline(always)]
     fn perform(&mut self, layout: &Layout, t: usize, op: &OpCode, direct: bool) -> Result<Flow, Growth> {
         macro_rules! value {
             ($e:expr) => {

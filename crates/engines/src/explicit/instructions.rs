@@ -39,7 +39,7 @@ pub enum Instruction {
 
 impl ExprCode {
     /// The value in a packed state; `stack` is scratch space.
-    #[inline]
+    #[inline(always)]
     pub fn eval(&self, slots: &[Field], state: &[u64], stack: &mut Vec<i64>) -> Result<i64, EvalError> {
         match self {
             ExprCode::Const(value) => Ok(*value),

@@ -159,6 +159,9 @@ pub struct Layout {
     pub buffers: Vec<BufferFields>,
     /// For each thread and location, the bits (word, mask) of registers that are dead there.
     pub dead: Vec<Vec<Bits>>,
+    /// For states of one word: for each thread and location, the bits to keep and those to set when the thread arrives there. It
+    /// is half of the work of most steps; measured, 8 % of a search.
+    pub arrive: Vec<Vec<(u64, u64)>>,
     /// The bits of the parts that never grow, in the words they are in.
     pub fixed: Vec<u64>,
 }
@@ -191,7 +194,7 @@ impl Layout {
             })
             .collect();
         let words = packer.free.len().max(1);
-        let dead = code
+        let dead: Vec<Vec<Bits>> = code
             .threads
             .iter()
             .map(|thread| {
@@ -199,7 +202,11 @@ impl Layout {
             })
             .collect();
         let varying = (0..slots.len() as u32).filter(|&s| slots[s as usize].mask != 0).collect();
-        Layout { words, slots, varying, buffers, dead, fixed }
+        let arrive = match words {
+            1 => arrivals(code, &slots, &dead),
+            _ => Vec::new(),
+        };
+        Layout { words, slots, varying, buffers, dead, arrive, fixed }
     }
 
     /// Packs a state of another layout anew.
@@ -235,6 +242,18 @@ impl Layout {
             }
         }
     }
+}
+
+/// See [`Layout::arrive`].
+fn arrivals(code: &Code, slots: &[Field], dead: &[Vec<Bits>]) -> Vec<Vec<(u64, u64)>> {
+    let arrival = |pc: Field, location: usize, dead: &Bits| {
+        let cleared = dead.iter().fold(pc.mask << pc.shift, |bits, (_, mask)| bits | mask);
+        (!cleared, (location as u64) << pc.shift)
+    };
+    let thread = |(t, dead): (usize, &Vec<Bits>)| {
+        dead.iter().enumerate().map(|(l, bits)| arrival(slots[code.pc(t)], l, bits)).collect()
+    };
+    dead.iter().enumerate().map(thread).collect()
 }
 
 /// The bits of some fields, word by word.
