@@ -10,7 +10,7 @@
 //!
 //! Then everything reachable is in the certificate (induction on the number of steps), and nothing forbidden is. Commands are
 //! executed symbolically: every cell is a linear form over the values before the step, so each condition is a set of
-//! constraints that must entail another constraint. Difference constraints are decided by [`Paths`]; anything else by a
+//! constraints that must entail another constraint. Difference constraints are decided by shortest paths; anything else by a
 //! refutation from the solver, which is verified here.
 
 use std::collections::HashMap;
