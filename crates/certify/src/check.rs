@@ -151,28 +151,29 @@ impl<'a> Checker<'a> {
     /// Condition 1.
     fn start(&self) -> Result<(), Rejection> {
         let target = self.numbers.get(&self.machine.initial()).ok_or(Rejection::Start)?;
-        let ways = self.ways(&self.machine.initial_values());
-        let covered = ways.iter().all(|way| self.covered(&Paths::new(1), &[], &[], way, *target));
+        let mut index = Index::default();
+        let ways = self.prepared(&self.machine.initial_values(), Some(*target), &mut index);
+        let nothing = index.paths(&[]);
+        let covered = ways.iter().all(|way| self.covered(&nothing, &[], way, Some(*target)));
         covered.then_some(()).ok_or(Rejection::Start)
     }
 
     /// Condition 2 for one state: how many steps were checked.
     fn closed(&self, n: usize) -> Result<usize, Rejection> {
         let steps = self.machine.steps(&self.states[n].control);
-        let prepared: Vec<(&Step, Vec<Way>)> =
-            steps.iter().map(|step| (step, self.ways(&step.commands))).collect();
+        let mut index = Index::default();
+        let prepare = |step: &Step| {
+            let target = match &step.outcome {
+                Outcome::Control(next) => self.numbers.get(next).copied(),
+                Outcome::Beyond(..) => None,
+            };
+            (target, self.prepared(&step.commands, target, &mut index))
+        };
+        let prepared: Vec<(Option<usize>, Vec<PreparedWay>)> = steps.iter().map(prepare).collect();
         for cube in &self.states[n].cubes {
-            let (paths, cells) = paths_of(cube);
-            for (step, ways) in &prepared {
-                let target = match &step.outcome {
-                    Outcome::Control(next) => self.numbers.get(next).copied(),
-                    Outcome::Beyond(..) => None,
-                };
-                let fine = ways.iter().all(|way| match target {
-                    Some(target) => self.covered(&paths, &cells, cube, way, target),
-                    None => impossible(&paths, &cells, cube, way),
-                });
-                if !fine {
+            let paths = index.paths(cube);
+            for (step, (target, ways)) in steps.iter().zip(&prepared) {
+                if !ways.iter().all(|way| self.covered(&paths, cube, way, *target)) {
                     return Err(Rejection::Step(n, self.describe(step)));
                 }
             }
@@ -189,10 +190,11 @@ impl<'a> Checker<'a> {
             if violation.constant() == Some(0) {
                 continue;
             }
-            let ways = self.ways(&[Command::Assume(violation)]);
+            let mut index = Index::default();
+            let ways = self.prepared(&[Command::Assume(violation)], None, &mut index);
             for cube in &self.states[n].cubes {
-                let (paths, cells) = paths_of(cube);
-                if !ways.iter().all(|way| impossible(&paths, &cells, cube, way)) {
+                let paths = index.paths(cube);
+                if !ways.iter().all(|way| self.covered(&paths, cube, way, None)) {
                     return Err(forbidden());
                 }
             }
@@ -200,8 +202,9 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// All ways through some commands, executed symbolically.
-    fn ways(&self, commands: &[Command]) -> Vec<Way> {
+    /// All ways through some commands, executed symbolically, with the invariant of the target written in terms of the values
+    /// before the commands.
+    fn prepared(&self, commands: &[Command], target: Option<usize>, index: &mut Index) -> Vec<PreparedWay> {
         // Values that nothing is known about are variables of their own, numbered after the cells.
         let mut unknown = self.machine.cells.len() as CellId;
         let mut execute = |simple: Vec<Simple>| {
@@ -220,26 +223,36 @@ impl<'a> Checker<'a> {
                     }
                 }
             }
-            way
+            let after = |linear: &Linear| linear.substituted(&|c| way.value(c));
+            let cubes = target.map_or(&[][..], |t| &self.states[t].cubes);
+            let cubes: Vec<Cube> = cubes.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
+            PreparedWay {
+                assumed: way.assumed.iter().map(|l| index.difference(l)).collect(),
+                wanted: cubes.iter().map(|cube| cube.iter().map(|l| index.difference(l)).collect()).collect(),
+                assumptions: way.assumed,
+                cubes,
+            }
         };
         ways(commands).into_iter().map(&mut execute).collect()
     }
 
-    /// Whether, starting from `cube`, this way leads only to values that satisfy the invariant of `target`.
-    fn covered(&self, paths: &Paths, cells: &[CellId], cube: &[Linear], way: &Way, target: usize) -> bool {
-        let (paths, cells) = extended(paths, cells, &way.assumed);
-        if paths.contradictory() {
+    /// Whether, starting from `cube`, this way is impossible or leads only to values that satisfy the invariant of the target;
+    /// without a target it must be impossible.
+    fn covered(&self, paths: &Paths, cube: &[Linear], way: &PreparedWay, target: Option<usize>) -> bool {
+        let extended = (!way.assumed.is_empty()).then(|| {
+            let mut paths = paths.clone();
+            way.assumed.iter().flatten().for_each(|d| paths.add(d.x, d.y, d.c));
+            paths
+        });
+        let paths = extended.as_ref().unwrap_or(paths);
+        let holds = |d: &Option<Difference>| {
+            d.as_ref().is_some_and(|d| paths.bound(d.x, d.y).is_some_and(|bound| bound <= d.c))
+        };
+        if paths.contradictory() || way.wanted.iter().any(|cube| cube.iter().all(holds)) {
             return true;
         }
-        let after = |linear: &Linear| linear.substituted(&|c| way.value(c));
-        let holds = |linear: &Linear| after(linear).is_some_and(|l| entailed(&paths, &cells, &l));
-        let targets = &self.states[target].cubes;
-        if targets.iter().any(|cube| cube.iter().all(holds)) {
-            return true;
-        }
-        let known: Cube = cube.iter().chain(&way.assumed).cloned().collect();
-        let cubes: Vec<Cube> = targets.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
-        linear_solver::entails_some(&known, &cubes)
+        let known: Cube = cube.iter().chain(&way.assumptions).cloned().collect();
+        linear_solver::entails_some(&known, if target.is_some() { &way.cubes } else { &[] })
     }
 
     fn describe(&self, step: &Step) -> String {
@@ -258,64 +271,55 @@ impl Way {
     }
 }
 
-/// A constraint as a difference: `x - y <= c`, cells as positions in `cells` plus 1.
-fn difference(
-    linear: &Linear,
-    position: &mut impl FnMut(CellId) -> Option<usize>,
-) -> Option<(usize, usize, i64)> {
-    let c = linear.constant.checked_neg()?;
-    match *linear.terms.as_slice() {
-        [] => Some((0, 0, c)),
-        [(x, 1)] => Some((position(x)?, 0, c)),
-        [(x, -1)] => Some((0, position(x)?, c)),
-        [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => Some((position(x)?, position(y)?, c)),
-        _ => None,
+/// `x - y <= c`, for variables of [`Paths`].
+#[derive(Clone, Copy)]
+struct Difference {
+    x: usize,
+    y: usize,
+    c: i64,
+}
+
+/// One way through some commands, prepared to be checked from many cubes. A constraint that is not a difference is nothing here.
+struct PreparedWay {
+    assumptions: Cube,
+    assumed: Vec<Option<Difference>>,
+    /// The invariant of the target in terms of the values before: as it is, and as differences.
+    cubes: Vec<Cube>,
+    wanted: Vec<Vec<Option<Difference>>>,
+}
+
+/// The variables of [`Paths`]: cells in the order in which they are met.
+#[derive(Default)]
+struct Index {
+    positions: HashMap<CellId, usize>,
+}
+
+impl Index {
+    fn position(&mut self, cell: CellId) -> usize {
+        let next = self.positions.len() + 1;
+        *self.positions.entry(cell).or_insert(next)
     }
-}
 
-/// The difference constraints of a cube, and the cells they mention.
-fn paths_of(cube: &[Linear]) -> (Paths, Vec<CellId>) {
-    extended(&Paths::new(1), &[], cube)
-}
-
-fn extended(paths: &Paths, cells: &[CellId], cube: &[Linear]) -> (Paths, Vec<CellId>) {
-    let mut cells = cells.to_vec();
-    let mut found = Vec::new();
-    for linear in cube {
-        let mut position = |cell: CellId| {
-            let known = cells.iter().position(|&c| c == cell);
-            Some(
-                known.unwrap_or_else(|| {
-                    cells.push(cell);
-                    cells.len() - 1
-                }) + 1,
-            )
+    /// A constraint as a difference, if it is one.
+    fn difference(&mut self, linear: &Linear) -> Option<Difference> {
+        let c = linear.constant.checked_neg()?;
+        let (x, y) = match *linear.terms.as_slice() {
+            [] => (0, 0),
+            [(x, 1)] => (self.position(x), 0),
+            [(x, -1)] => (0, self.position(x)),
+            [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => (self.position(x), self.position(y)),
+            _ => return None,
         };
-        found.extend(difference(linear, &mut position));
+        Some(Difference { x, y, c })
     }
-    let mut paths = paths.clone();
-    paths.grow(cells.len() + 1);
-    for (x, y, c) in found {
-        paths.add(x, y, c);
-    }
-    (paths, cells)
-}
 
-/// Whether the paths show that a constraint holds.
-fn entailed(paths: &Paths, cells: &[CellId], linear: &Linear) -> bool {
-    let mut position = |cell: CellId| cells.iter().position(|&c| c == cell).map(|p| p + 1);
-    match difference(linear, &mut position) {
-        Some((x, y, c)) => paths.bound(x, y).is_some_and(|bound| bound <= c),
-        None => false,
-    }
-}
-
-/// Whether this way cannot be taken from `cube`.
-fn impossible(paths: &Paths, cells: &[CellId], cube: &[Linear], way: &Way) -> bool {
-    let (paths, _) = extended(paths, cells, &way.assumed);
-    paths.contradictory() || {
-        let known: Cube = cube.iter().chain(&way.assumed).cloned().collect();
-        linear_solver::entails_some(&known, &[])
+    /// What follows from the differences in a cube. Cells that nothing else mentions get positions of their own.
+    fn paths(&self, cube: &[Linear]) -> Paths {
+        let mut own = Index { positions: self.positions.clone() };
+        let found: Vec<Difference> = cube.iter().filter_map(|linear| own.difference(linear)).collect();
+        let mut paths = Paths::new(own.positions.len() + 1);
+        found.iter().for_each(|d| paths.add(d.x, d.y, d.c));
+        paths
     }
 }
 

@@ -55,16 +55,4 @@ impl Paths {
             }
         }
     }
-
-    /// Makes room for more variables, without constraints.
-    pub fn grow(&mut self, size: usize) {
-        let mut larger = Paths::new(size);
-        for x in 0..self.size {
-            for y in 0..self.size {
-                larger.bounds[x * size + y] = self.bound(x, y);
-            }
-        }
-        larger.contradictory = self.contradictory;
-        *self = larger;
-    }
 }
