@@ -52,11 +52,13 @@ fn watch(progress: &Progress, waiting: &mpsc::Receiver<()>) {
 fn line(progress: &Progress, elapsed: Duration) -> String {
     let states = progress.states.load(Ordering::Relaxed);
     let rate = states as f64 / elapsed.as_secs_f64().max(1e-3);
+    let note = progress.said();
     format!(
-        "{} states, {} states/s, frontier {}, {} MiB",
+        "{} states, {} states/s, frontier {}, {} MiB{}{note}",
         grouped(states),
         grouped(rate as u64),
         grouped(progress.frontier.load(Ordering::Relaxed)),
         grouped(progress.bytes.load(Ordering::Relaxed) >> 20),
+        if note.is_empty() { "" } else { "; " },
     )
 }

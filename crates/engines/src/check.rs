@@ -13,7 +13,9 @@ use fencewright_certify::{Certificate, Rejection};
 use fencewright_memory::Machine;
 
 use fencewright_program::oracle::{self, Reachable};
-use fencewright_program::{Program, Property, PropertyKind, Quantifier, Replayed, Span, Trace};
+use fencewright_program::{
+    EventKind, MemoryModel, Program, Property, PropertyKind, Quantifier, Replayed, Span, Trace,
+};
 
 use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Task};
 
@@ -52,6 +54,9 @@ pub struct Checked {
     evidence: Evidence,
     /// The engine that gave the answer.
     pub engine: &'static str,
+    /// Whether the violating execution, with every store reaching memory at once, is one under SC too: then no fence can help
+    /// (FENCES12 s.7, case 1). If not, another violation may still be one.
+    pub happens_under_sc: bool,
     /// The property.
     pub property: Property,
     /// How long the engine took.
@@ -146,7 +151,12 @@ pub fn check(
             let start = Instant::now();
             let (verdict, evidence) = confirmation.admit(property, answer);
             let unknown = matches!(verdict, Verdict::Unknown(_));
+            let happens_under_sc = match (&verdict, &evidence) {
+                (Verdict::Unsafe, Evidence::Replayed(trace)) => happens_under_sc(task, trace, property),
+                _ => false,
+            };
             Checked {
+                happens_under_sc,
                 verdict,
                 evidence,
                 engine: report.engines.get(n).copied().unwrap_or(engine.name()),
@@ -234,6 +244,18 @@ impl Confirmation<'_, '_> {
             },
         }
     }
+}
+
+/// Whether an execution without its flushes, every store going straight to memory, violates the property under SC.
+fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property) -> bool {
+    let first = &replayed.states[0];
+    let steps = replayed.events.iter().filter(|e| !matches!(e.kind, EventKind::Flush { .. }));
+    let trace = Trace {
+        registers: first.registers.clone(),
+        memory: first.memory.clone(),
+        events: steps.cloned().collect(),
+    };
+    task.model != MemoryModel::Sc && trace.replay_for(task.program, MemoryModel::Sc, property).is_ok()
 }
 
 /// Whether the property asks for an execution, so that its violation has none to show.

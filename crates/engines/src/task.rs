@@ -1,8 +1,8 @@
 //! What an engine is asked, what it may use, and what it answers.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fencewright_memory::linear::Cube;
@@ -93,6 +93,20 @@ pub struct Progress {
     pub frontier: AtomicU64,
     /// Bytes used.
     pub bytes: AtomicU64,
+    /// What an engine that works in rounds is doing, in words; empty for others.
+    pub note: Mutex<String>,
+}
+
+impl Progress {
+    /// Says what the engine is doing.
+    pub fn say(&self, note: String) {
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = note;
+    }
+
+    /// What the engine is doing.
+    pub fn said(&self) -> String {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// Why there is no verdict.
@@ -110,8 +124,8 @@ pub enum Reason {
     UnboundedChoice(i64),
     /// A value or address that explicit computation cannot hold.
     Limit(Limit, Span),
-    /// The engine does not support something, in words.
-    Unsupported(String),
+    /// The engine does not support something, in words, and where in the source that is if it is somewhere.
+    Unsupported(String, Option<Span>),
     /// Two independent computations disagree: a defect of the tool.
     Contradiction(String),
 }
@@ -130,7 +144,7 @@ impl fmt::Display for Reason {
                 write!(f, "`*` has infinitely many values; no violation with those from -{r} to {r}")
             }
             Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
-            Reason::Unsupported(what) => write!(f, "{what}"),
+            Reason::Unsupported(what, _) => write!(f, "{what}"),
             Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
         }
     }

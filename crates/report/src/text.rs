@@ -62,6 +62,9 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     let mut text = String::new();
     if let Some(replayed) = checked.trace() {
         text.push_str(&execution(source, replayed, &checked.property, style));
+        if checked.happens_under_sc {
+            text.push_str("  It happens under sc too: no fence can help.\n");
+        }
     } else if let (Verdict::Unsafe, PropertyKind::Finally(Quantifier::Exists, _)) =
         (checked.verdict(), &checked.property.kind)
     {
@@ -69,6 +72,9 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     }
     let limit = match checked.verdict() {
         Verdict::Unknown(Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
+        Verdict::Unknown(Reason::Unsupported(_, Some(span))) => {
+            Some(("this is where".to_string(), Some(*span)))
+        }
         _ => None,
     };
     for (sentence, span) in limit.iter().chain(&checked.growth) {

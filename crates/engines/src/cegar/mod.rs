@@ -12,8 +12,9 @@ mod path;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fencewright_memory::{Buffers, Kept, Machine};
-use fencewright_program::{MemoryModel, Property};
+use fencewright_memory::linear::{is_nonlinear, truths};
+use fencewright_memory::{Buffers, Command, Kept, Linear, Machine};
+use fencewright_program::{Formula, MemoryModel, Program, Property, Span};
 
 use crate::domain::Domain;
 use crate::domain::predicates::{Predicates, Template};
@@ -84,8 +85,8 @@ impl Engine for Cegar {
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
-        let mut precision =
-            Precision { k: self.options.k, clip: self.options.clip, templates: BTreeSet::new() };
+        let mut precision = Precision { k: self.options.k, clip: self.options.clip, templates: hints(task) };
+        let mut rounds = 0;
         let exact = Machine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
             // What an over-approximation cannot show: that a state exists, or that nothing can move.
@@ -93,7 +94,7 @@ impl Engine for Cegar {
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
                 let reason = format!("engine cegar cannot decide {what}");
-                *answer = Some(Answer::Unknown(Reason::Unsupported(reason)));
+                *answer = Some(Answer::Unknown(Reason::Unsupported(reason, None)));
             }
         }
         while answers.iter().any(Option::is_none) {
@@ -102,6 +103,15 @@ impl Engine for Cegar {
             let sub = Task { properties, observed: Vec::new(), ..task.clone() };
             let live = LiveCells::new(&sub);
             let machine = Machine::new(task.program, self.buffers(task.model, precision.k));
+            rounds += 1;
+            progress.say(match self.options.domain {
+                DomainName::Zones => {
+                    format!("round {rounds}: k = {}, clip = {}", precision.k, precision.clip)
+                }
+                DomainName::Predicates => {
+                    format!("round {rounds}: k = {}, {} predicates", precision.k, precision.templates.len())
+                }
+            });
             let found = match self.options.domain {
                 DomainName::Zones => {
                     search(&sub, &machine, &live, Zones::new(precision.clip), limits, progress, &mut report)
@@ -137,6 +147,27 @@ impl Engine for Cegar {
     }
 }
 
+/// Predicates to start with: those that the source suggests, as templates.
+fn hints(task: &Task<'_>) -> BTreeSet<Template> {
+    let machine = Machine::new(task.program, Buffers::Sc);
+    let initial = machine.initial();
+    let atoms = |formula: &Formula| {
+        let e = machine.formula(&initial, formula);
+        [truths(&e, true), truths(&e, false)].concat().into_iter().flatten().collect::<Vec<Linear>>()
+    };
+    task.program.hints.predicates.iter().flat_map(atoms).map(|linear| Template::of(&linear)).collect()
+}
+
+/// The first statement on a path whose arithmetic is not linear, if there is one.
+fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
+    let is_nonlinear = |command: &Command| match command {
+        Command::Assume(e) | Command::Assign(_, e) => is_nonlinear(e),
+        Command::Havoc(_) => false,
+    };
+    let step = path.iter().map(|(step, _)| step).find(|step| step.commands.iter().any(is_nonlinear))?;
+    step.edge.map(|edge| program.thread(step.thread).edge(edge).span)
+}
+
 /// What a search found.
 enum Found {
     Invariant(Arc<Invariant>),
@@ -170,7 +201,7 @@ fn search<D: Domain>(
             Found::Invariant(Arc::new(Invariant { buffers: machine.buffers, properties, states }))
         }
         Reached::Violation(property, path) => Found::Path(property, path),
-        Reached::Beyond(what, ..) => Found::Nothing(Reason::Unsupported(what.to_string())),
+        Reached::Beyond(what, span, _) => Found::Nothing(Reason::Unsupported(what.to_string(), Some(span))),
         Reached::Stopped(reason) => Found::Nothing(reason),
     }
 }
@@ -195,12 +226,15 @@ impl Cegar {
         precision: &mut Precision,
         limits: &Limits,
     ) -> Result<(), Reason> {
-        let stuck =
-            |what: &str| Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}")));
+        let nonlinear = nonlinear_step(task.program, path);
+        let stuck = |what: &str| {
+            let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
+            Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear))
+        };
         match path::examine(machine, path, property) {
             path::Examined::Possible => {
                 if task.model == MemoryModel::Sc {
-                    return stuck("it depends on arithmetic that is not linear");
+                    return stuck("the solver says that it is possible");
                 }
                 let enough = |&more: &u32| {
                     let finer = Machine::new(task.program, self.buffers(task.model, more));
