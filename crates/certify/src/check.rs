@@ -20,9 +20,12 @@ use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{CellId, Command, Control, Linear, Machine, Outcome, Step};
 use fencewright_program::{Program, Property};
 
-use crate::certificate::{Certificate, FORMAT, VERSION, fingerprint};
+use crate::certificate::{Certificate, FORMAT, MachineName, VERSION, fingerprint};
 use crate::difference::Paths;
 use crate::linear_solver;
+
+/// A machine that keeps more stores than this in order is an attack, not a proof.
+const MOST_KEPT: u32 = 64;
 
 /// Why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +89,14 @@ pub fn check(
     }
     if program.has_real_choices() {
         return Err(Rejection::Format("invariants over real numbers are not supported".into()));
+    }
+    let kept = match certificate.machine {
+        MachineName::Sc => 0,
+        MachineName::Queue { bound, .. } => bound,
+        MachineName::Partial { k, .. } => k,
+    };
+    if kept > MOST_KEPT {
+        return Err(Rejection::Format(format!("no machine keeps {kept} stores in order")));
     }
     let machine = Machine::new(program, certificate.machine.buffers());
     let properties = certificate

@@ -7,14 +7,17 @@ use fencewright_lang::source::escape;
 use fencewright_report::words::grouped;
 
 use crate::args::CertifyArgs;
-use crate::input::{describe, display_name, load_program, read, tell_notes};
+use crate::input::{describe, display_name, load_program, read_up_to, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
+
+/// A larger certificate is not read.
+const MOST_BYTES: u64 = 2 << 30;
 
 /// Checks a certificate against a program, without any engine.
 pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     let name = display_name(&args.certificate);
-    let certificate = read(&args.certificate)
+    let certificate = read_up_to(&args.certificate, MOST_BYTES)
         .map_err(|error| describe(&error))
         .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "this is not text".into()))
         .and_then(|text| {

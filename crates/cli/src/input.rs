@@ -25,8 +25,12 @@ pub fn display_name(path: &Path) -> String {
 
 /// The bytes of a file or of the standard input. Of an endless one, enough to see that it is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_up_to(path, MAX_FILE_BYTES as u64 + 1)
+}
+
+/// The first bytes of a file or of the standard input, at most so many.
+pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let most = MAX_FILE_BYTES as u64 + 1;
     if is_standard_input(path) {
         io::stdin().lock().take(most).read_to_end(&mut bytes)?;
     } else {

@@ -49,6 +49,21 @@ fn what_is_not_a_certificate_is_bad_input() {
 }
 
 #[test]
+fn a_certificate_with_absurd_parameters_is_rejected() {
+    let files = files();
+    let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
+    assert_eq!(run(["check", "--engine", "cegar", "--certificate", &proof, &program]).status, 0);
+    let text = std::fs::read_to_string(&proof).expect("it was written");
+    for (from, to) in
+        [("\"k\":1", "\"k\":4294967295"), ("\"version\":1", "\"version\":2"), ("\"mutex\"", "\"deadlock\"")]
+    {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&proof, text.replacen(from, to, 1)).expect("writable");
+        assert_eq!(run(["certify", &proof, &program]).status, 1, "{to}");
+    }
+}
+
+#[test]
 fn invariants_are_printed_in_the_words_of_the_program() {
     let files = files();
     let outcome = run(["check", "--engine", "cegar", "--invariants", &files.text("ticket.fw")]);
