@@ -1,4 +1,5 @@
-//! Engine `cegar` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`.
+//! Engine `cegar` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and every proof is one that the
+//! checker of certificates accepts.
 //!
 //! A normal run takes 1,500 random programs, each with k, kept end, clip constant and memory model drawn at random; with
 //! `FENCEWRIGHT_LONG_TESTS=1` it is 50,000.
@@ -6,7 +7,7 @@
 use std::time::Duration;
 
 use fencewright_engines::cegar::{Cegar, DomainName, Options};
-use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright_engines::{Confirm, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_memory::Kept;
 use fencewright_program::MemoryModel;
 use fencewright_program::oracle::explore;
@@ -29,7 +30,7 @@ fn cegar_agrees_with_the_reference_semantics() {
         let options = Options { k: random.below(4) as u32, kept, domain, clip: 1 + random.below(3) as i32 };
         let limits = Limits::starting_now(Some(Duration::from_millis(500)), None, Default::default());
         let task = Task::new(&program, model, program.properties.clone());
-        for checked in check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::NOTHING) {
+        for checked in check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default()) {
             let holds = reachable.satisfies(&program, model, &checked.property).expect("small values");
             let name = &checked.property.name;
             match checked.verdict() {
@@ -43,6 +44,9 @@ fn cegar_agrees_with_the_reference_semantics() {
                         !holds,
                         "seed {seed}, {model:?}, {options:?}, property {name}: a wrong violation"
                     );
+                }
+                Verdict::Unknown(Reason::Contradiction(what)) => {
+                    panic!("seed {seed}, {model:?}, {options:?}: {what}")
                 }
                 Verdict::Unknown(_) => unknown += 1,
             }

@@ -92,7 +92,13 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
         });
     }
     let threads = 2 + random.below(shape.threads.saturating_sub(1));
+    let all_alike = random.one_in(5);
     for t in 0..threads {
+        if let (true, Some(first)) = (all_alike, program.threads.first()) {
+            let twin = Thread { name: format!("t{t}"), ..first.clone() };
+            program.threads.push(twin);
+            continue;
+        }
         // Three long threads have too many interleavings for the oracle.
         let length = if threads > 2 { shape.length.min(3) } else { shape.length };
         let thread = thread(random, &program, t, length, shape.loops);
@@ -266,8 +272,13 @@ fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
 
 /// Two or more threads at certain labels at the same time: what mutual exclusion looks like.
 fn labels(random: &mut Random, program: &Program) -> Formula {
-    let parts = program.threads().map(|(id, _)| at(random, program, id)).collect();
-    Expr::all(parts)
+    let places = program.threads.iter().map(|t| t.locations.len() - 1).min().unwrap_or(1);
+    let same = random.one_in(2).then(|| LocationId(random.below(places) as u32));
+    let part = |(id, _)| match same {
+        Some(place) => Expr::Leaf(Observable::At(id, vec![place])),
+        None => at(random, program, id),
+    };
+    Expr::all(program.threads().map(part).collect())
 }
 
 /// A register of every thread has a certain value at the same time.

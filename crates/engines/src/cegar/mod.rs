@@ -21,6 +21,7 @@ use crate::domain::predicates::{Predicates, Template};
 use crate::domain::zones::Zones;
 use crate::search::live::LiveCells;
 use crate::search::reach::{Path, Reach, Reached};
+use crate::search::symmetry::Symmetry;
 use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Task};
 
 /// How integers are represented.
@@ -184,7 +185,8 @@ fn search<D: Domain>(
     progress: &Progress,
     report: &mut Report,
 ) -> Found {
-    let mut reach = Reach::new(task, machine, live, domain);
+    let symmetry = Symmetry::new(task);
+    let mut reach = Reach::new(task, machine, live, domain).with_symmetry(symmetry.as_ref());
     let reached = reach.run(limits, progress);
     report.states += reach.states() as u64;
     match reached {
@@ -197,6 +199,10 @@ fn search<D: Domain>(
                     (control, cubes)
                 })
                 .collect();
+            let states = match &symmetry {
+                Some(symmetry) => symmetry.expanded(machine, states),
+                None => states,
+            };
             let properties = task.properties.iter().map(|p| p.name.clone()).collect();
             Found::Invariant(Arc::new(Invariant { buffers: machine.buffers, properties, states }))
         }

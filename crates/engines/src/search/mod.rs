@@ -2,3 +2,4 @@
 
 pub mod live;
 pub mod reach;
+pub mod symmetry;

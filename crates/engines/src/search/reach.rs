@@ -8,9 +8,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 use fencewright_memory::{CellId, Command, Control, Machine, Outcome, Step};
-use fencewright_program::{Property, Span};
+use fencewright_program::{Property, Span, ThreadId};
 
 use super::live::LiveCells;
+use super::symmetry::{Permutation, Symmetry};
 use crate::domain::Domain;
 use crate::task::{Limits, Progress, Reason, Task};
 
@@ -35,6 +36,7 @@ pub struct Reach<'a, 'p, D: Domain> {
     domain: D,
     properties: &'a [Property],
     live: &'a LiveCells,
+    symmetry: Option<&'a Symmetry>,
     numbers: HashMap<Control, usize>,
     controls: Vec<ControlNode<D>>,
     nodes: Vec<Node<D::State>>,
@@ -55,6 +57,8 @@ struct Prepared<T> {
     step: Step,
     target: usize,
     transition: T,
+    /// Who stands where after the step, if the target was made canonical.
+    order: Option<Permutation>,
 }
 
 struct Node<S> {
@@ -86,12 +90,18 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             domain,
             properties: &task.properties,
             live,
+            symmetry: None,
             numbers: HashMap::new(),
             controls: Vec::new(),
             nodes: Vec::new(),
             queue: VecDeque::new(),
             fresh: Vec::new(),
         }
+    }
+
+    /// The same search, with states that differ only by the symmetry taken as one.
+    pub fn with_symmetry(self, symmetry: Option<&'a Symmetry>) -> Self {
+        Reach { symmetry, ..self }
     }
 
     /// How many states are stored.
@@ -151,15 +161,33 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         }
     }
 
+    /// The path to a state, in terms of the real threads: where symmetry has renamed them, it is followed again on the machine.
     fn path(&self, mut node: usize) -> Path {
-        let mut path = Vec::new();
+        let mut taken = Vec::new();
         while let Some(parent) = self.nodes[node].parent {
             let steps =
                 self.controls[self.nodes[parent.node].control].steps.as_ref().expect("it was expanded");
-            path.push((steps[parent.step].step.clone(), parent.way));
+            taken.push((&steps[parent.step], parent.way));
             node = parent.node;
         }
-        path.reverse();
+        taken.reverse();
+        let mut who = Permutation::identity(self.machine.program.threads.len());
+        let mut control = self.machine.initial();
+        let mut path = Vec::with_capacity(taken.len());
+        for (prepared, way) in taken {
+            let thread = ThreadId(who.at(prepared.step.thread.index()) as u32);
+            let wanted = (thread, prepared.step.edge, prepared.step.flushed, prepared.step.case);
+            let same = |step: &Step| (step.thread, step.edge, step.flushed, step.case) == wanted;
+            let step =
+                self.machine.steps(&control).into_iter().find(same).expect("identical threads do the same");
+            if let Outcome::Control(next) = &step.outcome {
+                control = next.clone();
+            }
+            path.push((step, way));
+            if let Some(order) = &prepared.order {
+                who = order.after(&who);
+            }
+        }
         path
     }
 
@@ -199,13 +227,20 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             .into_iter()
             .map(|step| {
                 // Leaving the machine is noticed in `expand`; no state is stored for it.
-                let target = match &step.outcome {
-                    Outcome::Control(next) => self.control(next.clone()),
-                    Outcome::Beyond(..) => control,
+                let (target, order) = match &step.outcome {
+                    Outcome::Control(next) => match self.symmetry.and_then(|s| s.canonical(next)) {
+                        Some((canonical, order)) => (self.control(canonical), Some(order)),
+                        None => (self.control(next.clone()), None),
+                    },
+                    Outcome::Beyond(..) => (control, None),
                 };
                 let (before, after) = (&self.controls[control].live, &self.controls[target].live);
-                let transition = self.domain.transition(before, &step.commands, after);
-                Prepared { step, target, transition }
+                let mut commands = step.commands.clone();
+                if let (Some(symmetry), Some(order)) = (self.symmetry, &order) {
+                    commands.extend(symmetry.renaming(self.machine, after, order));
+                }
+                let transition = self.domain.transition(before, &commands, after);
+                Prepared { step, target, transition, order }
             })
             .collect()
     }
