@@ -189,6 +189,7 @@ fn search<D: Domain>(
     let mut reach = Reach::new(task, machine, live, domain).with_symmetry(symmetry.as_ref());
     let reached = reach.run(limits, progress);
     report.states += reach.states() as u64;
+    report.bytes = report.bytes.max(reach.bytes());
     match reached {
         Reached::Closed(states) => {
             let domain = reach.domain();

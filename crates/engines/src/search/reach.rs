@@ -41,6 +41,8 @@ pub struct Reach<'a, 'p, D: Domain> {
     controls: Vec<ControlNode<D>>,
     nodes: Vec<Node<D::State>>,
     queue: VecDeque<usize>,
+    /// Roughly how many bytes the stored states take.
+    bytes: u64,
     fresh: Vec<(u32, D::State)>,
 }
 
@@ -95,6 +97,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             controls: Vec::new(),
             nodes: Vec::new(),
             queue: VecDeque::new(),
+            bytes: 0,
             fresh: Vec::new(),
         }
     }
@@ -107,6 +110,11 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     /// How many states are stored.
     pub fn states(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Roughly how many bytes they take.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The domain.
@@ -133,7 +141,8 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             if rounds.is_multiple_of(256) {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
                 progress.frontier.store(self.queue.len() as u64, Ordering::Relaxed);
-                if let Some(reason) = limits.exceeded(self.nodes.len() as u64 * 1024) {
+                progress.bytes.store(self.bytes, Ordering::Relaxed);
+                if let Some(reason) = limits.exceeded(self.bytes) {
                     return Reached::Stopped(reason);
                 }
             }
@@ -258,6 +267,9 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             self.nodes[n].covered = true;
         }
         let node = self.nodes.len();
+        // A matrix over the live cells; other domains need less.
+        let cells = self.controls[control].live.len() as u64 + 1;
+        self.bytes += cells * cells * 4 + 128;
         self.controls[control].nodes = kept;
         self.controls[control].nodes.push(node);
         self.nodes.push(Node { control, state: stored, parent, covered: false });
