@@ -7,6 +7,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::step::{Step, cell_of, steps};
+use crate::text::explanations;
 use crate::words::Source;
 
 /// Of a larger memory only the cells are shown that the execution touches.
@@ -19,7 +20,8 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         Verdict::Unsafe => ("unsafe", None),
         Verdict::Unknown(reason) => ("unknown", Some(reason.to_string())),
     };
-    let growth = checked.growth.iter().map(|(message, span)| {
+    let explanations = explanations(checked);
+    let growth = explanations.iter().map(|(message, span)| {
         let position = span.map(|s| source.position(s));
         Growth { message, line: position.map(|p| p.0), column: position.map(|p| p.1) }
     });

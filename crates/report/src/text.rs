@@ -57,6 +57,18 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
     line
 }
 
+/// Why there is no verdict, one sentence each, with the place in the source that it speaks of.
+pub(crate) fn explanations(checked: &Checked) -> Vec<(String, Option<Span>)> {
+    let place = match checked.verdict() {
+        Verdict::Unknown(Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
+        Verdict::Unknown(Reason::Unsupported(_, Some(span))) => {
+            Some(("this is where".to_string(), Some(*span)))
+        }
+        _ => None,
+    };
+    place.into_iter().chain(checked.growth.iter().cloned()).collect()
+}
+
 /// What comes below the verdict: the execution, or why there is no verdict.
 pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     let mut text = String::new();
@@ -70,14 +82,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     {
         text.push_str("  No final state satisfies it; all of them were seen.\n");
     }
-    let limit = match checked.verdict() {
-        Verdict::Unknown(Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
-        Verdict::Unknown(Reason::Unsupported(_, Some(span))) => {
-            Some(("this is where".to_string(), Some(*span)))
-        }
-        _ => None,
-    };
-    for (sentence, span) in limit.iter().chain(&checked.growth) {
+    for (sentence, span) in &explanations(checked) {
         match span {
             Some(span) => {
                 let (line, column) = source.position(*span);
