@@ -217,8 +217,15 @@ impl Confirmation<'_, '_> {
         let machine = Machine::new(self.task.program, invariant.buffers);
         let certificate =
             Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
+        // A proof that was found at the last moment still deserves a look, if it is a short one.
         let limits = self.limits;
-        let mut stop = || limits.exceeded(0).is_some();
+        let grace = limits.timeout.map_or(self.confirm.time, |t| self.confirm.time.min(t / 2));
+        let grace = Instant::now() + grace;
+        let mut stop = || match limits.exceeded(0) {
+            None => false,
+            Some(Reason::Timeout(_)) => Instant::now() > grace,
+            Some(_) => true,
+        };
         let evidence = match self.confirm.states {
             0 => Evidence::Unchecked(certificate),
             _ => match fencewright_certify::check(&certificate, self.task.program, &mut stop) {
