@@ -35,7 +35,7 @@ pub fn throughput() {
         live_variables: true,
         local_first: false,
         workers: 1,
-        buffer_bound: None,
+        ..Options::default()
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let reduced = Options { local_first: true, ..plain.clone() };

@@ -15,14 +15,17 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{CellId, Command, Control, Linear, Machine, Outcome, Step};
 use fencewright_program::{Program, Property};
 
 use crate::certificate::{Certificate, FORMAT, MachineName, VERSION, fingerprint};
-use crate::difference::Paths;
+use crate::difference::{Difference, Edge, Index, Paths};
 use crate::linear_solver;
+use crate::way::Way;
 
 /// A machine that keeps more stores than this in order is an attack, not a proof.
 const MOST_KEPT: u32 = 64;
@@ -74,11 +77,11 @@ pub struct Accepted {
     pub steps: usize,
 }
 
-/// Checks a certificate against a program; `stop` is asked now and then whether to give up.
+/// Checks a certificate against a program, on all cores; `stop` is asked now and then whether to give up.
 pub fn check(
     certificate: &Certificate,
     program: &Program,
-    stop: &mut dyn FnMut() -> bool,
+    stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Accepted, Rejection> {
     if certificate.format != FORMAT || certificate.version != VERSION {
         let what = format!("format `{}` version {}", certificate.format, certificate.version);
@@ -108,55 +111,92 @@ pub fn check(
             provable.cloned().ok_or_else(|| Rejection::Property(name.clone()))
         })
         .collect::<Result<Vec<Property>, Rejection>>()?;
-    let checker = Checker::new(&machine, certificate)?;
+    let checker = Checker::new(&machine, certificate, stop)?;
     checker.start()?;
-    let mut accepted = Accepted { controls: checker.states.len(), ..Accepted::default() };
-    for n in 0..checker.states.len() {
-        if stop() {
-            return Err(Rejection::Stopped);
-        }
-        accepted.cubes += checker.states[n].cubes.len();
-        accepted.steps += checker.closed(n)?;
-        checker.allowed(n, &properties)?;
-    }
-    Ok(accepted)
+    checker.all(&properties)
 }
+
+/// Fewer cubes than this are checked sooner than another thread is started.
+const FEW: usize = 500;
 
 struct Checker<'a> {
     machine: &'a Machine<'a>,
     states: Vec<Invariant>,
     numbers: HashMap<Control, usize>,
+    stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 struct Invariant {
     control: Control,
     cubes: Vec<Cube>,
-}
-
-/// One way through some commands: the value of each changed cell, over the values before, and what was assumed.
-#[derive(Clone, Default)]
-struct Way {
-    values: HashMap<CellId, Linear>,
-    assumed: Cube,
+    /// The same as differences; nothing for a constraint that is not one.
+    differences: Vec<Vec<Option<Difference>>>,
 }
 
 impl<'a> Checker<'a> {
-    fn new(machine: &'a Machine<'a>, certificate: &Certificate) -> Result<Self, Rejection> {
+    fn new(
+        machine: &'a Machine<'a>,
+        certificate: &Certificate,
+        stop: &'a (dyn Fn() -> bool + Sync),
+    ) -> Result<Self, Rejection> {
         let mut numbers = HashMap::new();
         let mut states = Vec::with_capacity(certificate.states.len());
         for (n, state) in certificate.states.iter().enumerate() {
-            let invariant = Invariant { control: state.control(), cubes: state.cubes() };
-            let cells_exist =
-                invariant.cubes.iter().flatten().all(|linear| is_normal(linear, machine.cells.len()));
-            if !is_well_formed(machine, &invariant.control) || !cells_exist {
+            let (control, cubes) = (state.control(), state.cubes());
+            let cells_exist = cubes.iter().flatten().all(|linear| is_normal(linear, machine.cells.len()));
+            if !is_well_formed(machine, &control) || !cells_exist {
                 return Err(Rejection::State(n));
             }
-            if numbers.insert(invariant.control.clone(), n).is_some() {
+            if numbers.insert(control.clone(), n).is_some() {
                 return Err(Rejection::State(n));
             }
-            states.push(invariant);
+            let differences = cubes.iter().map(|cube| cube.iter().map(Difference::of).collect()).collect();
+            states.push(Invariant { control, cubes, differences });
         }
-        Ok(Checker { machine, states, numbers })
+        Ok(Checker { machine, states, numbers, stop })
+    }
+
+    /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
+    fn all(&self, properties: &[Property]) -> Result<Accepted, Rejection> {
+        let cubes = self.states.iter().map(|s| s.cubes.len()).sum();
+        let workers = match cubes {
+            0..FEW => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let next = AtomicUsize::new(0);
+        let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
+        let steps = AtomicUsize::new(0);
+        let reject = |n: usize, rejection: Rejection| {
+            let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|(known, _)| n < *known) {
+                *first = Some((n, rejection));
+            }
+            // Nobody starts on a later state.
+            next.store(self.states.len(), Ordering::Relaxed);
+        };
+        let work = || {
+            let mut scratch = Paths::new(1);
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= self.states.len() {
+                    return;
+                }
+                let found = self.closed(n, &mut scratch);
+                match found.and_then(|found| self.allowed(n, properties, &mut scratch).map(|()| found)) {
+                    Ok(found) => _ = steps.fetch_add(found, Ordering::Relaxed),
+                    Err(rejection) => return reject(n, rejection),
+                }
+            }
+        };
+        match workers {
+            1 => work(),
+            // A worker that panics makes the scope panic: nothing is accepted then.
+            _ => std::thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work))),
+        }
+        match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((_, rejection)) => Err(rejection),
+            None => Ok(Accepted { controls: self.states.len(), cubes, steps: steps.into_inner() }),
+        }
     }
 
     /// Condition 1.
@@ -165,14 +205,17 @@ impl<'a> Checker<'a> {
         let mut index = Index::default();
         let ways = self.prepared(&self.machine.initial_values(), Some(*target), &mut index);
         let nothing = index.paths(&[]);
-        let covered = ways.iter().all(|way| self.covered(&nothing, &[], way, Some(*target)));
+        let mut scratch = Paths::new(1);
+        let covered = ways.iter().all(|way| self.covered(&nothing, &[], way, Some(*target), &mut scratch));
         covered.then_some(()).ok_or(Rejection::Start)
     }
 
     /// Condition 2 for one state: how many steps were checked.
-    fn closed(&self, n: usize) -> Result<usize, Rejection> {
-        let steps = self.machine.steps(&self.states[n].control);
+    fn closed(&self, n: usize, scratch: &mut Paths) -> Result<usize, Rejection> {
+        let state = &self.states[n];
+        let steps = self.machine.steps(&state.control);
         let mut index = Index::default();
+        index.meet(&state.differences);
         let prepare = |step: &Step| {
             let target = match &step.outcome {
                 Outcome::Control(next) => self.numbers.get(next).copied(),
@@ -181,10 +224,13 @@ impl<'a> Checker<'a> {
             (target, self.prepared(&step.commands, target, &mut index))
         };
         let prepared: Vec<(Option<usize>, Vec<PreparedWay>)> = steps.iter().map(prepare).collect();
-        for cube in &self.states[n].cubes {
-            let paths = index.paths(cube);
+        for (cube, differences) in state.cubes.iter().zip(&state.differences) {
+            if (self.stop)() {
+                return Err(Rejection::Stopped);
+            }
+            let paths = index.paths(differences);
             for (step, (target, ways)) in steps.iter().zip(&prepared) {
-                if !ways.iter().all(|way| self.covered(&paths, cube, way, *target)) {
+                if !ways.iter().all(|way| self.covered(&paths, cube, way, *target, scratch)) {
                     return Err(Rejection::Step(n, self.describe(step)));
                 }
             }
@@ -193,19 +239,21 @@ impl<'a> Checker<'a> {
     }
 
     /// Condition 3 for one state.
-    fn allowed(&self, n: usize, properties: &[Property]) -> Result<(), Rejection> {
+    fn allowed(&self, n: usize, properties: &[Property], scratch: &mut Paths) -> Result<(), Rejection> {
+        let state = &self.states[n];
         for property in properties {
-            let violation = self.machine.violation(&self.states[n].control, property);
+            let violation = self.machine.violation(&state.control, property);
             let forbidden = || Rejection::Forbidden(n, property.name.clone());
             let violation = violation.ok_or_else(forbidden)?;
             if violation.constant() == Some(0) {
                 continue;
             }
             let mut index = Index::default();
+            index.meet(&state.differences);
             let ways = self.prepared(&[Command::Assume(violation)], None, &mut index);
-            for cube in &self.states[n].cubes {
-                let paths = index.paths(cube);
-                if !ways.iter().all(|way| self.covered(&paths, cube, way, None)) {
+            for (cube, differences) in state.cubes.iter().zip(&state.differences) {
+                let paths = index.paths(differences);
+                if !ways.iter().all(|way| self.covered(&paths, cube, way, None, scratch)) {
                     return Err(forbidden());
                 }
             }
@@ -218,52 +266,48 @@ impl<'a> Checker<'a> {
     fn prepared(&self, commands: &[Command], target: Option<usize>, index: &mut Index) -> Vec<PreparedWay> {
         // Values that nothing is known about are variables of their own, numbered after the cells.
         let mut unknown = self.machine.cells.len() as CellId;
-        let mut execute = |simple: Vec<Simple>| {
-            let mut way = Way::default();
-            for command in simple {
-                match command {
-                    // A constraint that does not fit machine integers is left out: the way is then more possible.
-                    Simple::AtMost(linear) => way.assumed.extend(linear.substituted(&|c| way.value(c))),
-                    Simple::Assign(cell, value) => {
-                        let value = value.and_then(|v| v.substituted(&|c| way.value(c)));
-                        let value = value.unwrap_or_else(|| {
-                            unknown += 1;
-                            Linear::cell(unknown - 1)
-                        });
-                        way.values.insert(cell, value);
-                    }
-                }
-            }
-            let after = |linear: &Linear| linear.substituted(&|c| way.value(c));
-            let cubes = target.map_or(&[][..], |t| &self.states[t].cubes);
-            let cubes: Vec<Cube> = cubes.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
-            PreparedWay {
-                assumed: way.assumed.iter().map(|l| index.difference(l)).collect(),
-                wanted: cubes.iter().map(|cube| cube.iter().map(|l| index.difference(l)).collect()).collect(),
-                assumptions: way.assumed,
-                cubes,
-            }
+        let wanted = target.map_or(&[][..], |t| &self.states[t].differences);
+        let mut prepare = |simple: Vec<Simple>| {
+            let way = Way::through(simple, &mut unknown);
+            let mut after = |d: &Option<Difference>| way.before(d.as_ref()?).map(|d| index.edge(&d));
+            let wanted = wanted.iter().map(|cube| cube.iter().map(&mut after).collect()).collect();
+            let assumed = way.assumed.iter().filter_map(Difference::of).map(|d| index.edge(&d)).collect();
+            PreparedWay { way, assumed, wanted }
         };
-        ways(commands).into_iter().map(&mut execute).collect()
+        ways(commands).into_iter().map(&mut prepare).collect()
     }
 
     /// Whether, starting from `cube`, this way is impossible or leads only to values that satisfy the invariant of the target;
     /// without a target it must be impossible.
-    fn covered(&self, paths: &Paths, cube: &[Linear], way: &PreparedWay, target: Option<usize>) -> bool {
-        let extended = (!way.assumed.is_empty()).then(|| {
-            let mut paths = paths.clone();
-            way.assumed.iter().flatten().for_each(|d| paths.add(d.x, d.y, d.c));
-            paths
-        });
-        let paths = extended.as_ref().unwrap_or(paths);
-        let holds = |d: &Option<Difference>| {
-            d.as_ref().is_some_and(|d| paths.bound(d.x, d.y).is_some_and(|bound| bound <= d.c))
+    fn covered(
+        &self,
+        paths: &Paths,
+        cube: &[Linear],
+        prepared: &PreparedWay,
+        target: Option<usize>,
+        scratch: &mut Paths,
+    ) -> bool {
+        let paths = match prepared.assumed.is_empty() {
+            true => paths,
+            false => {
+                scratch.clone_from(paths);
+                prepared.assumed.iter().for_each(|e| scratch.add(e.x, e.y, e.c));
+                scratch
+            }
         };
-        if paths.contradictory() || way.wanted.iter().any(|cube| cube.iter().all(holds)) {
+        let holds = |e: &Option<Edge>| {
+            e.as_ref().is_some_and(|e| paths.bound(e.x, e.y).is_some_and(|bound| bound <= e.c))
+        };
+        if paths.contradictory() || prepared.wanted.iter().any(|cube| cube.iter().all(holds)) {
             return true;
         }
-        let known: Cube = cube.iter().chain(&way.assumptions).cloned().collect();
-        linear_solver::entails_some(&known, if target.is_some() { &way.cubes } else { &[] })
+        let way = &prepared.way;
+        let known: Cube = cube.iter().chain(&way.assumed).cloned().collect();
+        let after = |linear: &Linear| linear.substituted(&|c| way.value(c));
+        let cubes = target.map_or(&[][..], |t| &self.states[t].cubes);
+        // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
+        let cubes: Vec<Cube> = cubes.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
+        linear_solver::entails_some(&known, &cubes)
     }
 
     fn describe(&self, step: &Step) -> String {
@@ -276,62 +320,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-impl Way {
-    fn value(&self, cell: CellId) -> Linear {
-        self.values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell))
-    }
-}
-
-/// `x - y <= c`, for variables of [`Paths`].
-#[derive(Clone, Copy)]
-struct Difference {
-    x: usize,
-    y: usize,
-    c: i64,
-}
-
-/// One way through some commands, prepared to be checked from many cubes. A constraint that is not a difference is nothing here.
+/// One way through some commands, prepared to be checked from many cubes.
 struct PreparedWay {
-    assumptions: Cube,
-    assumed: Vec<Option<Difference>>,
-    /// The invariant of the target in terms of the values before: as it is, and as differences.
-    cubes: Vec<Cube>,
-    wanted: Vec<Vec<Option<Difference>>>,
-}
-
-/// The variables of [`Paths`]: cells in the order in which they are met.
-#[derive(Default)]
-struct Index {
-    positions: HashMap<CellId, usize>,
-}
-
-impl Index {
-    fn position(&mut self, cell: CellId) -> usize {
-        let next = self.positions.len() + 1;
-        *self.positions.entry(cell).or_insert(next)
-    }
-
-    /// A constraint as a difference, if it is one.
-    fn difference(&mut self, linear: &Linear) -> Option<Difference> {
-        let c = linear.constant.checked_neg()?;
-        let (x, y) = match *linear.terms.as_slice() {
-            [] => (0, 0),
-            [(x, 1)] => (self.position(x), 0),
-            [(x, -1)] => (0, self.position(x)),
-            [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => (self.position(x), self.position(y)),
-            _ => return None,
-        };
-        Some(Difference { x, y, c })
-    }
-
-    /// What follows from the differences in a cube. Cells that nothing else mentions get positions of their own.
-    fn paths(&self, cube: &[Linear]) -> Paths {
-        let mut own = Index { positions: self.positions.clone() };
-        let found: Vec<Difference> = cube.iter().filter_map(|linear| own.difference(linear)).collect();
-        let mut paths = Paths::new(own.positions.len() + 1);
-        found.iter().for_each(|d| paths.add(d.x, d.y, d.c));
-        paths
-    }
+    way: Way,
+    /// Those of its assumptions that are differences.
+    assumed: Vec<Edge>,
+    /// The invariant of the target in terms of the values before; nothing for a constraint that is not a difference.
+    wanted: Vec<Vec<Option<Edge>>>,
 }
 
 /// Whether a linear form is written as forms are: existing cells, in order, with coefficients other than 0.

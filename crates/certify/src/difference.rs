@@ -5,20 +5,120 @@
 //! unsatisfiable or the shortest path from y to x is at most c. Both follow by adding up constraints, so the sums computed
 //! here are the witnesses. Lengths are exact: what does not fit is not concluded.
 
+use fencewright_memory::{CellId, Linear};
+
+/// `x - y <= c`, where either may be the constant 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference {
+    /// A cell, or 0.
+    pub x: Option<CellId>,
+    /// A cell, or 0.
+    pub y: Option<CellId>,
+    /// The bound.
+    pub c: i64,
+}
+
+impl Difference {
+    /// A constraint `linear <= 0` as a difference, if it is one.
+    pub fn of(linear: &Linear) -> Option<Self> {
+        let c = linear.constant.checked_neg()?;
+        let (x, y) = match *linear.terms.as_slice() {
+            [] => (None, None),
+            [(x, 1)] => (Some(x), None),
+            [(y, -1)] => (None, Some(y)),
+            [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => (Some(x), Some(y)),
+            _ => return None,
+        };
+        Some(Difference { x, y, c })
+    }
+}
+
+/// A difference between variables of [`Paths`].
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// A variable.
+    pub x: usize,
+    /// A variable.
+    pub y: usize,
+    /// The bound of `x - y`.
+    pub c: i64,
+}
+
+/// The variables of [`Paths`]: 0, and cells in the order in which they are met.
+#[derive(Default)]
+pub struct Index {
+    cells: Vec<CellId>,
+}
+
+impl Index {
+    fn position(&mut self, cell: Option<CellId>) -> usize {
+        let Some(cell) = cell else { return 0 };
+        match self.cells.iter().position(|&c| c == cell) {
+            Some(n) => n + 1,
+            None => {
+                self.cells.push(cell);
+                self.cells.len()
+            }
+        }
+    }
+
+    /// A difference as one between variables.
+    pub fn edge(&mut self, d: &Difference) -> Edge {
+        Edge { x: self.position(d.x), y: self.position(d.y), c: d.c }
+    }
+
+    /// Gives every cell in these conjunctions a variable.
+    pub fn meet(&mut self, cubes: &[Vec<Option<Difference>>]) {
+        cubes.iter().flatten().flatten().for_each(|d| _ = self.edge(d));
+    }
+
+    /// What follows from a conjunction of differences whose cells have all been met.
+    pub fn paths(&self, cube: &[Option<Difference>]) -> Paths {
+        let position = |cell: Option<CellId>| match cell {
+            None => Some(0),
+            Some(cell) => self.cells.iter().position(|&c| c == cell).map(|n| n + 1),
+        };
+        let mut paths = Paths::new(self.cells.len() + 1);
+        for d in cube.iter().flatten() {
+            // A cell that was not met would only make the conjunction weaker.
+            if let (Some(x), Some(y)) = (position(d.x), position(d.y)) {
+                paths.add(x, y, d.c);
+            }
+        }
+        paths
+    }
+}
+
+/// No bound.
+const UNBOUNDED: i64 = i64::MAX;
+
 /// Shortest paths between variables, kept up to date as constraints are added.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Paths {
     size: usize,
-    /// Entry (x, y): an upper bound of x minus y that follows from the constraints, if there is one.
-    bounds: Vec<Option<i64>>,
+    /// Entry (x, y): an upper bound of x minus y that follows from the constraints, or [`UNBOUNDED`].
+    bounds: Vec<i64>,
     contradictory: bool,
+}
+
+impl Clone for Paths {
+    fn clone(&self) -> Self {
+        Paths { size: self.size, bounds: self.bounds.clone(), contradictory: self.contradictory }
+    }
+
+    /// Without a new allocation: paths are copied once for every way from every cube.
+    fn clone_from(&mut self, other: &Self) {
+        self.size = other.size;
+        self.bounds.clone_from(&other.bounds);
+        self.contradictory = other.contradictory;
+    }
 }
 
 impl Paths {
     /// No constraints on variables 1 to `size - 1`; 0 stands for the constant 0.
     pub fn new(size: usize) -> Self {
-        let mut bounds = vec![None; size * size];
-        (0..size).for_each(|x| bounds[x * size + x] = Some(0));
+        let mut bounds = vec![UNBOUNDED; size * size];
+        (0..size).for_each(|x| bounds[x * size + x] = 0);
         Paths { size, bounds, contradictory: false }
     }
 
@@ -29,7 +129,7 @@ impl Paths {
 
     /// The best bound of x minus y that follows.
     pub fn bound(&self, x: usize, y: usize) -> Option<i64> {
-        self.bounds[x * self.size + y]
+        Some(self.bounds[x * self.size + y]).filter(|&bound| bound != UNBOUNDED)
     }
 
     /// Adds `x - y <= c`.
@@ -49,9 +149,7 @@ impl Paths {
                     continue;
                 };
                 let known = &mut self.bounds[a * self.size + b];
-                if known.is_none_or(|k| total < k) {
-                    *known = Some(total);
-                }
+                *known = total.min(*known);
             }
         }
     }

@@ -8,6 +8,7 @@ pub mod certificate;
 pub mod check;
 mod difference;
 mod linear_solver;
+mod way;
 
 pub use certificate::Certificate;
 pub use check::{Accepted, Rejection, check};

@@ -123,6 +123,9 @@ pub struct CheckArgs {
     /// Engine cegar: the clip constant of zones at first
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub clip: Option<u8>,
+    /// Engine cegar: what stays as it starts instead of being refined; `predicates` are then those of the file
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub fix: Vec<FixArg>,
     /// Do not confirm verdicts: neither certificates nor the reference semantics
     #[arg(long)]
     pub no_certify: bool,
@@ -273,6 +276,17 @@ impl ModelArg {
 pub enum SearchArg {
     Bfs,
     Dfs,
+}
+
+/// What engine cegar is not to refine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FixArg {
+    /// How many stores are kept in order.
+    K,
+    /// The clip constant of zones.
+    Clip,
+    /// The predicates.
+    Predicates,
 }
 
 /// Which end of a buffer is kept in order.

@@ -34,8 +34,8 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     tell_notes(&loaded);
     let cancelled = crate::stop::on_interrupt();
     let start = Instant::now();
-    let mut stop = || cancelled.load(std::sync::atomic::Ordering::Relaxed);
-    let result = check(&certificate, &loaded.program, &mut stop);
+    let stop = || cancelled.load(std::sync::atomic::Ordering::Relaxed);
+    let result = check(&certificate, &loaded.program, &stop);
     let seconds = start.elapsed().as_secs_f64();
     let properties = escape(&certificate.properties.join(", "));
     let model = certificate.machine.buffers().model().name();

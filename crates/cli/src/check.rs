@@ -15,7 +15,7 @@ use fencewright_memory::Kept;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_report::{Source, invariants, json, text};
 
-use crate::args::{CheckArgs, DomainArg, KeptArg, SearchArg};
+use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, SearchArg};
 use crate::input::{describe, load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -51,6 +51,7 @@ fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
         local_first: !args.no_local_first,
         workers: if args.jobs == 0 { Options::default().workers } else { args.jobs.into() },
         buffer_bound: args.buffer,
+        ..Options::default()
     };
     let defaults = cegar::Options::default();
     let cegar = cegar::Options {
@@ -58,6 +59,11 @@ fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
         kept: if args.kept == KeptArg::Oldest { Kept::Oldest } else { Kept::Newest },
         domain: if args.domain == DomainArg::Zones { DomainName::Zones } else { DomainName::Predicates },
         clip: args.clip.map_or(defaults.clip, i32::from),
+        fixed: cegar::Fixed {
+            k: args.fix.contains(&FixArg::K),
+            clip: args.fix.contains(&FixArg::Clip),
+            predicates: args.fix.contains(&FixArg::Predicates),
+        },
     };
     let options = EngineOptions { explicit, cegar };
     let found = registry().iter().find(|info| info.name == args.engine);

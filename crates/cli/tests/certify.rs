@@ -90,3 +90,20 @@ fn both_domains_and_both_ends_prove_it() {
         }
     }
 }
+
+#[test]
+fn what_is_fixed_is_not_refined() {
+    let peterson = format!("{}/../../examples/peterson.fenced.fw", env!("CARGO_MANIFEST_DIR"));
+    let with = |options: &[&str]| {
+        let arguments = [&["check", "--engine", "cegar"], options, &[peterson.as_str()]].concat();
+        run(arguments)
+    };
+    assert_eq!(with(&["--k", "0"]).status, 0);
+    assert_eq!(with(&["--k", "1", "--fix", "k,clip"]).status, 0);
+    let outcome = with(&["--k", "0", "--fix", "k"]);
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("it takes k = 1, and k is fixed at 0"), "{outcome:?}");
+    let outcome = with(&["--domain", "predicates", "--fix", "predicates"]);
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("it takes more predicates"), "{outcome:?}");
+}

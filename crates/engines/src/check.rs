@@ -221,14 +221,14 @@ impl Confirmation<'_, '_> {
         let limits = self.limits;
         let grace = limits.timeout.map_or(self.confirm.time, |t| self.confirm.time.min(t / 2));
         let grace = Instant::now() + grace;
-        let mut stop = || match limits.exceeded(0) {
+        let stop = || match limits.exceeded(0) {
             None => false,
             Some(Reason::Timeout(_)) => Instant::now() > grace,
             Some(_) => true,
         };
         let evidence = match self.confirm.states {
             0 => Evidence::Unchecked(certificate),
-            _ => match fencewright_certify::check(&certificate, self.task.program, &mut stop) {
+            _ => match fencewright_certify::check(&certificate, self.task.program, &stop) {
                 Ok(_) => Evidence::Certified(certificate),
                 Err(Rejection::Stopped) => Evidence::Unchecked(certificate),
                 Err(rejection) => return contradiction(rejection.to_string()),

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use fencewright_engines::cegar::{Cegar, DomainName, Options};
+use fencewright_engines::cegar::{Cegar, DomainName, Fixed, Options};
 use fencewright_engines::{Confirm, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_memory::Kept;
 use fencewright_program::MemoryModel;
@@ -27,7 +27,9 @@ fn cegar_agrees_with_the_reference_semantics() {
         programs += 1;
         let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
         let domain = *random.pick(&[DomainName::Zones, DomainName::Predicates]);
-        let options = Options { k: random.below(4) as u32, kept, domain, clip: 1 + random.below(3) as i32 };
+        let (k, clip) = (random.below(4) as u32, 1 + random.below(3) as i32);
+        let fixed = Fixed { k: random.one_in(4), clip: random.one_in(4), predicates: random.one_in(8) };
+        let options = Options { k, kept, domain, clip, fixed };
         let limits = Limits::starting_now(Some(Duration::from_millis(500)), None, Default::default());
         let task = Task::new(&program, model, program.properties.clone());
         for checked in check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default()) {

@@ -55,7 +55,7 @@ fn certificates(program: &Program, model: MemoryModel) -> Vec<Certificate> {
 }
 
 fn accepted(certificate: &Certificate, program: &Program) -> bool {
-    certify(certificate, program, &mut || false).is_ok()
+    certify(certificate, program, &|| false).is_ok()
 }
 
 /// Damages a certificate in one of several ways.

@@ -24,7 +24,9 @@ fn configurations() -> Vec<Options> {
         for live_variables in [false, true] {
             for local_first in [false, true] {
                 for workers in [1, 2, 3] {
-                    all.push(Options { order, live_variables, local_first, workers, buffer_bound: None });
+                    let options =
+                        Options { order, live_variables, local_first, workers, ..Options::default() };
+                    all.push(options);
                 }
             }
         }
@@ -112,14 +114,18 @@ fn the_explicit_engine_agrees_with_the_reference_semantics() {
                 while decided < wanted.div_ceil(threads) {
                     let mut random = Random::new(seed);
                     let program = program(&mut random, Shape::default());
-                    let mut outcomes = Vec::new();
+                    let (mut outcomes, mut drawn) = (Vec::new(), random.clone());
                     for model in MemoryModel::ALL {
                         let Some(expected) = Expected::new(&program, model, most_states) else { continue };
+                        let mut agree = |options: &Options| {
+                            // Programs this small hardly ever start threads by themselves.
+                            let threads_from = if random.one_in(4) { 0 } else { options.threads_from };
+                            let options = Options { threads_from, ..options.clone() };
+                            agree(seed, &program, model, &expected, &options);
+                        };
                         match long() {
-                            true => configurations
-                                .iter()
-                                .for_each(|c| agree(seed, &program, model, &expected, c)),
-                            false => agree(seed, &program, model, &expected, random.pick(configurations)),
+                            true => configurations.iter().for_each(&mut agree),
+                            false => agree(drawn.pick(configurations)),
                         }
                         outcomes.push((model, expected.finals));
                     }

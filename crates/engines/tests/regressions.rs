@@ -28,6 +28,7 @@ fn verdict(text: &str, model: MemoryModel, deadlock: bool) -> &'static str {
                     workers,
                     live_variables: reduced,
                     local_first: reduced,
+                    threads_from: 0,
                     buffer_bound: None,
                 };
                 let task = Task::new(&program, model, vec![property.clone()]);

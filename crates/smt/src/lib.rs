@@ -27,6 +27,7 @@
 //! | `simplex`, `congruence` | tier 2: exact simplex, integer cuts, equations without integer solution | |
 //! | `search`, `theory` | case splitting over a procedure for conjunctions, with proofs | |
 //! | [`z3`] | tier 3: Z3 over a pipe, where it is installed; a second opinion | |
+//! | [`tiered`] | all of them: the native solver, and Z3 where its budget ends | |
 //! | [`interpolate`] | sequence interpolants from proofs, checked before they are returned | |
 //!
 //! # What always holds
@@ -51,6 +52,7 @@ mod simplex;
 pub mod solver;
 pub mod term;
 mod theory;
+pub mod tiered;
 pub mod z3;
 
 pub use formula::Formula;
@@ -59,3 +61,4 @@ pub use native::Native;
 pub use proof::{Proof, verify};
 pub use solver::{Answer, Budget, Model, Reason, Refutation, Solver};
 pub use term::{Atom, Linear, Relation, Var};
+pub use tiered::Tiered;

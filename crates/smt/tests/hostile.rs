@@ -3,7 +3,9 @@
 use fencewright_smt::interpolate::{Failure, interpolants};
 use fencewright_smt::proof::{Branch, Step};
 use fencewright_smt::z3::Z3;
-use fencewright_smt::{Answer, Budget, Formula, Int, Linear, Native, Proof, Reason, Solver, Var, verify};
+use fencewright_smt::{
+    Answer, Budget, Formula, Int, Linear, Native, Proof, Reason, Solver, Tiered, Var, verify,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -245,4 +247,35 @@ fn z3_survives_and_keeps_its_limits() {
     let late = Budget { deadline: Some(Instant::now()), ..Budget::default() };
     assert!(matches!(z3.check(&easy, &late), Answer::Unknown(Reason::Deadline)));
     assert!(z3.check(&easy, &Budget::default()).is_sat());
+}
+
+/// Where the native solver gives up, an external one is asked; here a script that knows one answer.
+#[cfg(unix)]
+#[test]
+fn another_solver_is_asked_when_the_budget_ends() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = std::env::temp_dir().join(format!("fencewright-tiers-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a temporary directory");
+    // Refuting this takes a case split.
+    let (x, y) = (Var(0), Var(1));
+    let either = Formula::or([Formula::le(x, 0), Formula::le(y, 0)]);
+    let question = [Formula::le(1, x), Formula::le(1, y), either];
+    let one_step = Budget { steps: 1, ..Budget::default() };
+    for (word, expected) in [("unsat", "UnsatUnproved"), ("no idea", "External(\"no idea\")")] {
+        let script = directory.join(word.replace(' ', "-"));
+        let text = format!(
+            "#!/bin/sh\nn=0\nwhile read line; do case \"$line\" in\n\
+             \"(check-sat)\"*) n=$((n+1)); if [ $n = 1 ]; then echo sat; else echo {word}; fi;;\n\
+             *echo*) m=${{line#*\\\"}}; echo \"${{m%%\\\"*}}\";;\nesac; done\n"
+        );
+        std::fs::write(&script, text).expect("writable");
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        let z3 = Z3::at(&script).expect("the script answers");
+        let mut solver = Tiered::with(Some(z3));
+        assert!(solver.check(&question, &Budget::default()).is_unsat(), "not asked");
+        let answer = format!("{:?}", solver.check(&question, &one_step));
+        assert!(answer.contains(expected), "{word}: {answer}");
+    }
+    assert!(matches!(Tiered::with(None).check(&question, &one_step), Answer::Unknown(Reason::Steps)));
+    let _ = std::fs::remove_dir_all(&directory);
 }

@@ -44,11 +44,24 @@ pub struct Options {
     pub domain: DomainName,
     /// The clip constant of zones.
     pub clip: i32,
+    /// What stays as it starts.
+    pub fixed: Fixed,
+}
+
+/// What is never refined: a counterexample that only this would rule out leaves the question open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fixed {
+    /// How many stores are kept in order.
+    pub k: bool,
+    /// The clip constant.
+    pub clip: bool,
+    /// The predicates: those that the source suggests are all there are.
+    pub predicates: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { k: 1, kept: Kept::Newest, domain: DomainName::Zones, clip: 1 }
+        Options { k: 1, kept: Kept::Newest, domain: DomainName::Zones, clip: 1, fixed: Fixed::default() }
     }
 }
 
@@ -248,6 +261,9 @@ impl Cegar {
                     !path::feasible(&finer, live, path, property, EXACT, limits)
                 };
                 match (precision.k + 1..=MOST_KEPT).find(enough) {
+                    Some(more) if self.options.fixed.k => {
+                        return stuck(&format!("it takes k = {more}, and k is fixed at {}", precision.k));
+                    }
                     Some(more) => precision.k = more,
                     None => return stuck("no number of stores kept in order rules it out"),
                 }
@@ -256,9 +272,16 @@ impl Cegar {
                 DomainName::Zones => {
                     let enough = |&more: &i32| !path::feasible(machine, live, path, property, more, limits);
                     match (precision.clip + 1..=MOST_CLIP).find(enough) {
+                        Some(more) if self.options.fixed.clip => {
+                            let fixed = precision.clip;
+                            return stuck(&format!("it takes clip = {more}, and clip is fixed at {fixed}"));
+                        }
                         Some(more) => precision.clip = more,
                         None => return stuck("no clip constant rules it out"),
                     }
+                }
+                DomainName::Predicates if self.options.fixed.predicates => {
+                    return stuck("it takes more predicates, and those of the file are all there are");
                 }
                 DomainName::Predicates => {
                     let before = precision.templates.len();

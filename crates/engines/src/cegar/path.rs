@@ -4,7 +4,7 @@ use fencewright_memory::linear::ways;
 use fencewright_memory::{Buffers, Command, Control, Linear, Machine, Outcome, Step};
 use fencewright_program::{Event, EventKind, Init, MemoryModel, Op, Property, Trace};
 use fencewright_smt::interpolate::interpolants;
-use fencewright_smt::{Answer, Atom, Budget, Native, Relation, Solver, Var};
+use fencewright_smt::{Answer, Atom, Budget, Native, Relation, Solver, Tiered, Var};
 
 use super::encode::Encoding;
 use crate::domain::Domain;
@@ -33,7 +33,7 @@ pub fn execution(task: &Task<'_>, model: MemoryModel, path: &Path, property: &Pr
     encoding.push_any(&machine.initial_values());
     steps.iter().for_each(|step| encoding.push_any(&step.commands));
     encoding.push_any(&[Command::Assume(violation)]);
-    let Answer::Sat(found) = Native::new().check(&encoding.formulas, &Budget::default()) else { return None };
+    let Answer::Sat(found) = Tiered::new().check(&encoding.formulas, &Budget::default()) else { return None };
     let value = |variable: Var| found.value(variable).to_i64();
     let (registers, memory) = initial_values(&machine, &encoding, &value)?;
     let event = |(n, step): (usize, &Step)| -> Option<Event> {
@@ -141,17 +141,19 @@ pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property) -> Exami
         encoding.push(&machine.initial_values(), 0);
         path.iter().for_each(|(step, way)| encoding.push(&step.commands, *way));
         encoding.push_simple(&way);
-        let mut solver = Native::new();
+        let mut solver = Tiered::new();
         let budget = Budget::default();
         match solver.check(&encoding.formulas, &budget) {
             Answer::Sat(_) => return Examined::Possible,
             Answer::Unsat(refutation) => {
-                let sequence = interpolants(&mut solver, &encoding.formulas, &refutation.proof, &budget);
+                let sequence = interpolants(&mut Native::new(), &encoding.formulas, &refutation.proof, &budget);
                 for formula in sequence.into_iter().flatten() {
                     found.extend(formula.atoms().flat_map(|atom| constraints(&encoding, atom)));
                 }
             }
-            Answer::UnsatUnproved | Answer::Unknown(_) => return Examined::Unknown,
+            // An opinion is enough to look for a better representation: what is proved with it is checked.
+            Answer::UnsatUnproved => {}
+            Answer::Unknown(_) => return Examined::Unknown,
         }
     }
     found.sort();

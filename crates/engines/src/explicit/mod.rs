@@ -50,6 +50,8 @@ pub struct Options {
     pub local_first: bool,
     /// How many threads to search with.
     pub workers: usize,
+    /// So many states must be waiting before these threads are started; until then one does all the work.
+    pub threads_from: usize,
     /// At most so many buffered stores in each thread; a run that needs more is `unknown`.
     pub buffer_bound: Option<u32>,
 }
@@ -61,6 +63,7 @@ impl Default for Options {
             live_variables: true,
             local_first: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
+            threads_from: 1_000,
             buffer_bound: None,
         }
     }

@@ -3,8 +3,8 @@
 //! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers ever touch
 //! the same table. A round goes: every worker expands some of its states and posts successors that belong to others; all
 //! wait for each other; every worker stores what was posted to it; all wait again and, together, decide what comes next: the next
-//! level (breadth first is level by level, so the first violation has a shortest trace), a wider layout, or the end. Alone, a worker
-//! does the same without anybody to wait for.
+//! level (breadth first is level by level, so the first violation has a shortest trace), a wider layout, or the end. While there is
+//! little to do, one thread does the work of all workers in turn: most searches end before it pays to start others.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -182,14 +182,16 @@ pub fn search(
         }
         Err(reason) => shared.stop_because(reason),
     }
-    let finished: Vec<Option<Worker<'_, '_>>> = match crew.len() {
-        1 => crew.into_iter().map(Worker::run).collect(),
-        _ => std::thread::scope(|scope| {
+    crew.iter_mut().for_each(|worker| worker.level_end = worker.store.len());
+    let finished = match catch_unwind(AssertUnwindSafe(|| shared.one_for_all(&mut crew))) {
+        Ok(true) => Some(crew),
+        Ok(false) => std::thread::scope(|scope| {
             let handles: Vec<_> = crew.into_iter().map(|worker| scope.spawn(|| worker.run())).collect();
             handles.into_iter().map(|h| h.join().ok().flatten()).collect()
         }),
+        Err(_) => None,
     };
-    let Some(crew) = finished.into_iter().collect::<Option<Vec<Worker<'_, '_>>>>() else {
+    let Some(crew) = finished else {
         // A worker panicked: a defect of this engine, which must not become a verdict or a hang.
         return Err(Reason::Contradiction("the explicit search failed".into()));
     };
@@ -222,6 +224,55 @@ impl Shared<'_> {
     fn stop_because(&self, reason: Reason) {
         self.stopped.lock().expect("no worker panicked").get_or_insert(reason);
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// One thread does the work of all workers in turn; true if the search is over, false when it pays to start threads.
+    fn one_for_all(&self, crew: &mut [Worker<'_, '_>]) -> bool {
+        let enough = if self.workers == 1 { usize::MAX } else { self.options.threads_from };
+        loop {
+            let waiting: usize = crew.iter().map(Worker::frontier).sum();
+            if waiting >= enough {
+                return false;
+            }
+            for worker in crew.iter_mut() {
+                worker.expand_some();
+                worker.post();
+            }
+            for worker in crew.iter_mut() {
+                worker.receive();
+                worker.look_up();
+            }
+            let level_done = self.busy.swap(0, Ordering::Relaxed) == 0;
+            let all_done = self.pending.swap(0, Ordering::Relaxed) == 0;
+            let growth = self.growth();
+            if growth.is_empty() && (self.stop.load(Ordering::Relaxed) || all_done) {
+                return true;
+            }
+            for worker in crew.iter_mut() {
+                if !growth.is_empty() {
+                    worker.widen(&growth);
+                }
+                if level_done {
+                    worker.level_end = worker.store.len();
+                }
+            }
+            self.growth.lock().expect("no worker panicked").clear();
+        }
+    }
+
+    /// What did not fit, in an order that all workers agree on; nothing if the search is to stop anyway.
+    fn growth(&self) -> Vec<Growth> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut requests = self.growth.lock().expect("no worker panicked").clone();
+        requests.sort_by_key(|growth| match *growth {
+            Growth::Value(slot, value) => (0, slot, value),
+            Growth::Buffer(thread) => (1, thread, 0),
+            Growth::BufferValue(thread, value) => (2, thread, value),
+        });
+        requests.dedup();
+        requests
     }
 
     /// Notes that a state decides a property; the search ends when all are decided.
@@ -296,23 +347,22 @@ impl Worker<'_, '_> {
     }
 
     fn rounds(mut self) -> Option<Self> {
-        self.level_end = self.store.len();
         loop {
             self.expand_some();
             self.post();
-            self.wait()?;
+            self.shared.gate.wait()?;
             self.receive();
             self.look_up();
-            self.wait()?;
+            self.shared.gate.wait()?;
             let level_done = self.shared.busy.load(Ordering::Relaxed) == 0;
             let all_done = self.shared.pending.load(Ordering::Relaxed) == 0;
             if !self.grow()? && (self.shared.stop.load(Ordering::Relaxed) || all_done) {
                 // Nobody may start another round and change what the others are still reading.
-                self.wait()?;
+                self.shared.gate.wait()?;
                 return Some(self);
             }
             // Everybody has read the counters; nobody writes them before everybody has come to the next round.
-            if self.wait()? {
+            if self.shared.gate.wait()? {
                 self.shared.busy.store(0, Ordering::Relaxed);
                 self.shared.pending.store(0, Ordering::Relaxed);
             }
@@ -322,9 +372,12 @@ impl Worker<'_, '_> {
         }
     }
 
-    /// Waits for the others; true for exactly one of them, nothing if one of them is gone.
-    fn wait(&self) -> Option<bool> {
-        if self.shared.workers == 1 { Some(true) } else { self.shared.gate.wait() }
+    /// How many states wait to be expanded.
+    fn frontier(&self) -> usize {
+        match self.shared.options.order {
+            Order::DepthFirst => self.stack.len(),
+            Order::BreadthFirst => self.store.len() - self.cursor,
+        }
     }
 
     /// Expands states until the round is over.
@@ -501,10 +554,7 @@ impl Worker<'_, '_> {
     /// Tells the others how far this worker is, and looks at the limits.
     fn look_up(&mut self) {
         let shared = self.shared;
-        let frontier = match shared.options.order {
-            Order::DepthFirst => self.stack.len(),
-            Order::BreadthFirst => self.store.len() - self.cursor,
-        };
+        let frontier = self.frontier();
         let in_level = match shared.options.order {
             Order::DepthFirst => !self.stack.is_empty(),
             Order::BreadthFirst => self.cursor < self.level_end,
@@ -530,28 +580,25 @@ impl Worker<'_, '_> {
         }
     }
 
-    /// Makes room for what did not fit; all workers do the same.
+    /// Makes room for what did not fit, as all workers do; false if everything did.
     fn grow(&mut self) -> Option<bool> {
-        let mut requests = self.shared.growth.lock().expect("no worker panicked").clone();
-        if requests.is_empty() || self.shared.stop.load(Ordering::Relaxed) {
+        let growth = self.shared.growth();
+        if growth.is_empty() {
             return Some(false);
         }
-        requests.sort_by_key(|growth| match *growth {
-            Growth::Value(slot, value) => (0, slot, value),
-            Growth::Buffer(thread) => (1, thread, 0),
-            Growth::BufferValue(thread, value) => (2, thread, value),
-        });
-        requests.dedup();
-        for growth in requests {
-            self.sizes.grow(self.shared.code, growth);
-        }
-        let wider = Layout::new(self.shared.code, &self.sizes);
-        self.store.repack(self.shared.code, &self.layout, &wider);
-        self.layout = wider;
-        if self.wait()? {
+        self.widen(&growth);
+        if self.shared.gate.wait()? {
             self.shared.growth.lock().expect("no worker panicked").clear();
         }
         Some(true)
+    }
+
+    /// Goes over to a wider layout.
+    fn widen(&mut self, growth: &[Growth]) {
+        growth.iter().for_each(|growth| self.sizes.grow(self.shared.code, *growth));
+        let wider = Layout::new(self.shared.code, &self.sizes);
+        self.store.repack(self.shared.code, &self.layout, &wider);
+        self.layout = wider;
     }
 }
 

@@ -1,0 +1,51 @@
+//! All tiers together: the native solver, and where its budget ends Z3, if there is one.
+//!
+//! Z3 is looked for only when it is needed, once for each solver. What it says keeps its weight: a model has been evaluated, an
+//! `unsat` is an opinion ([`Answer::UnsatUnproved`]).
+
+use crate::formula::Formula;
+use crate::native::Native;
+use crate::solver::{Answer, Budget, Reason, Solver};
+use crate::z3::Z3;
+
+/// The native solver with Z3 behind it.
+#[derive(Default)]
+pub struct Tiered {
+    native: Native,
+    external: External,
+}
+
+#[derive(Default)]
+enum External {
+    #[default]
+    NotLookedFor,
+    Missing,
+    Found(Box<Z3>),
+}
+
+impl Tiered {
+    /// A solver that looks for Z3 when it needs it.
+    pub fn new() -> Tiered {
+        Tiered::default()
+    }
+
+    /// A solver with this Z3 behind it, or none.
+    pub fn with(z3: Option<Z3>) -> Tiered {
+        let external = z3.map_or(External::Missing, |z3| External::Found(Box::new(z3)));
+        Tiered { native: Native::new(), external }
+    }
+}
+
+impl Solver for Tiered {
+    fn check(&mut self, assertions: &[Formula], budget: &Budget) -> Answer {
+        let answer = self.native.check(assertions, budget);
+        let Answer::Unknown(Reason::Steps) = answer else { return answer };
+        if matches!(self.external, External::NotLookedFor) {
+            self.external = Z3::find().map_or(External::Missing, |z3| External::Found(Box::new(z3)));
+        }
+        match &mut self.external {
+            External::Found(z3) => z3.check(assertions, budget),
+            External::NotLookedFor | External::Missing => answer,
+        }
+    }
+}
