@@ -107,3 +107,21 @@ fn what_is_fixed_is_not_refined() {
     assert_eq!(outcome.status, 3, "{outcome:?}");
     assert!(outcome.stdout.contains("it takes more predicates"), "{outcome:?}");
 }
+
+#[test]
+fn with_a_bound_on_buffers_the_machine_is_a_queue() {
+    let files = files();
+    let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
+    let with = |bound: &str| {
+        run(["check", "--engine", "cegar", "--buffer", bound, "--certificate", &proof, &program])
+    };
+    // `fetch_add` drains the buffer, so one store is the most that waits.
+    let outcome = with("0");
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("at most 0 buffered stores"), "{outcome:?}");
+    let outcome = with("1");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let text = std::fs::read_to_string(&proof).expect("the certificate was written");
+    assert!(text.contains(r#""kind":"queue""#), "{text}");
+    assert_eq!(run(["certify", &proof, &program]).status, 0);
+}

@@ -30,6 +30,16 @@ impl<'p> Task<'p> {
     }
 }
 
+/// In which order states are expanded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Level by level: traces are as short as possible.
+    #[default]
+    BreadthFirst,
+    /// The newest state first: less memory for the frontier.
+    DepthFirst,
+}
+
 /// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {

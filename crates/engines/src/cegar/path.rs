@@ -146,7 +146,8 @@ pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property) -> Exami
         match solver.check(&encoding.formulas, &budget) {
             Answer::Sat(_) => return Examined::Possible,
             Answer::Unsat(refutation) => {
-                let sequence = interpolants(&mut Native::new(), &encoding.formulas, &refutation.proof, &budget);
+                let sequence =
+                    interpolants(&mut Native::new(), &encoding.formulas, &refutation.proof, &budget);
                 for formula in sequence.into_iter().flatten() {
                     found.extend(formula.atoms().flat_map(|atom| constraints(&encoding, atom)));
                 }

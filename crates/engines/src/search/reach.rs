@@ -13,7 +13,7 @@ use fencewright_program::{Property, Span, ThreadId};
 use super::live::LiveCells;
 use super::symmetry::{Permutation, Symmetry};
 use crate::domain::Domain;
-use crate::task::{Limits, Progress, Reason, Task};
+use crate::task::{Limits, Order, Progress, Reason, Task};
 
 /// How a search ended.
 pub enum Reached<S> {
@@ -21,8 +21,8 @@ pub enum Reached<S> {
     Closed(Vec<(Control, Vec<CellId>, Vec<S>)>),
     /// A path to a state that may violate the property with this number.
     Violation(usize, Path),
-    /// A path out of what the machine represents.
-    Beyond(&'static str, Span, Path),
+    /// Nothing forbidden was found, but this step may lead out of what the machine represents.
+    Beyond(&'static str, Span),
     /// A limit.
     Stopped(Reason),
 }
@@ -37,6 +37,7 @@ pub struct Reach<'a, 'p, D: Domain> {
     properties: &'a [Property],
     live: &'a LiveCells,
     symmetry: Option<&'a Symmetry>,
+    order: Order,
     numbers: HashMap<Control, usize>,
     controls: Vec<ControlNode<D>>,
     nodes: Vec<Node<D::State>>,
@@ -44,6 +45,8 @@ pub struct Reach<'a, 'p, D: Domain> {
     /// Roughly how many bytes the stored states take.
     bytes: u64,
     fresh: Vec<(u32, D::State)>,
+    /// The first step that may lead out of what the machine represents.
+    beyond: Option<(&'static str, Span)>,
 }
 
 struct ControlNode<D: Domain> {
@@ -78,10 +81,10 @@ struct Parent {
     way: u32,
 }
 
-/// What ends a search at once.
-enum Stop {
-    Violation(usize, usize),
-    Beyond(usize, Box<Step>, u32),
+/// What ends a search at once: a state that may violate this property.
+struct Stop {
+    property: usize,
+    node: usize,
 }
 
 impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
@@ -93,18 +96,25 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             properties: &task.properties,
             live,
             symmetry: None,
+            order: Order::BreadthFirst,
             numbers: HashMap::new(),
             controls: Vec::new(),
             nodes: Vec::new(),
             queue: VecDeque::new(),
             bytes: 0,
             fresh: Vec::new(),
+            beyond: None,
         }
     }
 
     /// The same search, with states that differ only by the symmetry taken as one.
     pub fn with_symmetry(self, symmetry: Option<&'a Symmetry>) -> Self {
         Reach { symmetry, ..self }
+    }
+
+    /// The same search, in this order.
+    pub fn in_order(self, order: Order) -> Self {
+        Reach { order, ..self }
     }
 
     /// How many states are stored.
@@ -136,7 +146,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             }
         }
         let mut rounds = 0u64;
-        while let Some(node) = self.queue.pop_front() {
+        while let Some(node) = self.next() {
             rounds += 1;
             if rounds.is_multiple_of(256) {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
@@ -152,22 +162,22 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                 return self.ended(stop);
             }
         }
+        if let Some((what, span)) = self.beyond {
+            return Reached::Beyond(what, span);
+        }
         let alive = |c: &ControlNode<D>| c.nodes.iter().map(|&n| self.nodes[n].state.clone()).collect();
         Reached::Closed(self.controls.iter().map(|c| (c.control.clone(), c.live.clone(), alive(c))).collect())
     }
 
-    fn ended(&self, stop: Stop) -> Reached<D::State> {
-        match stop {
-            Stop::Violation(property, node) => Reached::Violation(property, self.path(node)),
-            Stop::Beyond(node, step, way) => {
-                let Outcome::Beyond(what, span) = step.outcome else {
-                    unreachable!("only such steps end a search")
-                };
-                let mut path = self.path(node);
-                path.push((*step, way));
-                Reached::Beyond(what, span, path)
-            }
+    fn next(&mut self) -> Option<usize> {
+        match self.order {
+            Order::BreadthFirst => self.queue.pop_front(),
+            Order::DepthFirst => self.queue.pop_back(),
         }
+    }
+
+    fn ended(&self, stop: Stop) -> Reached<D::State> {
+        Reached::Violation(stop.property, self.path(stop.node))
     }
 
     /// The path to a state, in terms of the real threads: where symmetry has renamed them, it is followed again on the machine.
@@ -212,8 +222,10 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             let mut fresh = std::mem::take(&mut self.fresh);
             fresh.clear();
             self.domain.post(&prepared.transition, &self.nodes[node].state, &mut fresh);
-            if let (Outcome::Beyond(..), Some((way, _))) = (&prepared.step.outcome, fresh.first()) {
-                result = Err(Stop::Beyond(node, Box::new(prepared.step.clone()), *way));
+            // Leaving the machine is not a violation: there may still be one elsewhere.
+            if let (Outcome::Beyond(what, span), false) = (&prepared.step.outcome, fresh.is_empty()) {
+                self.beyond.get_or_insert((what, *span));
+                fresh.clear();
             }
             for (way, state) in &fresh {
                 if result.is_ok() {
@@ -279,7 +291,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             let mut bad = Vec::new();
             self.domain.post(violation, &self.nodes[node].state, &mut bad);
             if !bad.is_empty() {
-                return Err(Stop::Violation(n, node));
+                return Err(Stop { property: n, node });
             }
         }
         Ok(())
