@@ -74,6 +74,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     let touches = |access: &Access| match *access {
         Access::Read { cell: other, buffered, .. } => other == cell && !own && !buffered,
         Access::Write { cell: other, buffered, .. } => other == cell && (own || !buffered),
+        Access::Fault(_) => false,
     };
     !stands && !effect.iter().any(touches)
 }

@@ -203,10 +203,9 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> (Thread, Vec<EdgeId>, V
         here
     };
     let mut numbers = vec![LocationId(0); steps.len()];
-    let mut kept = 0;
-    for (n, _) in steps.iter().enumerate().filter(|(_, step)| step.is_none()) {
-        numbers[n] = LocationId(kept);
-        kept += 1;
+    let kept = steps.iter().enumerate().filter(|(_, step)| step.is_none());
+    for (number, (n, _)) in kept.enumerate() {
+        numbers[n] = LocationId(number as u32);
     }
     for n in 0..steps.len() {
         numbers[n] = numbers[end(LocationId(n as u32)).index()];

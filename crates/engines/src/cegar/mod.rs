@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fencewright_memory::linear::{is_nonlinear, truths};
+use fencewright_memory::machine::OVERFLOW;
 use fencewright_memory::{Buffers, Command, Kept, Linear, Machine};
 use fencewright_program::{Formula, MemoryModel, Program, Property, Span};
 
@@ -81,6 +82,8 @@ impl Default for Options {
 const MOST_KEPT: u32 = 8;
 /// Nor has knowing differences beyond this.
 const MOST_CLIP: i32 = 64;
+/// Exact buffers with more stores than this are not proofs that the checker accepts.
+const LARGEST_BOUND: u32 = 64;
 /// A clip constant that drops nothing.
 const EXACT: i32 = i32::MAX - 1;
 
@@ -113,6 +116,11 @@ impl Engine for Cegar {
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
         let mut precision = Precision { k: self.options.k, clip: self.options.clip, templates: hints(task) };
         let mut rounds = 0;
+        if let Some(bound) = self.options.buffer_bound.filter(|&bound| bound > LARGEST_BOUND) {
+            let reason = format!("engine cegar has exact buffers up to {LARGEST_BOUND} stores, not {bound}");
+            report.answers = vec![Answer::Unknown(Reason::Unsupported(reason, None)); answers.len()];
+            return report;
+        }
         let exact = Machine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
             // What an over-approximation cannot show: that a state exists, or that nothing can move.
@@ -142,7 +150,7 @@ impl Engine for Cegar {
             let found = match self.options.domain {
                 DomainName::Zones => search(&sub, &machine, &live, Zones::new(precision.clip), order, run),
                 DomainName::Predicates => {
-                    let domain = Predicates::new(precision.templates.clone());
+                    let domain = Predicates::new(precision.templates.clone(), limits.budget());
                     search(&sub, &machine, &live, domain, order, run)
                 }
             };
@@ -232,7 +240,10 @@ fn search<D: Domain>(
                 })
                 .collect();
             let states = match &symmetry {
-                Some(symmetry) => symmetry.expanded(machine, states),
+                Some(symmetry) => match symmetry.expanded(machine, states, limits) {
+                    Ok(states) => states,
+                    Err(reason) => return Found::Nothing(reason),
+                },
                 None => states,
             };
             let properties = task.properties.iter().map(|p| p.name.clone()).collect();
@@ -240,7 +251,7 @@ fn search<D: Domain>(
         }
         Reached::Violation(property, path) => Found::Path(property, path),
         Reached::Beyond(what, span) => Found::Nothing(match machine.buffers {
-            Buffers::Queue { bound, .. } => Reason::BufferBound(bound),
+            Buffers::Queue { bound, .. } if what == OVERFLOW => Reason::BufferBound(bound),
             _ => Reason::Unsupported(what.to_string(), Some(span)),
         }),
         Reached::Stopped(reason) => Found::Nothing(reason),
@@ -270,6 +281,10 @@ impl Cegar {
     ) -> Result<(), Reason> {
         let nonlinear = nonlinear_step(task.program, path);
         let stuck = |what: &str| {
+            // Out of time, every question was answered as if nothing helped.
+            if let Some(reason) = limits.exceeded(0) {
+                return Err(reason);
+            }
             let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
             Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear))
         };

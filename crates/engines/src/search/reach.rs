@@ -81,11 +81,16 @@ struct Parent {
     way: u32,
 }
 
-/// What ends a search at once: a state that may violate this property.
-struct Stop {
-    property: usize,
-    node: usize,
+/// What ends a search at once.
+enum Stop {
+    /// A state that may violate this property.
+    Violation { property: usize, node: usize },
+    /// There is no point, or no time, to go on.
+    Limit(Reason),
 }
+
+/// With more live cells than this a single step takes too long.
+const MOST_CELLS: usize = 300;
 
 impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     /// A search of a machine for violations of the task's properties.
@@ -152,12 +157,12 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
                 progress.frontier.store(self.queue.len() as u64, Ordering::Relaxed);
                 progress.bytes.store(self.bytes, Ordering::Relaxed);
-                if let Some(reason) = limits.exceeded(self.bytes) {
-                    return Reached::Stopped(reason);
-                }
+            }
+            if let Some(reason) = limits.exceeded(self.bytes) {
+                return Reached::Stopped(reason);
             }
             if !self.nodes[node].covered
-                && let Err(stop) = self.expand(node)
+                && let Err(stop) = self.expand(node, limits)
             {
                 return self.ended(stop);
             }
@@ -177,7 +182,10 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     }
 
     fn ended(&self, stop: Stop) -> Reached<D::State> {
-        Reached::Violation(stop.property, self.path(stop.node))
+        match stop {
+            Stop::Violation { property, node } => Reached::Violation(property, self.path(node)),
+            Stop::Limit(reason) => Reached::Stopped(reason),
+        }
     }
 
     /// The path to a state, in terms of the real threads: where symmetry has renamed them, it is followed again on the machine.
@@ -210,8 +218,13 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         path
     }
 
-    fn expand(&mut self, node: usize) -> Result<(), Stop> {
+    fn expand(&mut self, node: usize, limits: &Limits) -> Result<(), Stop> {
         let control = self.nodes[node].control;
+        let cells = self.controls[control].live.len();
+        if cells > MOST_CELLS {
+            let what = format!("{cells} cells matter at once, too many to know their differences");
+            return Err(Stop::Limit(Reason::Unsupported(what, None)));
+        }
         if self.controls[control].steps.is_none() {
             let prepared = self.prepare(control);
             self.controls[control].steps = Some(prepared);
@@ -219,6 +232,10 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         let steps = self.controls[control].steps.take().expect("just prepared");
         let mut result = Ok(());
         'steps: for (n, prepared) in steps.iter().enumerate() {
+            if let Some(reason) = limits.exceeded(self.bytes) {
+                result = Err(Stop::Limit(reason));
+                break;
+            }
             let mut fresh = std::mem::take(&mut self.fresh);
             fresh.clear();
             self.domain.post(&prepared.transition, &self.nodes[node].state, &mut fresh);
@@ -261,6 +278,9 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                     commands.extend(symmetry.renaming(self.machine, after, order));
                 }
                 let transition = self.domain.transition(before, &commands, after);
+                // Roughly: the step itself, and the transition with its ways.
+                let size = 256 + 32 * (before.len() + after.len() + 4 * commands.len());
+                self.bytes += size as u64;
                 Prepared { step, target, transition, order }
             })
             .collect()
@@ -291,7 +311,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             let mut bad = Vec::new();
             self.domain.post(violation, &self.nodes[node].state, &mut bad);
             if !bad.is_empty() {
-                return Err(Stop { property: n, node });
+                return Err(Stop::Violation { property: n, node });
             }
         }
         Ok(())
@@ -313,6 +333,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             })
             .collect();
         let number = self.controls.len();
+        self.bytes += 512 + 2 * (control.locations.len() * 40 + 4 * live.len()) as u64;
         self.numbers.insert(control.clone(), number);
         self.controls.push(ControlNode { control, live, steps: None, violations, nodes: Vec::new() });
         number
