@@ -53,8 +53,8 @@ struct ControlNode<D: Domain> {
     control: Control,
     live: Vec<CellId>,
     steps: Option<Vec<Prepared<D::Transition>>>,
-    /// For each property, the assumption that it is violated.
-    violations: Vec<Option<D::Transition>>,
+    /// For each property, the assumption that it is violated; prepared when the first state comes.
+    violations: Option<Vec<Option<D::Transition>>>,
     nodes: Vec<usize>,
 }
 
@@ -306,7 +306,10 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         self.controls[control].nodes.push(node);
         self.nodes.push(Node { control, state: stored, parent, covered: false });
         self.queue.push_back(node);
-        for (n, violation) in self.controls[control].violations.iter().enumerate() {
+        if self.controls[control].violations.is_none() {
+            self.controls[control].violations = Some(self.violations(control));
+        }
+        for (n, violation) in self.controls[control].violations.iter().flatten().enumerate() {
             let Some(violation) = violation else { continue };
             let mut bad = Vec::new();
             self.domain.post(violation, &self.nodes[node].state, &mut bad);
@@ -317,25 +320,27 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         Ok(())
     }
 
+    /// For each property, the assumption that a control state violates it.
+    fn violations(&self, control: usize) -> Vec<Option<D::Transition>> {
+        let ControlNode { control, live, .. } = &self.controls[control];
+        let violation = |property| {
+            let condition = self.machine.violation(control, property)?;
+            (condition.constant() != Some(0))
+                .then(|| self.domain.transition(live, &[Command::Assume(condition)], live))
+        };
+        self.properties.iter().map(violation).collect()
+    }
+
     /// The number of a control state.
     fn control(&mut self, control: Control) -> usize {
         if let Some(&number) = self.numbers.get(&control) {
             return number;
         }
         let live = self.live.of(self.machine, &control);
-        let violations = self
-            .properties
-            .iter()
-            .map(|property| {
-                let condition = self.machine.violation(&control, property)?;
-                (condition.constant() != Some(0))
-                    .then(|| self.domain.transition(&live, &[Command::Assume(condition)], &live))
-            })
-            .collect();
         let number = self.controls.len();
         self.bytes += 512 + 2 * (control.locations.len() * 40 + 4 * live.len()) as u64;
         self.numbers.insert(control.clone(), number);
-        self.controls.push(ControlNode { control, live, steps: None, violations, nodes: Vec::new() });
+        self.controls.push(ControlNode { control, live, steps: None, violations: None, nodes: Vec::new() });
         number
     }
 }
