@@ -39,7 +39,7 @@ impl Engine for Auto {
         // One core is enough for a moment, and starting threads is not free.
         let alone = Explicit { options: Options { workers: 1, ..self.explicit.options.clone() } };
         let first = alone.run(task, &limits.within(ALONE), progress);
-        if first.is_decided() {
+        if first.is_decided(task) {
             return first.by(alone.name());
         }
         // Only one engine reports final states.
@@ -70,7 +70,7 @@ impl Engine for Auto {
                     None => report,
                     Some(earlier) => earlier.merged(report),
                 };
-                if sum.is_decided() {
+                if sum.is_decided(task) {
                     stop.store(true, Ordering::Relaxed);
                 }
                 merged = Some(sum);
@@ -81,9 +81,11 @@ impl Engine for Auto {
 }
 
 impl Report {
-    /// Whether every property has a definite answer.
-    fn is_decided(&self) -> bool {
-        !self.answers.iter().any(|a| matches!(a, Answer::Unknown(_)))
+    /// Whether every property has a definite answer, or one is violated and that is enough.
+    fn is_decided(&self, task: &Task<'_>) -> bool {
+        let violated = |a: &Answer| matches!(a, Answer::Violated(_));
+        (task.first_violation && self.answers.iter().any(violated))
+            || !self.answers.iter().any(|a| matches!(a, Answer::Unknown(_)))
     }
 
     /// The report with the name of the engine that gave the answers.

@@ -188,13 +188,13 @@ impl Confirmation<'_, '_> {
             Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
             Answer::Proved(invariant) => self.certified(property, &invariant),
             Answer::Holds(None) => self.explored(property, true),
-            Answer::Violated(None) if is_existence(property) => self.explored(property, false),
+            Answer::Violated(None) if property.kind.is_existence() => self.explored(property, false),
             Answer::Violated(None) => contradiction("a violation without an execution that shows it".into()),
         }
     }
 
     fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
-        let exists = is_existence(property);
+        let exists = property.kind.is_existence();
         match trace.replay_for(self.task.program, self.task.model, property) {
             Ok(replayed) if holds == exists => {
                 let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
@@ -273,11 +273,6 @@ fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property) -
         events: steps.cloned().collect(),
     };
     task.model != MemoryModel::Sc && trace.replay_for(task.program, MemoryModel::Sc, property).is_ok()
-}
-
-/// Whether the property asks for an execution, so that its violation has none to show.
-fn is_existence(property: &Property) -> bool {
-    matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _))
 }
 
 fn contradiction(what: String) -> (Verdict, Evidence) {

@@ -22,12 +22,14 @@ pub struct Task<'p> {
     pub properties: Vec<Property>,
     /// What to report about final states (see [`Report::finals`]); nothing for most questions.
     pub observed: Vec<Observable>,
+    /// Whether one violation is all that is wanted: then the other properties may stay open.
+    pub first_violation: bool,
 }
 
 impl<'p> Task<'p> {
     /// A question about some properties.
     pub fn new(program: &'p Program, model: MemoryModel, properties: Vec<Property>) -> Self {
-        Task { program, model, properties, observed: Vec::new() }
+        Task { program, model, properties, observed: Vec::new(), first_violation: false }
     }
 }
 

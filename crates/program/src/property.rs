@@ -42,6 +42,13 @@ pub enum PropertyKind {
     Finally(Quantifier, Formula),
 }
 
+impl PropertyKind {
+    /// Whether it asks for an execution, so that its violation has none to show.
+    pub fn is_existence(&self) -> bool {
+        matches!(self, PropertyKind::Finally(Quantifier::Exists, _))
+    }
+}
+
 /// Which final states must satisfy the formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantifier {

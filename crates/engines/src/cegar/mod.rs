@@ -164,6 +164,11 @@ impl Engine for Cegar {
                     let property = &sub.properties[n];
                     if let Some(trace) = path::execution(task, task.model, &path, property) {
                         answers[open[n]] = Some(Answer::Violated(Some(trace)));
+                        if task.first_violation {
+                            answers
+                                .iter_mut()
+                                .for_each(|a| _ = a.get_or_insert(Answer::Unknown(Reason::Cancelled)));
+                        }
                     } else if let Some(reason) = limits.exceeded(0) {
                         open.iter().for_each(|&n| answers[n] = unknown(reason.clone()));
                     } else if let Err(reason) =

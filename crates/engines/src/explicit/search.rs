@@ -284,6 +284,10 @@ impl Shared<'_> {
             if undecided == 0 && self.task.observed.is_empty() {
                 self.stop.store(true, Ordering::Relaxed);
             }
+            let exists = PropertyKind::is_existence(&self.task.properties[property].kind);
+            if self.task.first_violation && undecided > 0 && !exists {
+                self.stop_because(Reason::Cancelled);
+            }
         }
     }
 }
