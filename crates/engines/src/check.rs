@@ -13,9 +13,7 @@ use fencewright_certify::{Certificate, Rejection};
 use fencewright_memory::Machine;
 
 use fencewright_program::oracle::{self, Reachable};
-use fencewright_program::{
-    EventKind, MemoryModel, Program, Property, PropertyKind, Quantifier, Replayed, Span, Trace,
-};
+use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Span, Trace};
 
 use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Task};
 

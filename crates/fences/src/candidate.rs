@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_lang::places::{Placed, Side};
+use fencewright_lang::places::{Place, Placed, Side};
 use fencewright_program::{
     Action, EdgeId, LocationId, MemoryModel, Op, Price, Program, Span, Thread, ThreadId,
 };
@@ -34,14 +34,8 @@ impl Kind {
 pub struct Candidate {
     /// What.
     pub kind: Kind,
-    /// Where in the text: the offset at which a fence is inserted, or of the store that is replaced.
-    pub offset: u32,
-    /// Before the statement, or after it at the end of a block.
-    pub side: Side,
-    /// The statement it is before or after, or which it replaces.
-    pub statement: Span,
-    /// The edges it changes: empty steps that mark the place, or stores.
-    pub edges: Vec<(ThreadId, EdgeId)>,
+    /// Where: the place of a fence, or the store that is replaced; and the edges that change.
+    pub place: Place,
     /// What it costs, over all threads that share the text.
     pub price: u64,
     /// What the search minimises: the price, and among equal prices rather outside loops.
@@ -51,7 +45,7 @@ pub struct Candidate {
 impl Candidate {
     /// The threads it is in.
     pub fn threads(&self) -> Vec<ThreadId> {
-        let mut threads: Vec<ThreadId> = self.edges.iter().map(|(thread, _)| *thread).collect();
+        let mut threads: Vec<ThreadId> = self.place.edges.iter().map(|(thread, _)| *thread).collect();
         threads.sort_unstable();
         threads.dedup();
         threads
@@ -86,15 +80,15 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
     let prices = stated(program, prices);
     let cyclic: Vec<Vec<bool>> = program.threads.iter().map(on_cycles).collect();
     let mut all = Vec::new();
-    let mut add = |kind: Kind, offset: u32, side: Side, statement: Span, edges: Vec<(ThreadId, EdgeId)>| {
+    let mut add = |kind: Kind, place: Place| {
         let base = match kind {
             Kind::Full => prices.full,
             Kind::StoreStore => prices.store_store,
             Kind::Swap => prices.swap.unwrap_or(0),
         };
-        let mut candidate = Candidate { kind, offset, side, statement, edges, price: 0, weight: 0 };
+        let mut candidate = Candidate { kind, place, price: 0, weight: 0 };
         for thread in candidate.threads() {
-            let here = candidate.edges.iter().filter(|(t, _)| *t == thread).map(|(_, e)| *e);
+            let here = candidate.place.edges.iter().filter(|(t, _)| *t == thread).map(|(_, e)| *e);
             let edges: Vec<EdgeId> = here.collect();
             let code = program.thread(thread);
             let at = |l: LocationId| edges.iter().any(|&e| code.edge(e).to == l || code.edge(e).from == l);
@@ -115,9 +109,9 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
         all.push(candidate);
     };
     for place in &placed.places {
-        add(Kind::Full, place.offset, place.side, place.statement, place.edges.clone());
+        add(Kind::Full, place.clone());
         if model == MemoryModel::Pso {
-            add(Kind::StoreStore, place.offset, place.side, place.statement, place.edges.clone());
+            add(Kind::StoreStore, place.clone());
         }
     }
     if prices.swap.is_some() {
@@ -130,7 +124,8 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
             }
         }
         for (span, edges) in stores {
-            add(Kind::Swap, span.start, Side::Before, span, edges);
+            let place = Place { offset: span.start, side: Side::Before, statement: span, label: None, edges };
+            add(Kind::Swap, place);
         }
     }
     all

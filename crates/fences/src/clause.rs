@@ -83,7 +83,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
 pub fn clause(replayed: &Replayed, candidates: &[Candidate]) -> Vec<Item> {
     let mut at_edge: HashMap<(ThreadId, EdgeId), Vec<Item>> = HashMap::new();
     for (item, candidate) in candidates.iter().enumerate() {
-        for &edge in &candidate.edges {
+        for &edge in &candidate.place.edges {
             at_edge.entry(edge).or_default().push(item);
         }
     }

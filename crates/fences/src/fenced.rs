@@ -36,7 +36,7 @@ impl Fenced {
         let mut chosen = chosen.to_vec();
         chosen.sort_by_key(|candidate| candidate.kind != Kind::StoreStore);
         for candidate in chosen {
-            for &(thread, edge) in &candidate.edges {
+            for &(thread, edge) in &candidate.place.edges {
                 let action = &mut marked.threads[thread.index()].edges[edge.index()].action;
                 *action = match (candidate.kind, &*action) {
                     (Kind::Full, _) => Action::Fence,
@@ -161,23 +161,22 @@ fn looked_at(program: &Program, thread: ThreadId) -> BTreeSet<LocationId> {
     found
 }
 
-/// For each location the empty step that can be taken out there: the only one that leaves it, from a location without a name.
+/// For each location the empty step that can be taken out there: the only one that leaves it, from a location nobody looks at.
 fn removable(
     thread: &Thread,
     unused: &dyn Fn(EdgeId) -> bool,
     looked_at: &BTreeSet<LocationId>,
 ) -> Vec<Option<EdgeId>> {
     let mut steps: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
-    for (n, location) in thread.locations.iter().enumerate() {
+    for (n, step) in steps.iter_mut().enumerate() {
         let here = LocationId(n as u32);
         let mut leaving = thread.edges_from(here);
         if let (Some((edge, code)), None) = (leaving.next(), leaving.next())
             && unused(edge)
             && code.to != here
-            && location.labels.is_empty()
             && !looked_at.contains(&here)
         {
-            steps[n] = Some(edge);
+            *step = Some(edge);
         }
     }
     // A cycle of empty steps only is a loop that does nothing: it stays.

@@ -266,7 +266,7 @@ impl Search<'_> {
         let mut answer = self.ended(verdict, None);
         answer.sets = listed.iter().take(options.sets.max(1)).map(all).collect();
         answer.fences = fences;
-        answer.fences.sort_by_key(|chosen: &Chosen| (chosen.fence.offset, chosen.fence.kind));
+        answer.fences.sort_by_key(|chosen: &Chosen| (chosen.fence.place.offset, chosen.fence.kind));
         answer.cost = set.iter().map(|&item| self.candidates[item].price).sum();
         answer.count = set.iter().map(|&item| self.candidates[item].threads().len()).sum();
         answer.proof = proof;
@@ -308,7 +308,7 @@ impl Search<'_> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();
             for candidate in set.iter().map(|&item| &self.candidates[item]) {
-                for (thread, edge) in &candidate.edges {
+                for (thread, edge) in &candidate.place.edges {
                     let code = self.placed.program.thread(*thread);
                     places.push((code.edges.len(), edge.index(), candidate.kind));
                 }

@@ -3,6 +3,7 @@
 
 pub mod ast;
 pub mod diagnostic;
+pub mod edit;
 pub mod export;
 pub mod fw;
 pub mod import;

@@ -1,6 +1,7 @@
 //! The places of a program where a fence could be put.
 //!
-//! A place is a point of the source: before a statement (and before its labels), or after the last statement of a block. To know exactly
+//! A place is a point of the source: before a statement (and before its labels), between its labels and the statement, or after the
+//! last statement of a block. To know exactly
 //! what a fence there would do, an empty step is written into the syntax tree at every place and lowered with the rest. A
 //! fence at a place then is another action on the edges of its step, in every thread that shares the text.
 //!
@@ -23,6 +24,8 @@ pub struct Place {
     pub side: Side,
     /// The statement it is before or after, without labels.
     pub statement: Span,
+    /// The first label of the statement.
+    pub label: Option<Span>,
     /// The empty steps that stand for it in the threads.
     pub edges: Vec<(ThreadId, EdgeId)>,
 }
@@ -32,6 +35,8 @@ pub struct Place {
 pub enum Side {
     /// Before the statement and its labels.
     Before,
+    /// Between its labels and the statement.
+    Labelled,
     /// After the last statement of a block.
     After,
 }
@@ -98,16 +103,23 @@ impl Marks {
                 block.statements.push(statement);
                 continue;
             }
+            let label = statement.labels.first().map(|l| l.span);
             if start == Start::Free {
-                let offset = statement.labels.first().map_or(statement.span.start, |l| l.span.start);
-                block.statements.push(self.mark(offset, Side::Before, statement.span));
+                let offset = label.map_or(statement.span.start, |l| l.start);
+                block.statements.push(self.mark(offset, Side::Before, statement.span, label));
+            }
+            // A place behind the labels is where all jumps to them meet.
+            if label.is_some() && statement.kind != StatementKind::Empty {
+                let labels = std::mem::take(&mut statement.labels);
+                let mark = self.mark(statement.span.start, Side::Labelled, statement.span, label);
+                block.statements.push(Statement { labels, ..mark });
             }
             self.inside(&mut statement, start);
             start = Start::Free;
             block.statements.push(statement);
         }
         if let (true, Some((span, false))) = (ends, last) {
-            block.statements.push(self.mark(span.end, Side::After, span));
+            block.statements.push(self.mark(span.end, Side::After, span, None));
         }
     }
 
@@ -129,9 +141,9 @@ impl Marks {
         }
     }
 
-    fn mark(&mut self, offset: u32, side: Side, statement: Span) -> Statement {
+    fn mark(&mut self, offset: u32, side: Side, statement: Span, label: Option<Span>) -> Statement {
         let number = self.first.saturating_add(self.places.len() as u32);
-        self.places.push(Place { offset, side, statement, edges: Vec::new() });
+        self.places.push(Place { offset, side, statement, label, edges: Vec::new() });
         let span = Span { start: number, end: number };
         Statement { labels: Vec::new(), kind: StatementKind::Skip, span }
     }
