@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fencewright_fences::Prices;
 use fencewright_lang::Format;
 use fencewright_program::MemoryModel;
 
@@ -36,6 +37,8 @@ Exit status: 0 every property holds, 1 some property is violated, 2 bad usage or
 pub enum Command {
     /// Check the properties of programs
     Check(CheckArgs),
+    /// Find the cheapest fences that make programs safe, and put them in
+    Fences(FencesArgs),
     /// Check a certificate of safety, without any engine
     Certify(CertifyArgs),
     /// Run litmus tests and summarise their final states
@@ -141,6 +144,90 @@ pub struct CheckArgs {
     /// Print the verdicts only: no counterexamples, no notes, no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `fences`
+#[derive(Args)]
+pub struct FencesArgs {
+    /// Programs; `-` is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// The memory model: tso or pso
+    #[arg(long, default_value = "tso")]
+    pub model: ModelArg,
+    /// Only for this property, may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub property: Vec<String>,
+    /// Prices: fence=2,sfence=1,xchg=2 (only then a locked instruction may replace a store), loop=1 (more inside loops)
+    #[arg(long, value_name = "WHAT=PRICE,...", default_value = "", value_parser = price)]
+    pub price: PriceArg,
+    /// List every set that is as cheap
+    #[arg(long)]
+    pub all: bool,
+    /// Tell which of the fences already there are needed, instead of looking for more
+    #[arg(long)]
+    pub audit: bool,
+    /// Print the edit that puts the fences in, as a unified diff
+    #[arg(long)]
+    pub diff: bool,
+    /// Put the fences into the file
+    #[arg(long)]
+    pub write: bool,
+    /// Do not show for each fence what happens without it
+    #[arg(long)]
+    pub no_evidence: bool,
+    /// Do not confirm verdicts: neither certificates nor the reference semantics
+    #[arg(long)]
+    pub no_certify: bool,
+    /// Print one JSON object for each file
+    #[arg(long)]
+    pub json: bool,
+    /// Print the verdicts only: no places, no executions, no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Prices of fences.
+#[derive(Clone, Copy, Default)]
+pub struct PriceArg {
+    full: Option<u64>,
+    store_store: Option<u64>,
+    swap: Option<u64>,
+    in_loop: Option<u64>,
+}
+
+impl PriceArg {
+    /// The prices, those that were not given by default.
+    pub fn prices(self) -> Prices {
+        let defaults = Prices::default();
+        Prices {
+            full: self.full.unwrap_or(defaults.full),
+            store_store: self.store_store.unwrap_or(defaults.store_store),
+            swap: self.swap.or(defaults.swap),
+            in_loop: self.in_loop.unwrap_or(defaults.in_loop),
+        }
+    }
+}
+
+fn price(text: &str) -> Result<PriceArg, String> {
+    let mut prices = PriceArg::default();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (what, value) = part.split_once('=').ok_or("expected WHAT=PRICE")?;
+        let value = value.parse::<u32>().map_err(|_| format!("`{value}` is not a price"))?;
+        let slot = match what {
+            "fence" => &mut prices.full,
+            "sfence" => &mut prices.store_store,
+            "xchg" => &mut prices.swap,
+            "loop" => &mut prices.in_loop,
+            _ => return Err(format!("`{what}` has no price; there is fence, sfence, xchg, loop")),
+        };
+        *slot = Some(u64::from(value));
+    }
+    Ok(prices)
 }
 
 /// `certify`

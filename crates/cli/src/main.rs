@@ -6,6 +6,7 @@ mod args;
 mod certify;
 mod check;
 mod convert;
+mod fences;
 mod files;
 mod format;
 mod input;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let mut out = Output::new();
     let status = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),
+        Command::Fences(args) => fences::run(args, &mut out),
         Command::Certify(args) => certify::run(args, &mut out),
         Command::Litmus(args) => litmus::run(args, &mut out),
         Command::Run(args) => simulate::run(args, &mut out),

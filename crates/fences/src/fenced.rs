@@ -137,6 +137,17 @@ impl Fenced {
         Some(with(&trailing))
     }
 
+    /// An execution of the marked program as one of the program: without the steps that were taken out.
+    pub fn plain(&self, trace: &Trace) -> Trace {
+        let plain = |event: &Event| {
+            let EventKind::Step { edge, chosen } = &event.kind else { return Some(event.clone()) };
+            let position = self.edges[event.thread.index()].iter().position(|original| original == edge)?;
+            let kind = EventKind::Step { edge: EdgeId(position as u32), chosen: chosen.clone() };
+            Some(Event { kind, ..event.clone() })
+        };
+        Trace { events: trace.events.iter().filter_map(plain).collect(), ..trace.clone() }
+    }
+
     /// The empty step that was taken out at a location of the marked program, and where it leads.
     fn step(&self, thread: ThreadId, at: LocationId) -> Option<(Event, LocationId)> {
         let edge = self.removed[thread.index()][at.index()]?;

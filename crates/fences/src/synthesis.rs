@@ -3,7 +3,7 @@
 use fencewright_engines::{Checked, Limits, Progress};
 use fencewright_lang::places::Placed;
 use fencewright_program::{
-    EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, ThreadId, Trace,
+    Event, EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, ThreadId, Trace,
 };
 
 use crate::candidate::{Candidate, Kind, Prices, candidates};
@@ -50,7 +50,7 @@ pub enum Verdict {
 pub struct Chosen {
     /// The fence.
     pub fence: Candidate,
-    /// The violation that comes back without it, in the program with an empty step at every place; nothing if none was found.
+    /// The violation that comes back without it; nothing if none was found.
     pub needed_because: Option<Because>,
 }
 
@@ -123,10 +123,15 @@ struct Search<'a> {
     costs: Vec<u64>,
     clauses: Vec<Vec<Item>>,
     /// The violations seen, as executions of the program with an empty step at every place, with the clause of each.
-    violations: Vec<(Trace, Option<String>, Vec<Item>)>,
+    violations: Vec<Seen>,
     rounds: usize,
     optimal: bool,
 }
+
+/// A violation, the name of the property, and its clause.
+type Seen = (Trace, Option<String>, Vec<Item>);
+
+const NO_REPLAY: &str = "internal contradiction, please report it: an execution does not replay";
 
 /// How a set turned out.
 enum Tried {
@@ -189,13 +194,14 @@ impl Search<'_> {
         };
         let short = shortened(&fenced.marked, model, &lifted, property.as_ref());
         let Ok(replayed) = short.replay(&fenced.marked, model) else {
-            return Tried::Unknown(
-                "internal contradiction, please report it: an execution does not replay".into(),
-            );
+            return Tried::Unknown(NO_REPLAY.into());
         };
         let clause = clause(&replayed, &self.candidates);
         if clause.is_empty() {
-            return Tried::Unfixable(Box::new(self.shown(fenced.marked, short, model, property)));
+            return match self.shown(fenced, &short, name.as_ref(), true) {
+                Some(because) => Tried::Unfixable(Box::new(because)),
+                None => Tried::Unknown(NO_REPLAY.into()),
+            };
         }
         if clause.iter().any(|item| set.contains(item)) {
             let reason = "internal contradiction, please report it: a fence did not prevent what it should";
@@ -206,26 +212,20 @@ impl Search<'_> {
         Tried::Clause
     }
 
-    /// The execution as it is shown to people: under SC if it is one there.
-    fn shown(
-        &self,
-        program: Program,
-        trace: Trace,
-        model: MemoryModel,
-        property: Option<Property>,
-    ) -> Because {
-        let steps = |t: &Trace| {
-            t.events.iter().filter(|e| !matches!(e.kind, EventKind::Flush { .. })).cloned().collect()
+    /// An execution as it is shown to people: without empty steps, and under SC if it is one there and that is asked for.
+    fn shown(&self, fenced: Fenced, trace: &Trace, name: Option<&String>, sc: bool) -> Option<Because> {
+        let plain = fenced.plain(trace);
+        let property = name.map(|name| named(&fenced.program, name));
+        let replay = |trace: &Trace, model| match &property {
+            Some(property) => trace.replay_for(&fenced.program, model, property).ok(),
+            None => trace.replay(&fenced.program, model).ok(),
         };
-        let at_once = Trace { events: steps(&trace), ..trace.clone() };
-        let under = |trace: &Trace, model| match &property {
-            Some(property) => trace.replay_for(&program, model, property).ok(),
-            None => None,
-        };
-        let replayed = under(&at_once, MemoryModel::Sc)
-            .or_else(|| trace.replay(&program, model).ok())
-            .expect("it was replayed before");
-        Because { program, replayed, property }
+        let flush = |e: &Event| matches!(e.kind, EventKind::Flush { .. });
+        let steps = plain.events.iter().filter(|e| !flush(e)).cloned().collect();
+        let at_once = Trace { events: steps, ..plain.clone() };
+        let under_sc = sc.then(|| replay(&at_once, MemoryModel::Sc)).flatten();
+        let replayed = under_sc.or_else(|| replay(&plain, self.goal.model()))?;
+        Some(Because { program: fenced.program, replayed, property })
     }
 
     /// Whether all other sets suffice too; a clause is learnt from the first that does not.
@@ -281,26 +281,23 @@ impl Search<'_> {
         let fenced = Fenced::new(self.placed, &chosen);
         let model = self.goal.model();
         // One that was seen before, if no other fence of the set prevents it.
-        let seen = self.violations.iter().filter(|(_, _, clause)| !clause.iter().any(|i| rest.contains(i)));
-        for (trace, name, _) in seen {
+        let free = |(_, _, clause): &&Seen| !clause.iter().any(|i| rest.contains(i));
+        for (trace, name, _) in self.violations.iter().filter(free) {
             let property = name.as_ref().map(|name| named(&fenced.marked, name));
-            let replayed = match &property {
-                Some(property) => trace.replay_for(&fenced.marked, model, property).ok(),
-                None => None,
-            };
-            if let Some(replayed) = replayed {
-                return Some(Because { program: fenced.marked, replayed, property });
+            let possible = property.is_some_and(|p| trace.replay_for(&fenced.marked, model, &p).is_ok());
+            if possible {
+                return self.shown(fenced, trace, name.as_ref(), false);
             }
         }
         let Examined::Violated(violation) = self.goal.examine(&fenced.program, self.limits, self.progress)
         else {
             return None;
         };
-        let property = violation.property.as_ref().map(|name| named(&fenced.marked, name));
-        let lifted = fenced.lifted(&violation.trace, model, property.as_ref())?;
+        let Violation { trace, property: name } = violation;
+        let property = name.as_ref().map(|name| named(&fenced.marked, name));
+        let lifted = fenced.lifted(&trace, model, property.as_ref())?;
         let short = shortened(&fenced.marked, model, &lifted, property.as_ref());
-        let replayed = short.replay(&fenced.marked, model).ok()?;
-        Some(Because { program: fenced.marked, replayed, property })
+        self.shown(fenced, &short, name.as_ref(), false)
     }
 
     /// Of several sets the one that treats threads most alike: fences at the same place of threads with the same text.

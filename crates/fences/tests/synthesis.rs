@@ -67,3 +67,42 @@ fn as_few_fences_as_the_paper() {
         assert!(found.proof.iter().all(|checked| checked.checked() == Some(true)), "{name}");
     }
 }
+
+#[test]
+fn under_pso_both_kinds_of_fence_are_used() {
+    for (name, _) in TABLE {
+        let start = Instant::now();
+        let loaded = example(name);
+        let tso = fences(&loaded, MemoryModel::Tso, &Options::default());
+        let found = fences(&loaded, MemoryModel::Pso, &Options::default());
+        let kinds: Vec<&str> = found.fences.iter().map(|chosen| chosen.fence.kind.name()).collect();
+        println!(
+            "{name}: {:?}, {} fences {kinds:?}, cost {}, {} rounds, optimal {}, {:.3} s",
+            found.verdict,
+            found.count,
+            found.cost,
+            found.rounds,
+            found.optimal,
+            start.elapsed().as_secs_f64()
+        );
+        assert!(
+            matches!(found.verdict, Verdict::Fixed | Verdict::AlreadySafe),
+            "{name}: {:?}",
+            found.verdict
+        );
+        assert!(found.optimal, "{name}");
+        assert!(found.cost >= tso.cost, "{name}: what suffices under PSO suffices under TSO");
+        for chosen in &found.fences {
+            assert!(chosen.needed_because.is_some(), "{name}: no violation without {:?}", chosen.fence);
+        }
+    }
+}
+
+#[test]
+fn what_happens_under_sc_cannot_be_fixed() {
+    let text = b"shared x; thread p { x = 1; } thread q { var r; r = x; assert r == 0; }";
+    let found = fences(&loaded("sc", text), MemoryModel::Tso, &Options::default());
+    assert_eq!(found.verdict, Verdict::Unfixable);
+    let because = found.unfixable.expect("the execution that shows it");
+    assert_eq!(because.replayed.model, MemoryModel::Sc);
+}

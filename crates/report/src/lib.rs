@@ -5,6 +5,7 @@
 //! * [`text`]: verdicts and executions for a terminal;
 //! * [`json`]: the same for other programs, as `docs/json.md` describes it;
 //! * [`litmus`]: the final states of litmus tests;
+//! * [`fences`]: where fences go and why;
 //! * [`dot`]: control-flow graphs.
 //!
 //! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod dot;
+pub mod fences;
 pub mod invariants;
 pub mod json;
 pub mod litmus;

@@ -1,0 +1,182 @@
+//! `fencewright fences`: where must fences go, is each one needed, and the edit that puts them there.
+
+use std::time::Instant;
+
+use fencewright_engines::auto::Auto;
+use fencewright_engines::{Confirm, Limits, Progress};
+use fencewright_fences::{Examined, Goal, Kind, Options, Safety, Synthesis, Verdict, audit, synthesise};
+use fencewright_lang::edit::{Edit, What, edited};
+use fencewright_lang::places::places;
+use fencewright_lang::{Loaded, load};
+use fencewright_program::MemoryModel;
+use fencewright_report::{Source, fences};
+
+use crate::args::FencesArgs;
+use crate::input::{describe, load_program, tell_notes};
+use crate::output::{Output, complain};
+use crate::status::Status;
+use crate::{files, progress, stop};
+
+/// As many equally cheap sets as `--all` lists at most.
+const MOST_SETS: usize = 1_000;
+
+/// Finds fences for all files.
+pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
+    let mut status = Status::Fine;
+    for path in &args.files {
+        if out.is_closed() {
+            return status.and(Status::Unknown);
+        }
+        status = status.and(match load_program(path, &args.input) {
+            Some(loaded) => file(args, path, &loaded, out),
+            None => Status::Bad,
+        });
+    }
+    status
+}
+
+fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Output) -> Status {
+    if !args.json && !args.quiet {
+        tell_notes(loaded);
+    }
+    let Some(goal) = goal(args, loaded) else { return Status::Bad };
+    let cancelled = stop::on_interrupt();
+    let limits = Limits::starting_now(args.limits.timeout.get(), args.limits.memory.get(), cancelled);
+    let measured = Progress::default();
+    let show = !args.json && !args.quiet && progress::is_watched();
+    let source = Source::from(loaded);
+    let start = Instant::now();
+    if args.audit {
+        let audited = progress::shown(show, &measured, || audit(&loaded.program, &*goal, &limits, &measured));
+        let text = match args.json {
+            true => fences::audit_json(source, &audited),
+            false => fences::audit_text(source, &audited, !args.quiet, out.style),
+        };
+        out.print(&text);
+        out.flush();
+        let unknown = audited.iter().any(|a| matches!(a.need, fencewright_fences::audit::Need::Unknown(_)));
+        return if unknown { Status::Unknown } else { Status::Fine };
+    }
+    let placed = match places(loaded, &args.input.define) {
+        Ok(placed) => placed,
+        Err(diagnostics) => {
+            complain(&loaded.source.name, &loaded.source.render(&diagnostics, false));
+            return Status::Bad;
+        }
+    };
+    let sets = if args.all { MOST_SETS } else { 1 };
+    let options = Options { prices: args.price.prices(), sets, evidence: !args.no_evidence };
+    let found =
+        progress::shown(show, &measured, || synthesise(&placed, &*goal, &options, &limits, &measured));
+    let seconds = start.elapsed().as_secs_f64();
+    let question = fences::Question { goal: goal.name(), model: goal.model().name(), seconds };
+    let edit = match args.diff || args.write {
+        true => Some(new_text(args, loaded, &found, &*goal, &limits)),
+        false => None,
+    };
+    match (&edit, args.json) {
+        (_, true) => out.print(&fences::json(source, question, &found)),
+        (Some(_), false) if args.diff => {}
+        _ => out.print(&fences::text(source, question, &found, !args.quiet, out.style)),
+    }
+    let status = match &found.verdict {
+        Verdict::AlreadySafe | Verdict::Fixed => Status::Fine,
+        Verdict::Unfixable => Status::Violated,
+        Verdict::Unknown(_) => Status::Unknown,
+    };
+    let edited = match edit {
+        None => Status::Fine,
+        Some(Ok(text)) => apply(args, path, loaded, &text, out),
+        Some(Err(why)) => {
+            complain(&loaded.source.name, &why);
+            Status::Unknown
+        }
+    };
+    out.flush();
+    status.and(edited)
+}
+
+/// The goal that was asked for.
+fn goal(args: &FencesArgs, loaded: &Loaded) -> Option<Box<dyn Goal>> {
+    let confirm = if args.no_certify { Confirm::NOTHING } else { Confirm::default() };
+    let [model] = args.model.models() else {
+        complain("--model", "fences are found for one memory model at a time");
+        return None;
+    };
+    if *model == MemoryModel::Sc {
+        complain("--model", "under sc there is nothing a fence could do");
+        return None;
+    }
+    let goal = Safety { model: *model, properties: args.property.clone(), engine: Auto::default(), confirm };
+    for name in &args.property {
+        if name != "deadlock" && !loaded.program.properties.iter().any(|p| p.name == *name) {
+            complain(&loaded.source.name, &format!("no property is called `{}`", name.escape_debug()));
+            return None;
+        }
+    }
+    if goal.of(&loaded.program).is_empty() {
+        let why = "the program states no property that fences could help with";
+        complain(
+            &loaded.source.name,
+            &format!("{why}\n  help: see `fencewright check`, or ask for --goal robustness"),
+        );
+        return None;
+    }
+    Some(Box::new(goal))
+}
+
+/// The text with the fences, loaded and verified again.
+fn new_text(
+    args: &FencesArgs,
+    loaded: &Loaded,
+    found: &Synthesis,
+    goal: &dyn Goal,
+    limits: &Limits,
+) -> Result<String, String> {
+    let edits: Vec<Edit> = found
+        .fences
+        .iter()
+        .map(|chosen| Edit {
+            what: match chosen.fence.kind {
+                Kind::Full => What::Fence,
+                Kind::StoreStore => What::StoreFence,
+                Kind::Swap => What::Swap,
+            },
+            place: chosen.fence.place.clone(),
+        })
+        .collect();
+    let text = edited(loaded, &edits)?;
+    if edits.is_empty() {
+        return Ok(text);
+    }
+    let again = load(&loaded.source.name, text.as_bytes(), Some(loaded.format), &args.input.define)
+        .map_err(|_| "the fences cannot be written here in this format".to_string())?;
+    match goal.examine(&again.program, limits, &Progress::default()) {
+        Examined::Met(_) => Ok(text),
+        Examined::Violated(_) => Err("the fences cannot be written here in this format".into()),
+        Examined::Unknown(reason) => Err(format!("the edited text could not be verified: {reason}")),
+    }
+}
+
+fn apply(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, text: &str, out: &mut Output) -> Status {
+    if args.diff {
+        let name = &loaded.source.name;
+        let diff = similar::TextDiff::from_lines(loaded.source.text.as_str(), text);
+        let mut unified = diff.unified_diff();
+        out.print(&unified.context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string());
+    }
+    if !args.write || text == loaded.source.text {
+        return Status::Fine;
+    }
+    if path.as_os_str() == "-" {
+        complain("-", "the standard input cannot be written to; use --diff");
+        return Status::Bad;
+    }
+    match files::replace(path, text) {
+        Ok(()) => Status::Fine,
+        Err(error) => {
+            complain(&loaded.source.name, &describe(&error));
+            Status::Bad
+        }
+    }
+}

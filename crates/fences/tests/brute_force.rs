@@ -1,0 +1,189 @@
+//! No cheaper set of fences suffices: all subsets are tried, on small random programs, on the reference semantics.
+
+use std::collections::HashSet;
+
+use fencewright_engines::auto::Auto;
+use fencewright_engines::{Confirm, Limits, Progress};
+use fencewright_fences::candidate::candidates;
+use fencewright_fences::fenced::Fenced;
+use fencewright_fences::{Candidate, Options, Prices, Safety, Verdict, synthesise};
+use fencewright_lang::places::{Place, Placed, Side};
+use fencewright_program::oracle::explore;
+use fencewright_program::{
+    Action, Address, BinaryOp, Edge, EdgeId, Expr, Formula, Init, Location, LocationId, MemoryModel,
+    Observable, Op, Program, Property, PropertyKind, Quantifier, Reference, RegisterId, Span, Thread,
+    ThreadId, VariableId,
+};
+use fencewright_testing::{Random, Shape, program};
+
+/// A program with a place before every location that something leaves.
+fn placed(mut program: Program) -> Placed {
+    let mut places = Vec::new();
+    let mut moved: Vec<Vec<LocationId>> = Vec::new();
+    for (t, thread) in program.threads.iter_mut().enumerate() {
+        let (marked, before) = with_places(thread, ThreadId(t as u32), &mut places);
+        *thread = marked;
+        moved.push(before);
+    }
+    for property in &mut program.properties {
+        if let PropertyKind::Never(formula) | PropertyKind::Finally(_, formula) = &mut property.kind {
+            *formula = formula.map(&mut |o| {
+                Expr::Leaf(match o {
+                    Observable::At(t, at) => {
+                        Observable::At(*t, at.iter().map(|l| moved[t.index()][l.index()]).collect())
+                    }
+                    other => other.clone(),
+                })
+            });
+        }
+    }
+    Placed { program, places }
+}
+
+/// A thread in which every location with edges has an empty step before it; and the new numbers of its locations.
+fn with_places(thread: &Thread, id: ThreadId, places: &mut Vec<Place>) -> (Thread, Vec<LocationId>) {
+    // Location n becomes 2n (before the step) and 2n + 1.
+    let leaves = |n: usize| thread.locations[n].first_edge < thread.locations[n].last_edge;
+    let into = |l: LocationId| LocationId(2 * l.0 + u32::from(!leaves(l.index())));
+    let (mut locations, mut edges): (Vec<Location>, Vec<Edge>) = (Vec::new(), Vec::new());
+    for (n, location) in thread.locations.iter().enumerate() {
+        let (before, after) = (LocationId(2 * n as u32), LocationId(2 * n as u32 + 1));
+        let first_edge = edges.len() as u32;
+        if leaves(n) {
+            let offset = 1_000 * id.0 + n as u32;
+            let span = Span { start: offset, end: offset };
+            let here = vec![(id, EdgeId(first_edge))];
+            places.push(Place { offset, side: Side::Before, statement: span, label: None, edges: here });
+            edges.push(Edge { from: before, to: after, action: Action::Op(Op::Skip), span });
+        }
+        locations.push(Location { first_edge, last_edge: edges.len() as u32, ..Location::default() });
+        let first_edge = edges.len() as u32;
+        for (_, edge) in thread.edges_from(LocationId(n as u32)) {
+            edges.push(Edge { from: after, to: into(edge.to), ..edge.clone() });
+        }
+        locations.push(Location { first_edge, last_edge: edges.len() as u32, ..location.clone() });
+    }
+    let marked =
+        Thread { locations, edges, entry: into(thread.entry), fault: into(thread.fault), ..thread.clone() };
+    (marked, (0..thread.locations.len()).map(|n| LocationId(2 * n as u32 + 1)).collect())
+}
+
+/// The final states of a program, each as a formula; nothing if there are too many states.
+fn finals(program: &Program, model: MemoryModel) -> Option<HashSet<Formula>> {
+    let reachable = explore(program, model, 3_000, &mut || false).ok()?;
+    let reference = Reference::new(program, model);
+    let mut found = HashSet::new();
+    for state in reachable.states.iter().filter(|state| reference.is_final(state)) {
+        let is = |o, v| Formula::binary(BinaryOp::Eq, Expr::Leaf(o), Expr::Const(v));
+        let mut parts = Vec::new();
+        for (t, registers) in state.registers.iter().enumerate() {
+            for (r, v) in registers.iter().enumerate() {
+                parts.push(is(Observable::Register(ThreadId(t as u32), RegisterId(r as u32)), *v));
+            }
+        }
+        parts.extend(state.memory.iter().enumerate().map(|(c, v)| is(Observable::Memory(c as u32), *v)));
+        found.insert(Formula::all(parts));
+    }
+    Some(found)
+}
+
+/// A random program whose threads mostly store and load: few others need fences.
+fn accesses(random: &mut Random) -> Program {
+    let mut program = program(random, Shape { threads: 2, length: 4, loops: false });
+    for variable in &mut program.variables {
+        variable.range = None;
+    }
+    let variables = program.variables.len();
+    for thread in &mut program.threads {
+        thread.registers.iter_mut().for_each(|r| (r.range, r.init) = (None, Init::Value(0)));
+        let registers = thread.registers.len();
+        for edge in &mut thread.edges {
+            let variable = VariableId(random.below(variables) as u32);
+            let scalar = program.variables[variable.index()].indices.is_none();
+            let address = Address { variable, index: None };
+            let other = !matches!(edge.action, Action::Op(Op::Assume(_)) | Action::Lock | Action::Unlock);
+            if scalar && other && !random.one_in(8) {
+                edge.action = Action::Op(match random.one_in(2) {
+                    true => Op::Store(address, Expr::Const(1 + random.below(2) as i64)),
+                    false => Op::Load(RegisterId(random.below(registers) as u32), address),
+                });
+            }
+        }
+    }
+    program
+}
+
+/// Whether a set suffices, by the reference semantics; nothing if there are too many states.
+fn suffices(placed: &Placed, set: &[&Candidate], model: MemoryModel) -> Option<bool> {
+    let program = Fenced::new(placed, set).program;
+    let reachable = explore(&program, model, 3_000, &mut || false).ok()?;
+    let exists = |p: &&fencewright_program::Property| !p.kind.is_existence();
+    let mut holds = true;
+    for property in program.properties.iter().filter(exists) {
+        holds &= reachable.satisfies(&program, model, property)?;
+    }
+    Some(holds)
+}
+
+#[test]
+fn no_cheaper_set_suffices() {
+    let (mut fixed, mut unfixable, mut safe, mut seed) = (0, 0, 0, 0);
+    while fixed < 300 {
+        seed += 1;
+        let mut random = Random::new(9_000_000 + seed);
+        let mut program = accesses(&mut random);
+        let has =
+            |t: &Thread, wanted: fn(&Op) -> bool| t.edges.iter().flat_map(|e| e.action.ops()).any(wanted);
+        let store = |op: &Op| matches!(op, Op::Store(..));
+        let load = |op: &Op| matches!(op, Op::Load(..));
+        if !program.threads.iter().all(|t| has(t, store) && t.edges.len() > 2)
+            || !program.threads.iter().any(|t| has(t, load))
+        {
+            continue;
+        }
+        let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
+        // What is forbidden: final states that this model has and SC has not.
+        let (Some(under_sc), Some(weak)) = (finals(&program, MemoryModel::Sc), finals(&program, model))
+        else {
+            continue;
+        };
+        let new: Vec<&Formula> = weak.iter().filter(|f| !under_sc.contains(f)).collect();
+        if new.is_empty() {
+            continue;
+        }
+        let forbidden = (0..1 + random.below(2)).map(|_| (*random.pick(&new)).clone()).collect();
+        let kind = PropertyKind::Finally(Quantifier::Never, Formula::any(forbidden));
+        program.properties = vec![Property { name: "new".into(), kind, span: Span::default() }];
+        let placed = placed(program);
+        let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap: None, in_loop: 0 };
+        let all = candidates(&placed, model, prices);
+        if all.len() > 16 || suffices(&placed, &[], model) != Some(false) {
+            safe += 1;
+            continue;
+        }
+        let engine = Auto::default();
+        let goal = Safety { model, properties: Vec::new(), engine, confirm: Confirm::default() };
+        let options = Options { prices, sets: 1, evidence: true };
+        let found = synthesise(&placed, &goal, &options, &Limits::default(), &Progress::default());
+        let full: Vec<&Candidate> = all.iter().collect();
+        if found.verdict == Verdict::Unfixable {
+            // More fences leave fewer executions: if all together do not help, none do.
+            assert_eq!(suffices(&placed, &full, model), Some(false), "seed {seed}, {model:?}");
+            unfixable += 1;
+            continue;
+        }
+        assert_eq!(found.verdict, Verdict::Fixed, "seed {seed}, {model:?}");
+        let chosen: Vec<&Candidate> = found.fences.iter().map(|f| &f.fence).collect();
+        assert_eq!(suffices(&placed, &chosen, model), Some(true), "seed {seed}, {model:?}");
+        let subsets = (0u32..1 << all.len())
+            .map(|bits| (0..all.len()).filter(|n| bits >> n & 1 == 1).map(|n| &all[n]).collect::<Vec<_>>());
+        for set in subsets.filter(|set| set.iter().map(|c| c.price).sum::<u64>() < found.cost) {
+            assert_ne!(suffices(&placed, &set, model), Some(true), "seed {seed}, {model:?}: {set:?}");
+        }
+        assert!(found.optimal, "seed {seed}");
+        let needed = found.fences.iter().all(|f| f.needed_because.is_some());
+        assert!(needed, "seed {seed}, {model:?}: a fence without evidence");
+        fixed += 1;
+    }
+    println!("{seed} programs: {fixed} fixed, {unfixable} unfixable, {safe} safe or too large");
+}

@@ -1,0 +1,292 @@
+//! Fences for people and for programs: where they go, why, and the edit that puts them there.
+
+use std::fmt::Write as _;
+
+use fencewright_fences::synthesis::{Because, thread_names};
+use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Verdict, audit::Need};
+use fencewright_lang::places::Side;
+use fencewright_lang::source::escape;
+use fencewright_program::Span;
+use serde::Serialize;
+
+use crate::json::{Trace, line, micros};
+use crate::style::Style;
+use crate::text::{execution, seconds};
+use crate::words::Source;
+
+/// What was asked and how long it took.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// The goal.
+    pub goal: &'a str,
+    /// The memory model.
+    pub model: &'a str,
+    /// The time.
+    pub seconds: f64,
+}
+
+/// The answer for a terminal. Without `details`, one line.
+pub fn text(
+    source: Source<'_>,
+    question: Question<'_>,
+    found: &Synthesis,
+    details: bool,
+    style: Style,
+) -> String {
+    let Question { goal, model, .. } = question;
+    let mut text = format!("{}: ", escape(&source.file.name));
+    let time = seconds(question.seconds);
+    let rounds = format!("{} round{}, {time}", found.rounds, if found.rounds == 1 { "" } else { "s" });
+    match &found.verdict {
+        Verdict::AlreadySafe => {
+            let _ = writeln!(
+                text,
+                "{}: no fence is needed for {goal} under {model} ({rounds})",
+                style.good("already safe")
+            );
+        }
+        Verdict::Fixed => {
+            let how = if found.optimal { "no cheaper set suffices" } else { "a cheaper set may suffice" };
+            let _ = writeln!(
+                text,
+                "{}: {} fence{} for {goal} under {model}, cost {} ({how}; {rounds})",
+                style.good("fixed"),
+                found.count,
+                if found.count == 1 { "" } else { "s" },
+                found.cost,
+            );
+        }
+        Verdict::Unfixable => {
+            let _ =
+                writeln!(text, "{}: no fence gives {goal} under {model} ({rounds})", style.bad("unfixable"));
+        }
+        Verdict::Unknown(reason) => {
+            let _ = writeln!(text, "{} ({rounds}): {}", style.unsure("unknown"), escape(reason));
+        }
+    }
+    if !details {
+        return text;
+    }
+    for chosen in &found.fences {
+        text.push_str(&place(source, &chosen.fence, style));
+        match &chosen.needed_because {
+            Some(because) => {
+                let _ = writeln!(text, "    needed: without it this happens");
+                text.push_str(&shown(source, because, style));
+            }
+            None => text.push_str("    whether it is needed is not known\n"),
+        }
+    }
+    if found.sets.len() > 1 {
+        let _ = writeln!(text, "  {} sets cost as little:", found.sets.len());
+        for set in &found.sets {
+            let places: Vec<String> = set.iter().map(|fence| short(source, fence)).collect();
+            let _ = writeln!(text, "    {}", places.join(", "));
+        }
+    }
+    if let Some(because) = &found.unfixable {
+        let _ = writeln!(text, "  this happens under {} too:", because.replayed.model.name());
+        text.push_str(&shown(source, because, style));
+    }
+    for checked in &found.proof {
+        let how = match checked.checked() {
+            Some(true) => "confirmed",
+            _ => "not confirmed: this stands on the engine alone",
+        };
+        let name = escape(&checked.property.name);
+        let _ = writeln!(text, "  with {}, {name} holds ({}; {how})", fences_word(found), checked.engine);
+    }
+    text
+}
+
+fn fences_word(found: &Synthesis) -> &'static str {
+    match found.count {
+        0 => "the program as it is",
+        1 => "this fence",
+        _ => "these fences",
+    }
+}
+
+fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
+    let source = Source { program: &because.program, ..source };
+    match &because.property {
+        Some(property) => execution(source, &because.replayed, property, style),
+        None => String::new(),
+    }
+}
+
+/// One fence with the line it belongs to.
+fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
+    let at = Span { start: fence.place.offset, end: fence.place.offset };
+    let (line, column) = source.position(at);
+    let word = match (fence.kind, fence.place.side) {
+        (Kind::Swap, _) => "a locked instruction instead of",
+        (Kind::Full, Side::Before) => "a fence before",
+        (Kind::Full, Side::Labelled) => "a fence behind the label of",
+        (Kind::Full, Side::After) => "a fence after",
+        (Kind::StoreStore, Side::Before) => "a store-store fence before",
+        (Kind::StoreStore, Side::Labelled) => "a store-store fence behind the label of",
+        (Kind::StoreStore, Side::After) => "a store-store fence after",
+    };
+    let threads = escape(&thread_names(source.program, fence).join(", "));
+    let mut text = format!("  {}:{line}:{column}: {word} this, in {threads}\n", escape(&source.file.name));
+    let (statement, _) = source.position(fence.place.statement);
+    let first = statement.saturating_sub(1).max(1);
+    for number in first..=statement + 1 {
+        let content = source.file.line_text(number);
+        if number == statement || !content.trim().is_empty() {
+            let mark = if number == statement { ">" } else { " " };
+            let content = escape(content.trim_end());
+            let _ = writeln!(text, "    {mark} {number:>4} | {}", style.dim(&content));
+        }
+    }
+    text
+}
+
+fn short(source: Source<'_>, fence: &Candidate) -> String {
+    let (line, column) = source.position(Span { start: fence.place.offset, end: fence.place.offset });
+    format!("{} at {line}:{column}", fence.kind.name())
+}
+
+/// The audit for a terminal.
+pub fn audit_text(source: Source<'_>, audited: &[Audited], details: bool, style: Style) -> String {
+    let mut text = String::new();
+    if audited.is_empty() {
+        let _ = writeln!(text, "{}: there are no fences", escape(&source.file.name));
+    }
+    for fence in audited {
+        let (line, column) = source.position(fence.span);
+        let _ = write!(text, "{}:{line}:{column}: {}: ", escape(&source.file.name), fence.kind.name());
+        match &fence.need {
+            Need::Needed(replayed, property) => {
+                let _ = writeln!(text, "{}", style.good("needed"));
+                if let (true, Some(property)) = (details, property) {
+                    text.push_str(&execution(source, replayed, property, style));
+                }
+            }
+            Need::Superfluous => {
+                let _ = writeln!(text, "{}", style.bad("superfluous"));
+            }
+            Need::Unknown(reason) => {
+                let _ = writeln!(text, "{}: {}", style.unsure("unknown"), escape(reason));
+            }
+        }
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    file: &'a str,
+    verdict: &'static str,
+    reason: Option<&'a str>,
+    goal: &'a str,
+    model: &'a str,
+    cost: u64,
+    count: usize,
+    optimal: bool,
+    rounds: usize,
+    seconds: f64,
+    checked: Option<bool>,
+    fences: Vec<Fence<'a>>,
+    alternatives: Vec<Vec<Fence<'a>>>,
+    trace: Option<Trace<'a>>,
+}
+
+#[derive(Serialize)]
+struct Fence<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    kind: &'static str,
+    side: &'static str,
+    threads: Vec<String>,
+    needed_because: Option<Trace<'a>>,
+}
+
+fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>) -> Fence<'a> {
+    let (line, column) = source.position(Span { start: fence.place.offset, end: fence.place.offset });
+    Fence {
+        file: &source.file.name,
+        line,
+        column,
+        kind: fence.kind.name(),
+        side: match fence.place.side {
+            Side::Before => "before",
+            Side::Labelled => "labelled",
+            Side::After => "after",
+        },
+        threads: thread_names(source.program, fence),
+        needed_because: because.map(|b| Trace::new(Source { program: &b.program, ..source }, &b.replayed)),
+    }
+}
+
+/// The answer as one line of JSON.
+pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis) -> String {
+    let (verdict, reason) = match &found.verdict {
+        Verdict::AlreadySafe => ("already-safe", None),
+        Verdict::Fixed => ("fixed", None),
+        Verdict::Unfixable => ("unfixable", None),
+        Verdict::Unknown(reason) => ("unknown", Some(reason.as_str())),
+    };
+    let proved = matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed);
+    line(&Answer {
+        file: &source.file.name,
+        verdict,
+        reason,
+        goal: question.goal,
+        model: question.model,
+        cost: found.cost,
+        count: found.count,
+        optimal: found.optimal,
+        rounds: found.rounds,
+        seconds: micros(question.seconds),
+        checked: proved.then(|| found.proof.iter().all(|c| c.checked() == Some(true))),
+        fences: found.fences.iter().map(|c| fence(source, &c.fence, c.needed_because.as_ref())).collect(),
+        alternatives: found
+            .sets
+            .iter()
+            .skip(1)
+            .map(|s| s.iter().map(|c| fence(source, c, None)).collect())
+            .collect(),
+        trace: found
+            .unfixable
+            .as_ref()
+            .map(|b| Trace::new(Source { program: &b.program, ..source }, &b.replayed)),
+    })
+}
+
+#[derive(Serialize)]
+struct Audit<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    kind: &'static str,
+    threads: Vec<&'a str>,
+    needed: Option<bool>,
+    reason: Option<&'a str>,
+    needed_because: Option<Trace<'a>>,
+}
+
+/// The audit as JSON, one line for each fence.
+pub fn audit_json(source: Source<'_>, audited: &[Audited]) -> String {
+    let one = |fence: &Audited| {
+        let (line_number, column) = source.position(fence.span);
+        let (needed, reason, trace) = match &fence.need {
+            Need::Needed(replayed, _) => (Some(true), None, Some(Trace::new(source, replayed))),
+            Need::Superfluous => (Some(false), None, None),
+            Need::Unknown(reason) => (None, Some(reason.as_str()), None),
+        };
+        line(&Audit {
+            file: &source.file.name,
+            line: line_number,
+            column,
+            kind: fence.kind.name(),
+            threads: fence.threads.iter().map(|t| source.program.thread(*t).name.as_str()).collect(),
+            needed,
+            reason,
+            needed_because: trace,
+        })
+    };
+    audited.iter().map(one).collect()
+}
