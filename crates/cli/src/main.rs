@@ -8,11 +8,13 @@ mod check;
 mod convert;
 mod files;
 mod format;
+mod graph_text;
 mod input;
 mod litmus;
 mod output;
 mod progress;
 mod random;
+mod robust;
 mod show;
 mod simulate;
 mod status;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     let mut out = Output::new();
     let status = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),
+        Command::Robust(args) => robust::run(args, &mut out),
         Command::Certify(args) => certify::run(args, &mut out),
         Command::Litmus(args) => litmus::run(args, &mut out),
         Command::Run(args) => simulate::run(args, &mut out),

@@ -81,14 +81,14 @@ struct Growth<'a> {
 }
 
 /// An execution; its steps are made one by one while it is written, for it may be long.
-struct Trace<'a> {
+pub(crate) struct Trace<'a> {
     source: Source<'a>,
     replayed: &'a Replayed,
     cells: Vec<u32>,
 }
 
 impl<'a> Trace<'a> {
-    fn new(source: Source<'a>, replayed: &'a Replayed) -> Self {
+    pub(crate) fn new(source: Source<'a>, replayed: &'a Replayed) -> Self {
         let all = source.program.cells();
         let cells = if all <= FEW_CELLS {
             (0..all as u32).collect()

@@ -5,6 +5,7 @@
 //! * [`text`]: verdicts and executions for a terminal;
 //! * [`json`]: the same for other programs, as `docs/json.md` describes it;
 //! * [`litmus`]: the final states of litmus tests;
+//! * [`robust`]: robustness, with its witnesses;
 //! * [`dot`]: control-flow graphs.
 //!
 //! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
@@ -16,6 +17,7 @@ pub mod dot;
 pub mod invariants;
 pub mod json;
 pub mod litmus;
+pub mod robust;
 pub mod step;
 pub mod style;
 pub mod text;
