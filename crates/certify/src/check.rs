@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fencewright_memory::linear::{Cube, Simple, ways};
-use fencewright_memory::{CellId, Command, Control, Linear, Machine, Outcome, Step};
-use fencewright_program::{Program, Property};
+use fencewright_memory::{Buffers, CellId, Command, Control, Entry, Linear, Machine, Outcome, Step};
+use fencewright_program::{MemoryModel, Program, Property};
 
 use crate::certificate::{Certificate, FORMAT, MachineName, VERSION, fingerprint};
 use crate::difference::{Difference, Edge, Index, Paths};
@@ -49,6 +49,8 @@ pub enum Rejection {
     Forbidden(usize, String),
     /// The checker was asked to stop.
     Stopped,
+    /// A step from this state takes numbers beyond what the checker computes with.
+    Numbers(usize, String),
 }
 
 impl fmt::Display for Rejection {
@@ -62,6 +64,9 @@ impl fmt::Display for Rejection {
             Rejection::Step(n, step) => write!(f, "state {n} of the certificate is left by {step}"),
             Rejection::Forbidden(n, name) => write!(f, "state {n} of the certificate violates `{name}`"),
             Rejection::Stopped => write!(f, "stopped"),
+            Rejection::Numbers(n, step) => {
+                write!(f, "state {n} of the certificate: {step} takes numbers beyond 64 bits")
+            }
         }
     }
 }
@@ -102,6 +107,9 @@ pub fn check(
         return Err(Rejection::Format(format!("no machine keeps {kept} stores in order")));
     }
     let machine = Machine::new(program, certificate.machine.buffers());
+    if certificate.properties.is_empty() {
+        return Err(Rejection::Format("it is about no property".into()));
+    }
     let properties = certificate
         .properties
         .iter()
@@ -168,7 +176,9 @@ impl<'a> Checker<'a> {
         let steps = AtomicUsize::new(0);
         let reject = |n: usize, rejection: Rejection| {
             let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
-            if first.as_ref().is_none_or(|(known, _)| n < *known) {
+            // Having been stopped says nothing: whatever another worker found counts more.
+            let rank = |n: usize, r: &Rejection| (*r == Rejection::Stopped, n);
+            if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
                 *first = Some((n, rejection));
             }
             // Nobody starts on a later state.
@@ -206,8 +216,14 @@ impl<'a> Checker<'a> {
         let ways = self.prepared(&self.machine.initial_values(), Some(*target), &mut index);
         let nothing = index.paths(&[]);
         let mut scratch = Paths::new(1);
-        let covered = ways.iter().all(|way| self.covered(&nothing, &[], way, Some(*target), &mut scratch));
-        covered.then_some(()).ok_or(Rejection::Start)
+        for way in &ways {
+            match self.covered(&nothing, &[], way, Some(*target), &mut scratch) {
+                Covered::Yes => {}
+                Covered::No => return Err(Rejection::Start),
+                Covered::Overflow => return Err(Rejection::Numbers(*target, "the start".into())),
+            }
+        }
+        Ok(())
     }
 
     /// Condition 2 for one state: how many steps were checked.
@@ -230,8 +246,12 @@ impl<'a> Checker<'a> {
             }
             let paths = index.paths(differences);
             for (step, (target, ways)) in steps.iter().zip(&prepared) {
-                if !ways.iter().all(|way| self.covered(&paths, cube, way, *target, scratch)) {
-                    return Err(Rejection::Step(n, self.describe(step)));
+                for way in ways {
+                    match self.covered(&paths, cube, way, *target, scratch) {
+                        Covered::Yes => {}
+                        Covered::No => return Err(Rejection::Step(n, self.describe(step))),
+                        Covered::Overflow => return Err(Rejection::Numbers(n, self.describe(step))),
+                    }
                 }
             }
         }
@@ -253,7 +273,8 @@ impl<'a> Checker<'a> {
             let ways = self.prepared(&[Command::Assume(violation)], None, &mut index);
             for (cube, differences) in state.cubes.iter().zip(&state.differences) {
                 let paths = index.paths(differences);
-                if !ways.iter().all(|way| self.covered(&paths, cube, way, None, scratch)) {
+                let mut covered = |way| self.covered(&paths, cube, way, None, scratch) == Covered::Yes;
+                if !ways.iter().all(&mut covered) {
                     return Err(forbidden());
                 }
             }
@@ -286,7 +307,7 @@ impl<'a> Checker<'a> {
         prepared: &PreparedWay,
         target: Option<usize>,
         scratch: &mut Paths,
-    ) -> bool {
+    ) -> Covered {
         let paths = match prepared.assumed.is_empty() {
             true => paths,
             false => {
@@ -299,15 +320,19 @@ impl<'a> Checker<'a> {
             e.as_ref().is_some_and(|e| paths.bound(e.x, e.y).is_some_and(|bound| bound <= e.c))
         };
         if paths.contradictory() || prepared.wanted.iter().any(|cube| cube.iter().all(holds)) {
-            return true;
+            return Covered::Yes;
         }
         let way = &prepared.way;
         let known: Cube = cube.iter().chain(&way.assumed).cloned().collect();
         let after = |linear: &Linear| linear.substituted(&|c| way.value(c));
         let cubes = target.map_or(&[][..], |t| &self.states[t].cubes);
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
-        let cubes: Vec<Cube> = cubes.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
-        linear_solver::entails_some(&known, &cubes)
+        let fitting: Vec<Cube> = cubes.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
+        match linear_solver::entails_some(&known, &fitting) {
+            true => Covered::Yes,
+            false if fitting.len() < cubes.len() => Covered::Overflow,
+            false => Covered::No,
+        }
     }
 
     fn describe(&self, step: &Step) -> String {
@@ -318,6 +343,15 @@ impl<'a> Checker<'a> {
             (None, None) => format!("a step of {thread}"),
         }
     }
+}
+
+/// Whether a way leads into the invariant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    Yes,
+    No,
+    /// Not as far as numbers of 64 bits can tell.
+    Overflow,
 }
 
 /// One way through some commands, prepared to be checked from many cubes.
@@ -343,14 +377,20 @@ fn is_well_formed(machine: &Machine<'_>, control: &Control) -> bool {
         && control.locations.iter().zip(threads).all(|(l, t)| l.index() < t.locations.len());
     let positions = machine.buffers.positions(machine.program.cells()) as usize;
     let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
+    let pso = machine.buffers.model() == MemoryModel::Pso;
+    let sets = matches!(machine.buffers, Buffers::Partial { .. });
+    // Cells of entries beyond the positions would be those of other buffers.
     let buffers = control.buffers.len() == initial.buffers.len()
         && control.buffers.iter().all(|b| {
             b.queue.len() <= positions
+                && (pso || !b.queue.contains(&Entry::Barrier))
+                && b.queue.first() != Some(&Entry::Barrier)
+                && (sets || b.set.is_empty())
                 && b.set.windows(2).all(|w| w[0] < w[1])
                 && b.set.iter().all(|&c| cell_exists(c))
                 && b.queue.iter().all(|e| match e {
-                    fencewright_memory::Entry::Store(c) => cell_exists(*c),
-                    fencewright_memory::Entry::Barrier => true,
+                    Entry::Store(c) => cell_exists(*c),
+                    Entry::Barrier => true,
                 })
         });
     locations && buffers && control.lock.is_none_or(|t| t.index() < threads.len())

@@ -47,8 +47,9 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
 
 /// The engine that was asked for.
 fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
+    let order = if args.search == SearchArg::Bfs { Order::BreadthFirst } else { Order::DepthFirst };
     let explicit = Options {
-        order: if args.search == SearchArg::Bfs { Order::BreadthFirst } else { Order::DepthFirst },
+        order,
         live_variables: !args.no_live,
         local_first: !args.no_local_first,
         workers: if args.jobs == 0 { Options::default().workers } else { args.jobs.into() },
@@ -66,6 +67,8 @@ fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
             clip: args.fix.contains(&FixArg::Clip),
             predicates: args.fix.contains(&FixArg::Predicates),
         },
+        buffer_bound: args.buffer,
+        order,
     };
     let options = EngineOptions { explicit, cegar, lazy: lazy_options(&args.lazy) };
     let found = registry().iter().find(|info| info.name == args.engine);

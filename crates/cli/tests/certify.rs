@@ -107,3 +107,40 @@ fn what_is_fixed_is_not_refined() {
     assert_eq!(outcome.status, 3, "{outcome:?}");
     assert!(outcome.stdout.contains("it takes more predicates"), "{outcome:?}");
 }
+
+#[test]
+fn with_a_bound_on_buffers_the_machine_is_a_queue() {
+    let files = files();
+    let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
+    let with = |bound: &str| {
+        run(["check", "--engine", "cegar", "--buffer", bound, "--certificate", &proof, &program])
+    };
+    // `fetch_add` drains the buffer, so one store is the most that waits.
+    let outcome = with("0");
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("at most 0 buffered stores"), "{outcome:?}");
+    let outcome = with("1");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let text = std::fs::read_to_string(&proof).expect("the certificate was written");
+    assert!(text.contains(r#""kind":"queue""#), "{text}");
+    assert_eq!(run(["certify", &proof, &program]).status, 0);
+}
+
+#[test]
+fn a_buffer_that_no_machine_has_is_rejected() {
+    let files = files();
+    let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
+    assert_eq!(run(["check", "--engine", "cegar", "--certificate", &proof, &program]).status, 0);
+    let text = std::fs::read_to_string(&proof).expect("the certificate was written");
+    for (from, to) in [
+        (r#""queue":[]"#, r#""queue":[null]"#),
+        (r#""queue":[]"#, r#""queue":[0,0,0,0,0,0,0,0,0,0,0,0]"#),
+        (r#""queue":[]"#, r#""queue":[4000000000]"#),
+        (r#""set":[]"#, r#""set":[1,0]"#),
+        (r#""properties":["mutex"]"#, r#""properties":[]"#),
+    ] {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&proof, text.replacen(from, to, 1)).expect("writable");
+        assert_eq!(run(["certify", &proof, &program]).status, 1, "{to}");
+    }
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::cegar::Cegar;
 use crate::explicit::{Explicit, Options};
-use crate::task::{Answer, Engine, Limits, Progress, Report, Task};
+use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
 
 /// How long the explicit engine goes alone.
 const ALONE: Duration = Duration::from_millis(100);
@@ -39,8 +39,12 @@ impl Engine for Auto {
         // One core is enough for a moment, and starting threads is not free.
         let alone = Explicit { options: Options { workers: 1, ..self.explicit.options.clone() } };
         let first = alone.run(task, &limits.within(ALONE), progress);
-        if first.is_decided() || !task.observed.is_empty() {
+        if first.is_decided() {
             return first.by(alone.name());
+        }
+        // Only one engine reports final states.
+        if !task.observed.is_empty() {
+            return self.explicit.run(task, limits, progress).by(self.explicit.name());
         }
         let workers = (self.explicit.options.workers / 2).max(1);
         let explicit = Explicit { options: Options { workers, ..self.explicit.options.clone() } };
@@ -88,10 +92,10 @@ impl Report {
         self
     }
 
-    /// For each property the definite answer of the two, or else the one that came first.
+    /// For each property the definite answer of the two, or else the one whose reason says more.
     fn merged(mut self, later: Report) -> Report {
         for (n, answer) in later.answers.into_iter().enumerate() {
-            if matches!(self.answers[n], Answer::Unknown(_)) && !matches!(answer, Answer::Unknown(_)) {
+            if rank(&answer) > rank(&self.answers[n]) {
                 self.answers[n] = answer;
                 self.engines[n] = later.engines[n];
             }
@@ -101,5 +105,16 @@ impl Report {
         self.growth.extend(later.growth);
         self.predicates = self.predicates.max(later.predicates);
         self
+    }
+}
+
+/// How much an answer says. An engine that was stopped, or is not made for the question, says least.
+fn rank(answer: &Answer) -> u8 {
+    match answer {
+        Answer::Unknown(Reason::Cancelled) => 0,
+        Answer::Unknown(Reason::Unsupported(..)) => 1,
+        Answer::Unknown(Reason::Timeout(_) | Reason::Memory(_)) => 2,
+        Answer::Unknown(_) => 3,
+        Answer::Holds(_) | Answer::Proved(_) | Answer::Violated(_) => 4,
     }
 }

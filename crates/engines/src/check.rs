@@ -186,7 +186,7 @@ impl Confirmation<'_, '_> {
             Answer::Unknown(reason) => (Verdict::Unknown(reason), Evidence::None),
             Answer::Holds(Some(trace)) => self.replayed(property, trace, true),
             Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
-            Answer::Proved(invariant) => self.certified(&invariant),
+            Answer::Proved(invariant) => self.certified(property, &invariant),
             Answer::Holds(None) => self.explored(property, true),
             Answer::Violated(None) if is_existence(property) => self.explored(property, false),
             Answer::Violated(None) => contradiction("a violation without an execution that shows it".into()),
@@ -206,9 +206,12 @@ impl Confirmation<'_, '_> {
     }
 
     /// A proof by an invariant is one if the checker of certificates accepts it, for all properties it is about.
-    fn certified(&mut self, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
+    fn certified(&mut self, property: &Property, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
         if invariant.buffers.model() != self.task.model {
             return contradiction("the invariant is about another memory model".into());
+        }
+        if !invariant.properties.contains(&property.name) {
+            return contradiction("the invariant is about other properties".into());
         }
         if let Some((_, evidence)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, invariant))
         {
@@ -230,7 +233,14 @@ impl Confirmation<'_, '_> {
             0 => Evidence::Unchecked(certificate),
             _ => match fencewright_certify::check(&certificate, self.task.program, &stop) {
                 Ok(_) => Evidence::Certified(certificate),
-                Err(Rejection::Stopped) => Evidence::Unchecked(certificate),
+                Err(Rejection::Stopped) => {
+                    return (Verdict::Unknown(Reason::NotConfirmed), Evidence::None);
+                }
+                Err(rejection @ Rejection::Numbers(..)) => {
+                    let reason =
+                        Reason::Unsupported(format!("the proof cannot be checked: {rejection}"), None);
+                    return (Verdict::Unknown(reason), Evidence::None);
+                }
                 Err(rejection) => return contradiction(rejection.to_string()),
             },
         };

@@ -9,6 +9,7 @@ use fencewright_memory::linear::Cube;
 use fencewright_memory::{Buffers, Control};
 use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
+use fencewright_smt::Budget;
 
 /// A question: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
@@ -28,6 +29,16 @@ impl<'p> Task<'p> {
     pub fn new(program: &'p Program, model: MemoryModel, properties: Vec<Property>) -> Self {
         Task { program, model, properties, observed: Vec::new() }
     }
+}
+
+/// In which order states are expanded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Level by level: traces are as short as possible.
+    #[default]
+    BreadthFirst,
+    /// The newest state first: less memory for the frontier.
+    DepthFirst,
 }
 
 /// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
@@ -69,6 +80,12 @@ impl Limits {
     /// The same limits, and `stop` stops the run too.
     pub fn stopped_by(&self, stop: &Arc<AtomicBool>) -> Self {
         Limits { superseded: Some(Arc::clone(stop)), ..self.clone() }
+    }
+
+    /// What a solver may use for one question.
+    pub fn budget(&self) -> Budget {
+        let cancelled = self.superseded.as_ref().unwrap_or(&self.cancelled);
+        Budget { deadline: self.deadline, cancelled: Some(Arc::clone(cancelled)), ..Budget::default() }
     }
 
     /// Why to stop now, if there is a reason.
@@ -126,6 +143,8 @@ pub enum Reason {
     Limit(Limit, Span),
     /// The engine does not support something, in words, and where in the source that is if it is somewhere.
     Unsupported(String, Option<Span>),
+    /// There is a proof, but no time was left to check it.
+    NotConfirmed,
     /// Two independent computations disagree: a defect of the tool.
     Contradiction(String),
 }
@@ -145,6 +164,10 @@ impl fmt::Display for Reason {
             }
             Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
             Reason::Unsupported(what, _) => write!(f, "{what}"),
+            Reason::NotConfirmed => write!(
+                f,
+                "a proof was found, but there was no time left to check it; allow more, or accept it with --no-certify"
+            ),
             Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
         }
     }

@@ -4,57 +4,83 @@
 //! A normal run takes 1,500 random programs, each with k, kept end, clip constant and memory model drawn at random; with
 //! `FENCEWRIGHT_LONG_TESTS=1` it is 50,000.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fencewright_engines::cegar::{Cegar, DomainName, Fixed, Options};
+use fencewright_engines::task::Order;
 use fencewright_engines::{Confirm, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_memory::Kept;
 use fencewright_program::MemoryModel;
 use fencewright_program::oracle::explore;
 use fencewright_testing::{Random, Shape, program};
 
+/// How many verdicts of each kind.
+#[derive(Default)]
+struct Count {
+    safe: AtomicUsize,
+    not: AtomicUsize,
+    unknown: AtomicUsize,
+}
+
+/// Compares `cegar`, in a configuration drawn at random, with the reference semantics; false if the program is too large for that.
+fn agree(seed: u64, count: &Count) -> bool {
+    let mut random = Random::new(seed);
+    let program = program(&mut random, Shape { length: 4, ..Shape::default() });
+    let model = *random.pick(&MemoryModel::ALL);
+    let Ok(reachable) = explore(&program, model, 1_500, &mut || false) else { return false };
+    let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
+    let domain = *random.pick(&[DomainName::Zones, DomainName::Predicates]);
+    let (k, clip) = (random.below(4) as u32, 1 + random.below(3) as i32);
+    let fixed = Fixed { k: random.one_in(4), clip: random.one_in(4), predicates: random.one_in(8) };
+    let buffer_bound = random.one_in(6).then(|| random.below(4) as u32);
+    let order = *random.pick(&[Order::BreadthFirst, Order::DepthFirst]);
+    let options = Options { k, kept, domain, clip, fixed, buffer_bound, order };
+    let limits = Limits::starting_now(Some(Duration::from_millis(500)), None, Default::default());
+    let task = Task::new(&program, model, program.properties.clone());
+    for checked in check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default()) {
+        let holds = reachable.satisfies(&program, model, &checked.property).expect("small values");
+        let about = format!("seed {seed}, {model:?}, {options:?}, property {}", checked.property.name);
+        let counter = match checked.verdict() {
+            Verdict::Safe => {
+                assert!(holds, "{about}: a wrong proof");
+                &count.safe
+            }
+            Verdict::Unsafe => {
+                assert!(!holds, "{about}: a wrong violation");
+                &count.not
+            }
+            Verdict::Unknown(Reason::Contradiction(what)) => panic!("{about}: {what}"),
+            Verdict::Unknown(_) => &count.unknown,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+    true
+}
+
 #[test]
 fn cegar_agrees_with_the_reference_semantics() {
-    let wanted = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 50_000 } else { 1_500 };
-    let (mut programs, mut safe, mut not, mut unknown) = (0, 0, 0, 0);
-    let mut seed = 1_000_000;
-    while programs < wanted {
-        seed += 1;
-        let mut random = Random::new(seed);
-        let program = program(&mut random, Shape { length: 4, ..Shape::default() });
-        let model = *random.pick(&MemoryModel::ALL);
-        let Ok(reachable) = explore(&program, model, 1_500, &mut || false) else { continue };
-        programs += 1;
-        let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
-        let domain = *random.pick(&[DomainName::Zones, DomainName::Predicates]);
-        let (k, clip) = (random.below(4) as u32, 1 + random.below(3) as i32);
-        let fixed = Fixed { k: random.one_in(4), clip: random.one_in(4), predicates: random.one_in(8) };
-        let options = Options { k, kept, domain, clip, fixed };
-        let limits = Limits::starting_now(Some(Duration::from_millis(500)), None, Default::default());
-        let task = Task::new(&program, model, program.properties.clone());
-        for checked in check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default()) {
-            let holds = reachable.satisfies(&program, model, &checked.property).expect("small values");
-            let name = &checked.property.name;
-            match checked.verdict() {
-                Verdict::Safe => {
-                    safe += 1;
-                    assert!(holds, "seed {seed}, {model:?}, {options:?}, property {name}: a wrong proof");
+    let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
+    let wanted: usize = if long { 50_000 } else { 1_500 };
+    let count = Count::default();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for part in 0..threads {
+            let count = &count;
+            scope.spawn(move || {
+                let seeds = (1_000_000 + part as u64..).step_by(threads);
+                let decided = seeds.filter(|&seed| agree(seed, count)).take(wanted.div_ceil(threads));
+                for (n, seed) in decided.enumerate() {
+                    if long && n % 1_000 == 0 {
+                        eprintln!("part {part}: {n} programs, seed {seed}");
+                    }
                 }
-                Verdict::Unsafe => {
-                    not += 1;
-                    assert!(
-                        !holds,
-                        "seed {seed}, {model:?}, {options:?}, property {name}: a wrong violation"
-                    );
-                }
-                Verdict::Unknown(Reason::Contradiction(what)) => {
-                    panic!("seed {seed}, {model:?}, {options:?}: {what}")
-                }
-                Verdict::Unknown(_) => unknown += 1,
-            }
+            });
         }
-    }
-    println!("{programs} programs: {safe} safe, {not} unsafe, {unknown} unknown");
+    });
+    let Count { safe, not, unknown } = count;
+    let (safe, not, unknown) = (safe.into_inner(), not.into_inner(), unknown.into_inner());
+    println!("{wanted} programs: {safe} safe, {not} unsafe, {unknown} unknown");
     assert!(
         safe > wanted / 4 && not > wanted / 4,
         "{safe} safe, {not} unsafe, {unknown} unknown: too few decided"

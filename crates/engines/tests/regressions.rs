@@ -153,3 +153,97 @@ fn limits_are_obeyed_promptly() {
         }
     }
 }
+
+/// What `cegar` says about the first property.
+fn proved(text: &str, model: MemoryModel, confirm: Confirm) -> Verdict {
+    let program = program(text);
+    let task = Task::new(&program, model, vec![program.properties[0].clone()]);
+    let limits = Limits::starting_now(Some(Duration::from_secs(5)), Some(1 << 30), Default::default());
+    check(&Cegar::default(), &task, &limits, &Progress::default(), confirm)[0].verdict().clone()
+}
+
+#[test]
+fn the_least_number_is_not_small() {
+    let text = "shared x = -9223372036854775808; thread p { var r; r = x; } forbid bad: p.r < 0 - 5;";
+    for confirm in [Confirm::NOTHING, Confirm::default()] {
+        let verdict = proved(text, MemoryModel::Tso, confirm);
+        assert!(
+            !matches!(verdict, Verdict::Safe | Verdict::Unknown(Reason::Contradiction(_))),
+            "{verdict:?}"
+        );
+    }
+    // Safe, but the checker computes with 64 bits.
+    let text = "shared a = 1, b = -9223372036854775807, c = 2147483648;
+                thread p { loop { skip; } } forbid bad: b == c;";
+    let verdict = proved(text, MemoryModel::Tso, Confirm::default());
+    assert!(!matches!(verdict, Verdict::Unsafe | Verdict::Unknown(Reason::Contradiction(_))), "{verdict:?}");
+}
+
+#[test]
+fn barriers_do_not_pile_up() {
+    let text = "shared x, y; thread p { x = 1; sfence; loop { y = 1; sfence; } } forbid bad: x == 2;";
+    let start = Instant::now();
+    let verdict = proved(text, MemoryModel::Pso, Confirm::default());
+    assert!(matches!(verdict, Verdict::Safe), "{verdict:?} after {:?}", start.elapsed());
+    let twice = text.replace("forbid", "thread q { x = 1; sfence; loop { y = 1; sfence; } } forbid");
+    let verdict = proved(&twice, MemoryModel::Pso, Confirm::default());
+    assert!(matches!(verdict, Verdict::Safe), "{verdict:?} after {:?}", start.elapsed());
+}
+
+#[test]
+fn steps_with_very_many_cases_end_soon() {
+    let assumptions: String = (0..26).map(|n| format!("assume r != {n}; ")).collect();
+    let choices = format!(
+        "shared x; thread p {{ var r; r = *; atomic {{ {assumptions} x = 1; }} }} forbid bad: x == 2;"
+    );
+    let elements = "shared a[64]; thread p { var i, j, k, l; i = * in 0..64; j = * in 0..64; k = * in 0..64; l = * in 0..64;
+                    atomic { a[i] = 1; a[j] = 2; a[k] = 3; a[l] = 4; } } forbid bad: a[0] == 5;";
+    for text in [choices.as_str(), elements] {
+        let start = Instant::now();
+        let verdict = proved(text, MemoryModel::Tso, Confirm::default());
+        assert!(!matches!(verdict, Verdict::Unsafe), "{verdict:?}");
+        assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    }
+}
+
+/// An engine that gives somebody else's proof, changed.
+struct Claims(fn(&mut fencewright_engines::Invariant));
+
+impl Engine for Claims {
+    fn name(&self) -> &'static str {
+        "claims"
+    }
+
+    fn about(&self) -> &'static str {
+        "claims what it likes"
+    }
+
+    fn run(&self, task: &Task<'_>, _: &Limits, progress: &Progress) -> fencewright_engines::Report {
+        let mut report = Cegar::default().run(task, &Limits::default(), progress);
+        for answer in &mut report.answers {
+            let fencewright_engines::Answer::Proved(invariant) = answer else { panic!("{answer:?}") };
+            let mut changed = (**invariant).clone();
+            self.0(&mut changed);
+            *invariant = std::sync::Arc::new(changed);
+        }
+        report
+    }
+}
+
+#[test]
+fn a_proof_counts_only_if_it_was_checked_and_is_about_the_property() {
+    let program = program("shared x; thread p { loop { x = x + 1; fence; } } forbid bad: x == 0 - 1;");
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let verdict = |engine: &Claims, limits: &Limits| {
+        check(engine, &task, limits, &Progress::default(), Confirm::default())[0].verdict().clone()
+    };
+    let honest = Claims(|_| {});
+    assert!(matches!(verdict(&honest, &Limits::default()), Verdict::Safe));
+    let stopped = Limits::default();
+    stopped.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(matches!(verdict(&honest, &stopped), Verdict::Unknown(Reason::NotConfirmed)));
+    let other = Claims(|invariant| invariant.properties = vec!["another".into()]);
+    assert!(matches!(verdict(&other, &Limits::default()), Verdict::Unknown(Reason::Contradiction(_))));
+    let nothing = Claims(|invariant| invariant.properties.clear());
+    assert!(matches!(verdict(&nothing, &Limits::default()), Verdict::Unknown(Reason::Contradiction(_))));
+}

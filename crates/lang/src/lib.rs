@@ -8,6 +8,7 @@ pub mod fw;
 pub mod import;
 pub mod load;
 pub mod lower;
+pub mod places;
 pub mod source;
 
 pub use diagnostic::Diagnostic;

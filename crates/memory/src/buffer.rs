@@ -184,8 +184,13 @@ impl Buffers {
             return self.append(cells, thread, shape, target, value);
         }
         let is_oldest = |e: &Entry| matches!(e, Entry::Store(c) if !pso || *c == target);
-        let position = shape.queue.iter().position(is_oldest).expect("the queue is full of stores");
-        let Entry::Store(oldest) = shape.queue[position] else { unreachable!("a barrier is not a store") };
+        let oldest = shape.queue.iter().enumerate().find_map(|(position, entry)| match entry {
+            Entry::Store(cell) if is_oldest(entry) => Some((position, *cell)),
+            _ => None,
+        });
+        let Some((position, oldest)) = oldest else {
+            unreachable!("shapes have as many stores in order as were counted")
+        };
         let moved = Command::Assign(
             cells.id(Cell::Last(thread, oldest)),
             Expr::Leaf(cells.id(Cell::Entry(thread, position as u32))),
@@ -282,7 +287,7 @@ fn shift(cells: &Cells, thread: ThreadId, positions: std::ops::Range<usize>, by:
 }
 
 /// A shape without the entry at this position, and the commands that move the later values down. A barrier with nothing before
-/// it has done its work and goes too.
+/// it has done its work and goes too, and so does one right behind another: every barrier stands behind a store.
 fn removed(
     cells: &Cells,
     thread: ThreadId,
@@ -291,13 +296,12 @@ fn removed(
 ) -> (Vec<Command>, BufferShape) {
     let mut commands = Vec::new();
     let mut shape = shape.clone();
-    let mut position = position;
     loop {
         commands.extend(shift(cells, thread, position + 1..shape.queue.len(), -1));
         shape.queue.remove(position);
-        if shape.queue.first() != Some(&Entry::Barrier) {
+        let after_barrier = position == 0 || shape.queue[position - 1] == Entry::Barrier;
+        if !after_barrier || shape.queue.get(position) != Some(&Entry::Barrier) {
             return (commands, shape);
         }
-        position = 0;
     }
 }

@@ -63,7 +63,14 @@ impl Cells {
         match cell {
             Cell::Memory(c) => c,
             Cell::Register(t, r) => self.registers[t.index()] + r.0,
-            Cell::Entry(t, position) => self.entries + t.0 * self.positions + position,
+            Cell::Entry(t, position) => {
+                debug_assert!(
+                    position < self.positions,
+                    "entry {position} of a buffer with {}",
+                    self.positions
+                );
+                self.entries + t.0 * self.positions + position
+            }
             Cell::Last(t, c) => self.last + t.0 * self.memory + c,
         }
     }

@@ -94,6 +94,9 @@ pub type Case = (Cube, Value);
 /// More cases than this are given up: the value is then unknown, without constraints.
 const MOST_CASES: usize = 256;
 
+/// More ways through the commands of a step than this are given up.
+const MOST_WAYS: usize = 1 << 10;
+
 /// The cases of an expression; their cubes cover everything.
 pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
     let all = match e {
@@ -118,8 +121,8 @@ pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
         }),
         Expr::Unary(UnaryOp::Not, _) | Expr::Binary(..) => {
             let truth = |value: i64| move |cube: Cube| (cube, Some(Linear::constant(value)));
-            let holds = truths(e, true).into_iter().map(truth(1));
-            holds.chain(truths(e, false).into_iter().map(truth(0))).collect()
+            let Split { holds, fails } = split(e);
+            holds.into_iter().map(truth(1)).chain(fails.into_iter().map(truth(0))).collect()
         }
     };
     if all.len() > MOST_CASES { vec![(Vec::new(), None)] } else { all }
@@ -150,41 +153,68 @@ fn combined(
 
 /// Cubes that together cover where the expression is true (or false): more where it is not linear, never less.
 pub fn truths(e: &Expr<CellId>, wanted: bool) -> Vec<Cube> {
-    let all = match e {
-        Expr::Unary(UnaryOp::Not, operand) => truths(operand, !wanted),
-        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
-            if (*op == BinaryOp::And) == wanted {
-                // Both sides must decide the same way.
-                let (left, right) = (truths(left, wanted), truths(right, wanted));
-                left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()
-            } else {
-                // The left side decides, or else the right one does.
-                let decided = truths(left, wanted);
-                let (open, right) = (truths(left, !wanted), truths(right, wanted));
-                let later = open.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat()));
-                decided.into_iter().chain(later).collect()
-            }
+    let Split { holds, fails } = split(e);
+    if wanted { holds } else { fails }
+}
+
+/// Where an expression is true and where it is false. Both are computed in one pass: each is made of both of the operands.
+struct Split {
+    holds: Vec<Cube>,
+    fails: Vec<Cube>,
+}
+
+fn split(e: &Expr<CellId>) -> Split {
+    let Split { holds, fails } = match e {
+        Expr::Unary(UnaryOp::Not, operand) => {
+            let Split { holds, fails } = split(operand);
+            Split { holds: fails, fails: holds }
+        }
+        // Both sides decide the same way, or the left side decides, or else the right one does.
+        Expr::Binary(BinaryOp::And, left, right) => {
+            let (left, right) = (split(left), split(right));
+            let holds = both(&left.holds, &right.holds);
+            let later = both(&left.holds, &right.fails);
+            Split { holds, fails: left.fails.into_iter().chain(later).collect() }
+        }
+        Expr::Binary(BinaryOp::Or, left, right) => {
+            let (left, right) = (split(left), split(right));
+            let fails = both(&left.fails, &right.fails);
+            let later = both(&left.fails, &right.holds);
+            Split { holds: left.holds.into_iter().chain(later).collect(), fails }
         }
         Expr::Binary(op, left, right) if op.is_comparison() => {
-            let op = if wanted { *op } else { negated(*op) };
-            let compare = |(cube, value): Case| -> Vec<Cube> {
-                let Some(difference) = value else { return vec![cube] };
-                comparison(op, &difference).into_iter().map(|c| [cube.as_slice(), &c].concat()).collect()
-            };
-            combined(left, right, Linear::minus).into_iter().flat_map(compare).collect()
+            compared(*op, combined(left, right, Linear::minus))
         }
-        _ => {
-            let test = if wanted { BinaryOp::Ne } else { BinaryOp::Eq };
-            let compare = |(cube, value): Case| -> Vec<Cube> {
-                let Some(value) = value else { return vec![cube] };
-                comparison(test, &value).into_iter().map(|c| [cube.as_slice(), &c].concat()).collect()
-            };
-            cases(e).into_iter().flat_map(compare).collect()
-        }
+        _ => compared(BinaryOp::Ne, cases(e)),
     };
-    let mut all: Vec<Cube> = all.into_iter().filter_map(consistent).collect();
-    all.dedup();
-    if all.len() > MOST_CASES { vec![Vec::new()] } else { all }
+    Split { holds: few(holds), fails: few(fails) }
+}
+
+/// Where the values of these cases compare with 0 like this, and where not.
+fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
+    let cubes = |op: BinaryOp| {
+        let compare = |(cube, value): &Case| -> Vec<Cube> {
+            let Some(value) = value else { return vec![cube.clone()] };
+            comparison(op, value).into_iter().map(|c| [cube.as_slice(), &c].concat()).collect()
+        };
+        cases.iter().flat_map(compare).collect()
+    };
+    Split { holds: cubes(op), fails: cubes(negated(op)) }
+}
+
+/// All conjunctions of one of each.
+fn both(left: &[Cube], right: &[Cube]) -> Vec<Cube> {
+    if left.len() * right.len() > MOST_CASES * MOST_CASES {
+        return vec![Vec::new()];
+    }
+    left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()
+}
+
+/// Without what cannot be; too many cubes are given up.
+fn few(cubes: Vec<Cube>) -> Vec<Cube> {
+    let mut cubes: Vec<Cube> = cubes.into_iter().filter_map(consistent).collect();
+    cubes.dedup();
+    if cubes.len() > MOST_CASES { vec![Vec::new()] } else { cubes }
 }
 
 /// Drops constraints without cells; none if one of them is false.
@@ -246,6 +276,14 @@ pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
                 let case =
                     |(cube, value): Case| [constraints(cube), vec![Simple::Assign(*cell, value)]].concat();
                 cases(e).into_iter().map(case).collect()
+            }
+        };
+        // Too many ways are made fewer by knowing less: what is assumed is dropped, what is assigned is unknown.
+        let alternatives = match (ways.len() * alternatives.len() > MOST_WAYS, command) {
+            (false, _) => alternatives,
+            (true, Command::Assume(_)) => continue,
+            (true, Command::Assign(cell, _) | Command::Havoc(cell)) => {
+                vec![vec![Simple::Assign(*cell, None)]]
             }
         };
         ways = ways

@@ -24,6 +24,9 @@ pub enum Command {
     Havoc(CellId),
 }
 
+/// Why a step leaves a machine with a bound on its buffers.
+pub const OVERFLOW: &str = "a store buffer overflows";
+
 /// A step of a machine.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -61,6 +64,9 @@ pub struct Machine<'p> {
     /// The cells.
     pub cells: Cells,
 }
+
+/// More cases of one edge than this are beyond the machine.
+const MOST_CASES: usize = 1 << 12;
 
 /// One way through the operations of an edge.
 #[derive(Clone)]
@@ -104,7 +110,15 @@ impl<'p> Machine<'p> {
             Init::Value(v) => known.push(Command::Assign(id, Expr::Const(v))),
             Init::Any(range) => {
                 known.push(Command::Havoc(id));
-                known.extend(self.in_range(range, Expr::Leaf(id)).map(Command::Assume));
+                let bound = |op, bound| Expr::binary(op, Expr::Leaf(id), Expr::Const(bound));
+                let natural = || (self.program.numbers == Numbers::Nat).then(|| bound(BinaryOp::Ge, 0));
+                known.extend(match range {
+                    Some(r) => {
+                        let both = vec![bound(BinaryOp::Ge, r.low), bound(BinaryOp::Le, r.high)];
+                        Some(Command::Assume(Expr::all(both)))
+                    }
+                    None => natural().map(Command::Assume),
+                });
             }
         };
         for (c, init) in self.program.variables.iter().flat_map(|v| &v.init).enumerate() {
@@ -192,6 +206,11 @@ impl<'p> Machine<'p> {
                     End::Open => self.perform(thread, op, direct, way, &mut longer),
                     _ => longer.push(way),
                 }
+                if longer.len() > MOST_CASES {
+                    let end = End::Beyond("a step with too many cases");
+                    longer = vec![Way { commands: Vec::new(), buffer: None, end }];
+                    break;
+                }
             }
             ways = longer;
         }
@@ -246,8 +265,10 @@ impl<'p> Machine<'p> {
                 let chosen = range.unwrap_or(Range { low: natural.unwrap_or(i64::MIN), high: i64::MAX });
                 let allowed = declared(*r).unwrap_or(Range { low: i64::MIN, high: i64::MAX });
                 let allowed = Range { low: allowed.low.max(natural.unwrap_or(i64::MIN)), ..allowed };
-                let outside =
-                    chosen.size() > 0 && !(allowed.contains(chosen.low) && allowed.contains(chosen.high));
+                // Without a range `*` also stands for numbers beyond 64 bits.
+                let beyond = range.is_none() && declared(*r).is_some();
+                let outside = beyond
+                    || chosen.size() > 0 && !(allowed.contains(chosen.low) && allowed.contains(chosen.high));
                 fault_if(Expr::Const(outside as i64), &way);
                 way.commands.push(Command::Havoc(cell));
                 for range in [*range, declared(*r)] {
@@ -315,7 +336,7 @@ impl<'p> Machine<'p> {
                             way.commands.extend(change.commands);
                             way.buffer = Some(change.shape);
                         }
-                        Stored::Overflow => way.end = End::Beyond("a store buffer overflows"),
+                        Stored::Overflow => way.end = End::Beyond(OVERFLOW),
                     }
                     ways.push(way);
                 }
@@ -351,7 +372,7 @@ impl<'p> Machine<'p> {
             way
         };
         let end = if variable.open {
-            End::Beyond("an access outside the modelled part of an open array")
+            End::Beyond("an access that may be outside the modelled part of an open array")
         } else {
             End::Fault
         };

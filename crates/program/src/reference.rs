@@ -416,6 +416,10 @@ impl<'p> Reference<'p> {
                         Some(range) => samples.iter().copied().filter(|&v| range.contains(v)).collect(),
                         None => samples.to_vec(),
                     };
+                    // Without a value to choose, an earlier operation of the step may still fault.
+                    if values.is_empty() {
+                        break;
+                    }
                     choices = choices
                         .iter()
                         .flat_map(|prefix| values.iter().map(move |&v| [prefix.as_slice(), &[v]].concat()))

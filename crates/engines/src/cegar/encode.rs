@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use fencewright_memory::linear::{Cube, Simple, cases, truths, ways};
 use fencewright_memory::{CellId, Command, Linear};
+use fencewright_program::{BinaryOp, Expr, UnaryOp};
 use fencewright_smt::{Formula, Var};
 
 /// A path as formulas, one for each list of commands.
@@ -37,10 +38,7 @@ impl Encoding {
         let mut choices = Vec::new();
         for command in commands {
             match command {
-                Command::Assume(e) => {
-                    let cubes = truths(e, true);
-                    parts.push(Formula::or(cubes.iter().map(|cube| self.cube(cube)).collect::<Vec<_>>()));
-                }
+                Command::Assume(e) => parts.push(self.condition(e, true)),
                 Command::Havoc(cell) => choices.push((*cell, self.fresh(*cell))),
                 Command::Assign(cell, e) => {
                     let known: Vec<(Formula, Option<fencewright_smt::Linear>)> = cases(e)
@@ -58,6 +56,22 @@ impl Encoding {
         }
         self.formulas.push(Formula::and(parts));
         self.choices.push(choices);
+    }
+
+    /// The formula that an expression is true (or false). Conjunctions and disjunctions stay what they are, so that large ones
+    /// do not become very many cubes.
+    fn condition(&mut self, e: &Expr<CellId>, wanted: bool) -> Formula {
+        match e {
+            Expr::Unary(UnaryOp::Not, operand) => self.condition(operand, !wanted),
+            Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                let parts = [self.condition(left, wanted), self.condition(right, wanted)];
+                if (*op == BinaryOp::And) == wanted { Formula::and(parts) } else { Formula::or(parts) }
+            }
+            _ => {
+                let cubes = truths(e, wanted);
+                Formula::or(cubes.iter().map(|cube| self.cube(cube)).collect::<Vec<_>>())
+            }
+        }
     }
 
     /// Adds simple commands.

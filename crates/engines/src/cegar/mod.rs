@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fencewright_memory::linear::{is_nonlinear, truths};
+use fencewright_memory::machine::OVERFLOW;
 use fencewright_memory::{Buffers, Command, Kept, Linear, Machine};
 use fencewright_program::{Formula, MemoryModel, Program, Property, Span};
 
@@ -22,7 +23,7 @@ use crate::domain::zones::Zones;
 use crate::search::live::LiveCells;
 use crate::search::reach::{Path, Reach, Reached};
 use crate::search::symmetry::Symmetry;
-use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Engine, Invariant, Limits, Order, Progress, Reason, Report, Task};
 
 /// How integers are represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,10 @@ pub struct Options {
     pub clip: i32,
     /// What stays as it starts.
     pub fixed: Fixed,
+    /// Exact buffers with at most so many stores instead of abstract ones; a run that needs more is `unknown`.
+    pub buffer_bound: Option<u32>,
+    /// In which order states are expanded.
+    pub order: Order,
 }
 
 /// What is never refined: a counterexample that only this would rule out leaves the question open.
@@ -61,7 +66,15 @@ pub struct Fixed {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { k: 1, kept: Kept::Newest, domain: DomainName::Zones, clip: 1, fixed: Fixed::default() }
+        Options {
+            k: 1,
+            kept: Kept::Newest,
+            domain: DomainName::Zones,
+            clip: 1,
+            fixed: Fixed::default(),
+            buffer_bound: None,
+            order: Order::BreadthFirst,
+        }
     }
 }
 
@@ -69,6 +82,8 @@ impl Default for Options {
 const MOST_KEPT: u32 = 8;
 /// Nor has knowing differences beyond this.
 const MOST_CLIP: i32 = 64;
+/// Exact buffers with more stores than this are not proofs that the checker accepts.
+const LARGEST_BOUND: u32 = 64;
 /// A clip constant that drops nothing.
 const EXACT: i32 = i32::MAX - 1;
 
@@ -101,6 +116,11 @@ impl Engine for Cegar {
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
         let mut precision = Precision { k: self.options.k, clip: self.options.clip, templates: hints(task) };
         let mut rounds = 0;
+        if let Some(bound) = self.options.buffer_bound.filter(|&bound| bound > LARGEST_BOUND) {
+            let reason = format!("engine cegar has exact buffers up to {LARGEST_BOUND} stores, not {bound}");
+            report.answers = vec![Answer::Unknown(Reason::Unsupported(reason, None)); answers.len()];
+            return report;
+        }
         let exact = Machine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
             // What an over-approximation cannot show: that a state exists, or that nothing can move.
@@ -126,13 +146,12 @@ impl Engine for Cegar {
                     format!("round {rounds}: k = {}, {} predicates", precision.k, precision.templates.len())
                 }
             });
+            let (order, run) = (self.options.order, Run { limits, progress, report: &mut report });
             let found = match self.options.domain {
-                DomainName::Zones => {
-                    search(&sub, &machine, &live, Zones::new(precision.clip), limits, progress, &mut report)
-                }
+                DomainName::Zones => search(&sub, &machine, &live, Zones::new(precision.clip), order, run),
                 DomainName::Predicates => {
-                    let domain = Predicates::new(precision.templates.clone());
-                    search(&sub, &machine, &live, domain, limits, progress, &mut report)
+                    let domain = Predicates::new(precision.templates.clone(), limits.budget());
+                    search(&sub, &machine, &live, domain, order, run)
                 }
             };
             let unknown = |reason: Reason| Some(Answer::Unknown(reason));
@@ -189,17 +208,24 @@ enum Found {
     Nothing(Reason),
 }
 
+/// What a search may use and what it tells.
+struct Run<'a> {
+    limits: &'a Limits,
+    progress: &'a Progress,
+    report: &'a mut Report,
+}
+
 fn search<D: Domain>(
     task: &Task<'_>,
     machine: &Machine<'_>,
     live: &LiveCells,
     domain: D,
-    limits: &Limits,
-    progress: &Progress,
-    report: &mut Report,
+    order: Order,
+    run: Run<'_>,
 ) -> Found {
+    let Run { limits, progress, report } = run;
     let symmetry = Symmetry::new(task);
-    let mut reach = Reach::new(task, machine, live, domain).with_symmetry(symmetry.as_ref());
+    let mut reach = Reach::new(task, machine, live, domain).with_symmetry(symmetry.as_ref()).in_order(order);
     let reached = reach.run(limits, progress);
     report.states += reach.states() as u64;
     report.bytes = report.bytes.max(reach.bytes());
@@ -214,23 +240,30 @@ fn search<D: Domain>(
                 })
                 .collect();
             let states = match &symmetry {
-                Some(symmetry) => symmetry.expanded(machine, states),
+                Some(symmetry) => match symmetry.expanded(machine, states, limits) {
+                    Ok(states) => states,
+                    Err(reason) => return Found::Nothing(reason),
+                },
                 None => states,
             };
             let properties = task.properties.iter().map(|p| p.name.clone()).collect();
             Found::Invariant(Arc::new(Invariant { buffers: machine.buffers, properties, states }))
         }
         Reached::Violation(property, path) => Found::Path(property, path),
-        Reached::Beyond(what, span, _) => Found::Nothing(Reason::Unsupported(what.to_string(), Some(span))),
+        Reached::Beyond(what, span) => Found::Nothing(match machine.buffers {
+            Buffers::Queue { bound, .. } if what == OVERFLOW => Reason::BufferBound(bound),
+            _ => Reason::Unsupported(what.to_string(), Some(span)),
+        }),
         Reached::Stopped(reason) => Found::Nothing(reason),
     }
 }
 
 impl Cegar {
     fn buffers(&self, model: MemoryModel, k: u32) -> Buffers {
-        match model {
-            MemoryModel::Sc => Buffers::Sc,
-            model => Buffers::Partial { model, k, kept: self.options.kept },
+        match (model, self.options.buffer_bound) {
+            (MemoryModel::Sc, _) => Buffers::Sc,
+            (model, Some(bound)) => Buffers::Queue { model, bound },
+            (model, None) => Buffers::Partial { model, k, kept: self.options.kept },
         }
     }
 
@@ -248,12 +281,16 @@ impl Cegar {
     ) -> Result<(), Reason> {
         let nonlinear = nonlinear_step(task.program, path);
         let stuck = |what: &str| {
+            // Out of time, every question was answered as if nothing helped.
+            if let Some(reason) = limits.exceeded(0) {
+                return Err(reason);
+            }
             let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
             Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear))
         };
         match path::examine(machine, path, property) {
             path::Examined::Possible => {
-                if task.model == MemoryModel::Sc {
+                if task.model == MemoryModel::Sc || self.options.buffer_bound.is_some() {
                     return stuck("the solver says that it is possible");
                 }
                 let enough = |&more: &u32| {

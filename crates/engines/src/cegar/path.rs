@@ -2,7 +2,9 @@
 
 use fencewright_memory::linear::ways;
 use fencewright_memory::{Buffers, Command, Control, Linear, Machine, Outcome, Step};
-use fencewright_program::{Event, EventKind, Init, MemoryModel, Op, Property, Trace};
+use fencewright_program::{
+    Event, EventKind, Init, MemoryModel, Numbers, Op, Property, Range, RegisterId, Trace,
+};
 use fencewright_smt::interpolate::interpolants;
 use fencewright_smt::{Answer, Atom, Budget, Native, Relation, Solver, Tiered, Var};
 
@@ -47,12 +49,12 @@ pub fn execution(task: &Task<'_>, model: MemoryModel, path: &Path, property: &Pr
                     .collect::<Option<_>>()?;
                 // A choice that faults is not written to a cell, so the path does not know its value.
                 if chosen.len() < wanted {
-                    let Some(Op::Havoc(_, range)) =
+                    let Some(Op::Havoc(register, range)) =
                         ops.iter().filter(|op| matches!(op, Op::Havoc(..))).nth(chosen.len())
                     else {
                         return None;
                     };
-                    chosen.push(faulting_value(&machine, step, *range)?);
+                    chosen.push(faulting_value(&machine, step, *register, *range)?);
                 }
                 EventKind::Step { edge, chosen }
             }
@@ -66,16 +68,29 @@ pub fn execution(task: &Task<'_>, model: MemoryModel, path: &Path, property: &Pr
     trace.replay_for(task.program, model, property).is_ok().then_some(trace)
 }
 
-/// A value for a `*` that faults: one end of its range lies outside what may be written.
+/// A value for a `*` that faults: the first of a few that lies outside what may be written.
 fn faulting_value(
     machine: &Machine<'_>,
     step: &Step,
-    range: Option<fencewright_program::Range>,
+    register: RegisterId,
+    range: Option<Range>,
 ) -> Option<i64> {
     let Outcome::Control(next) = &step.outcome else { return None };
     let thread = machine.program.thread(step.thread);
-    (next.locations[step.thread.index()] == thread.fault)
-        .then(|| range.map_or(i64::MIN / 4, |r| if r.low < 0 { r.low } else { r.high }))
+    if next.locations[step.thread.index()] != thread.fault {
+        return None;
+    }
+    let natural = machine.program.numbers == Numbers::Nat;
+    let declared = thread.registers[register.index()].range;
+    let fits = |v: &i64| declared.is_none_or(|r| r.contains(*v)) && (!natural || *v >= 0);
+    let beyond = declared.map(|r| [r.low.checked_sub(1), r.high.checked_add(1)]);
+    let near = beyond.into_iter().flatten().flatten().chain([-1]);
+    let ends = range.into_iter().flat_map(|r| [r.low, r.high]);
+    let possible = |v: &i64| match range {
+        Some(range) => range.contains(*v),
+        None => !natural || *v >= 0,
+    };
+    ends.chain(near).find(|v| possible(v) && !fits(v))
 }
 
 /// The registers and memory that the encoding starts with: its first formula has a version for each.
@@ -146,7 +161,8 @@ pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property) -> Exami
         match solver.check(&encoding.formulas, &budget) {
             Answer::Sat(_) => return Examined::Possible,
             Answer::Unsat(refutation) => {
-                let sequence = interpolants(&mut Native::new(), &encoding.formulas, &refutation.proof, &budget);
+                let sequence =
+                    interpolants(&mut Native::new(), &encoding.formulas, &refutation.proof, &budget);
                 for formula in sequence.into_iter().flatten() {
                     found.extend(formula.atoms().flat_map(|atom| constraints(&encoding, atom)));
                 }

@@ -35,7 +35,10 @@ impl Template {
     fn instances(&self, live: &Live, out: &mut BTreeSet<Linear>) {
         // A shape with many places has too many instances to be of use.
         const MOST_PLACES: usize = 3;
-        if self.coefficients.is_empty() || self.coefficients.len() > MOST_PLACES {
+        const MOST_INSTANCES: usize = 10_000;
+        let places = self.coefficients.len();
+        let instances = (0..places).fold(1usize, |n, used| n.saturating_mul(live.len().saturating_sub(used)));
+        if places == 0 || places > MOST_PLACES || instances > MOST_INSTANCES {
             return;
         }
         let mut partial: Vec<Vec<CellId>> = vec![Vec::new()];
@@ -64,7 +67,12 @@ pub struct Predicates {
     pub templates: BTreeSet<Template>,
     /// What the solver has said: whether these constraints entail (or, for none, contradict) that one.
     cache: RefCell<HashMap<Question, bool>>,
+    /// What the solver may use for a question.
+    budget: Budget,
 }
+
+/// More answers than this are not remembered.
+const MOST_REMEMBERED: usize = 200_000;
 
 /// Do these constraints entail that one, or contradict each other?
 type Question = (Cube, Option<Linear>);
@@ -106,8 +114,8 @@ struct Prepared {
 
 impl Predicates {
     /// The domain with these templates.
-    pub fn new(templates: BTreeSet<Template>) -> Self {
-        Predicates { templates, cache: RefCell::default() }
+    pub fn new(templates: BTreeSet<Template>, budget: Budget) -> Self {
+        Predicates { templates, cache: RefCell::default(), budget }
     }
 
     /// The predicates over these cells, in a fixed order.
@@ -130,8 +138,12 @@ impl Predicates {
         };
         let mut assertions: Vec<Formula> = known.iter().map(formula).collect();
         assertions.extend(conclusion.map(|linear| !formula(linear)));
-        let answer = matches!(Native::new().check(&assertions, &Budget::default()), Answer::Unsat(_));
-        self.cache.borrow_mut().insert(key, answer);
+        let answer = matches!(Native::new().check(&assertions, &self.budget), Answer::Unsat(_));
+        let mut cache = self.cache.borrow_mut();
+        if cache.len() >= MOST_REMEMBERED {
+            cache.clear();
+        }
+        cache.insert(key, answer);
         answer
     }
 }

@@ -204,7 +204,7 @@ fn constraint(linear: &Linear, index: &impl Fn(CellId) -> usize) -> ZoneOp {
 
 fn assignment(target: usize, value: &Value, index: &impl Fn(CellId) -> usize) -> ZoneOp {
     let Some(linear) = value else { return ZoneOp::Forget(target) };
-    let small = linear.constant.abs() <= MOST;
+    let small = linear.constant.unsigned_abs() <= MOST as u64;
     match linear.terms.as_slice() {
         [] if small => ZoneOp::Shift(target, 0, linear.constant as i32),
         [(x, 1)] if small => ZoneOp::Shift(target, index(*x), linear.constant as i32),

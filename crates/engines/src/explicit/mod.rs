@@ -27,17 +27,10 @@ use std::collections::BTreeSet;
 use fencewright_program::{Action, Expr, Op, Program, PropertyKind, Quantifier};
 
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+
+pub use crate::task::Order;
 use code::Code;
 use search::Found;
-
-/// In which order states are expanded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Level by level: traces are as short as possible.
-    BreadthFirst,
-    /// The newest state first: less memory for the frontier.
-    DepthFirst,
-}
 
 /// How to search.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use fencewright_program::{Property, Span, ThreadId};
 use super::live::LiveCells;
 use super::symmetry::{Permutation, Symmetry};
 use crate::domain::Domain;
-use crate::task::{Limits, Progress, Reason, Task};
+use crate::task::{Limits, Order, Progress, Reason, Task};
 
 /// How a search ended.
 pub enum Reached<S> {
@@ -21,8 +21,8 @@ pub enum Reached<S> {
     Closed(Vec<(Control, Vec<CellId>, Vec<S>)>),
     /// A path to a state that may violate the property with this number.
     Violation(usize, Path),
-    /// A path out of what the machine represents.
-    Beyond(&'static str, Span, Path),
+    /// Nothing forbidden was found, but this step may lead out of what the machine represents.
+    Beyond(&'static str, Span),
     /// A limit.
     Stopped(Reason),
 }
@@ -37,6 +37,7 @@ pub struct Reach<'a, 'p, D: Domain> {
     properties: &'a [Property],
     live: &'a LiveCells,
     symmetry: Option<&'a Symmetry>,
+    order: Order,
     numbers: HashMap<Control, usize>,
     controls: Vec<ControlNode<D>>,
     nodes: Vec<Node<D::State>>,
@@ -44,14 +45,16 @@ pub struct Reach<'a, 'p, D: Domain> {
     /// Roughly how many bytes the stored states take.
     bytes: u64,
     fresh: Vec<(u32, D::State)>,
+    /// The first step that may lead out of what the machine represents.
+    beyond: Option<(&'static str, Span)>,
 }
 
 struct ControlNode<D: Domain> {
     control: Control,
     live: Vec<CellId>,
     steps: Option<Vec<Prepared<D::Transition>>>,
-    /// For each property, the assumption that it is violated.
-    violations: Vec<Option<D::Transition>>,
+    /// For each property, the assumption that it is violated; prepared when the first state comes.
+    violations: Option<Vec<Option<D::Transition>>>,
     nodes: Vec<usize>,
 }
 
@@ -80,9 +83,14 @@ struct Parent {
 
 /// What ends a search at once.
 enum Stop {
-    Violation(usize, usize),
-    Beyond(usize, Box<Step>, u32),
+    /// A state that may violate this property.
+    Violation { property: usize, node: usize },
+    /// There is no point, or no time, to go on.
+    Limit(Reason),
 }
+
+/// With more live cells than this a single step takes too long.
+const MOST_CELLS: usize = 300;
 
 impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     /// A search of a machine for violations of the task's properties.
@@ -93,18 +101,25 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             properties: &task.properties,
             live,
             symmetry: None,
+            order: Order::BreadthFirst,
             numbers: HashMap::new(),
             controls: Vec::new(),
             nodes: Vec::new(),
             queue: VecDeque::new(),
             bytes: 0,
             fresh: Vec::new(),
+            beyond: None,
         }
     }
 
     /// The same search, with states that differ only by the symmetry taken as one.
     pub fn with_symmetry(self, symmetry: Option<&'a Symmetry>) -> Self {
         Reach { symmetry, ..self }
+    }
+
+    /// The same search, in this order.
+    pub fn in_order(self, order: Order) -> Self {
+        Reach { order, ..self }
     }
 
     /// How many states are stored.
@@ -136,37 +151,40 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             }
         }
         let mut rounds = 0u64;
-        while let Some(node) = self.queue.pop_front() {
+        while let Some(node) = self.next() {
             rounds += 1;
             if rounds.is_multiple_of(256) {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
                 progress.frontier.store(self.queue.len() as u64, Ordering::Relaxed);
                 progress.bytes.store(self.bytes, Ordering::Relaxed);
-                if let Some(reason) = limits.exceeded(self.bytes) {
-                    return Reached::Stopped(reason);
-                }
+            }
+            if let Some(reason) = limits.exceeded(self.bytes) {
+                return Reached::Stopped(reason);
             }
             if !self.nodes[node].covered
-                && let Err(stop) = self.expand(node)
+                && let Err(stop) = self.expand(node, limits)
             {
                 return self.ended(stop);
             }
+        }
+        if let Some((what, span)) = self.beyond {
+            return Reached::Beyond(what, span);
         }
         let alive = |c: &ControlNode<D>| c.nodes.iter().map(|&n| self.nodes[n].state.clone()).collect();
         Reached::Closed(self.controls.iter().map(|c| (c.control.clone(), c.live.clone(), alive(c))).collect())
     }
 
+    fn next(&mut self) -> Option<usize> {
+        match self.order {
+            Order::BreadthFirst => self.queue.pop_front(),
+            Order::DepthFirst => self.queue.pop_back(),
+        }
+    }
+
     fn ended(&self, stop: Stop) -> Reached<D::State> {
         match stop {
-            Stop::Violation(property, node) => Reached::Violation(property, self.path(node)),
-            Stop::Beyond(node, step, way) => {
-                let Outcome::Beyond(what, span) = step.outcome else {
-                    unreachable!("only such steps end a search")
-                };
-                let mut path = self.path(node);
-                path.push((*step, way));
-                Reached::Beyond(what, span, path)
-            }
+            Stop::Violation { property, node } => Reached::Violation(property, self.path(node)),
+            Stop::Limit(reason) => Reached::Stopped(reason),
         }
     }
 
@@ -200,8 +218,13 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         path
     }
 
-    fn expand(&mut self, node: usize) -> Result<(), Stop> {
+    fn expand(&mut self, node: usize, limits: &Limits) -> Result<(), Stop> {
         let control = self.nodes[node].control;
+        let cells = self.controls[control].live.len();
+        if cells > MOST_CELLS {
+            let what = format!("{cells} cells matter at once, too many to know their differences");
+            return Err(Stop::Limit(Reason::Unsupported(what, None)));
+        }
         if self.controls[control].steps.is_none() {
             let prepared = self.prepare(control);
             self.controls[control].steps = Some(prepared);
@@ -209,11 +232,17 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         let steps = self.controls[control].steps.take().expect("just prepared");
         let mut result = Ok(());
         'steps: for (n, prepared) in steps.iter().enumerate() {
+            if let Some(reason) = limits.exceeded(self.bytes) {
+                result = Err(Stop::Limit(reason));
+                break;
+            }
             let mut fresh = std::mem::take(&mut self.fresh);
             fresh.clear();
             self.domain.post(&prepared.transition, &self.nodes[node].state, &mut fresh);
-            if let (Outcome::Beyond(..), Some((way, _))) = (&prepared.step.outcome, fresh.first()) {
-                result = Err(Stop::Beyond(node, Box::new(prepared.step.clone()), *way));
+            // Leaving the machine is not a violation: there may still be one elsewhere.
+            if let (Outcome::Beyond(what, span), false) = (&prepared.step.outcome, fresh.is_empty()) {
+                self.beyond.get_or_insert((what, *span));
+                fresh.clear();
             }
             for (way, state) in &fresh {
                 if result.is_ok() {
@@ -249,6 +278,9 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                     commands.extend(symmetry.renaming(self.machine, after, order));
                 }
                 let transition = self.domain.transition(before, &commands, after);
+                // Roughly: the step itself, and the transition with its ways.
+                let size = 256 + 32 * (before.len() + after.len() + 4 * commands.len());
+                self.bytes += size as u64;
                 Prepared { step, target, transition, order }
             })
             .collect()
@@ -274,15 +306,29 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         self.controls[control].nodes.push(node);
         self.nodes.push(Node { control, state: stored, parent, covered: false });
         self.queue.push_back(node);
-        for (n, violation) in self.controls[control].violations.iter().enumerate() {
+        if self.controls[control].violations.is_none() {
+            self.controls[control].violations = Some(self.violations(control));
+        }
+        for (n, violation) in self.controls[control].violations.iter().flatten().enumerate() {
             let Some(violation) = violation else { continue };
             let mut bad = Vec::new();
             self.domain.post(violation, &self.nodes[node].state, &mut bad);
             if !bad.is_empty() {
-                return Err(Stop::Violation(n, node));
+                return Err(Stop::Violation { property: n, node });
             }
         }
         Ok(())
+    }
+
+    /// For each property, the assumption that a control state violates it.
+    fn violations(&self, control: usize) -> Vec<Option<D::Transition>> {
+        let ControlNode { control, live, .. } = &self.controls[control];
+        let violation = |property| {
+            let condition = self.machine.violation(control, property)?;
+            (condition.constant() != Some(0))
+                .then(|| self.domain.transition(live, &[Command::Assume(condition)], live))
+        };
+        self.properties.iter().map(violation).collect()
     }
 
     /// The number of a control state.
@@ -291,18 +337,10 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             return number;
         }
         let live = self.live.of(self.machine, &control);
-        let violations = self
-            .properties
-            .iter()
-            .map(|property| {
-                let condition = self.machine.violation(&control, property)?;
-                (condition.constant() != Some(0))
-                    .then(|| self.domain.transition(&live, &[Command::Assume(condition)], &live))
-            })
-            .collect();
         let number = self.controls.len();
+        self.bytes += 512 + 2 * (control.locations.len() * 40 + 4 * live.len()) as u64;
         self.numbers.insert(control.clone(), number);
-        self.controls.push(ControlNode { control, live, steps: None, violations, nodes: Vec::new() });
+        self.controls.push(ControlNode { control, live, steps: None, violations: None, nodes: Vec::new() });
         number
     }
 }

@@ -13,7 +13,7 @@ use fencewright_program::{
     BinaryOp, Expr, Formula, LocationId, Observable, Property, PropertyKind, Thread, ThreadId,
 };
 
-use crate::task::Task;
+use crate::task::{Limits, Reason, Task};
 
 /// Who stands where: position n is taken by the thread `self.0[n]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub struct Symmetry {
     threads: usize,
 }
 
-/// Larger classes have too many permutations to expand a proof.
-const MOST_IDENTICAL: usize = 5;
+/// Classes that have more permutations together are left alone: a proof is expanded by all of them.
+const MOST_ORDERS: usize = 120;
 
 impl Symmetry {
     /// The symmetry of a task, if it has any.
@@ -60,7 +60,13 @@ impl Symmetry {
                 None => classes.push(vec![n]),
             }
         }
-        classes.retain(|class| (2..=MOST_IDENTICAL).contains(&class.len()));
+        let mut orders = 1;
+        classes.retain(|class| {
+            let own = (1..=class.len()).try_fold(1usize, |product, n| product.checked_mul(n));
+            let sum = own.and_then(|own| own.checked_mul(orders)).filter(|&n| n <= MOST_ORDERS);
+            orders = sum.unwrap_or(orders);
+            class.len() > 1 && sum.is_some()
+        });
         // Swapping neighbours generates all permutations of a class.
         let neighbours = classes.iter().flat_map(|class| class.windows(2).map(|w| (w[0], w[1])));
         let symmetric =
@@ -98,9 +104,14 @@ impl Symmetry {
         &self,
         machine: &Machine<'_>,
         states: Vec<(Control, Vec<Cube>)>,
-    ) -> Vec<(Control, Vec<Cube>)> {
+        limits: &Limits,
+    ) -> Result<Vec<(Control, Vec<Cube>)>, Reason> {
         let mut all: std::collections::BTreeMap<Control, BTreeSet<Cube>> = Default::default();
+        let mut bytes = 0;
         for order in self.permutations() {
+            if let Some(reason) = limits.exceeded(bytes) {
+                return Err(reason);
+            }
             let mut position = vec![0; self.threads];
             (0..self.threads).for_each(|n| position[order.at(n)] = n);
             for (control, cubes) in &states {
@@ -116,10 +127,11 @@ impl Symmetry {
                     cube.sort();
                     cube
                 });
+                bytes += cubes.iter().flatten().map(|l| 48 + 16 * l.terms.len() as u64).sum::<u64>();
                 all.entry(permuted(control, &order)).or_default().extend(renamed);
             }
         }
-        all.into_iter().map(|(control, cubes)| (control, cubes.into_iter().collect())).collect()
+        Ok(all.into_iter().map(|(control, cubes)| (control, cubes.into_iter().collect())).collect())
     }
 
     fn permutations(&self) -> Vec<Permutation> {

@@ -1,0 +1,351 @@
+//! The loop: cheapest set, verify, learn a clause, until the program meets the goal.
+
+use fencewright_engines::{Checked, Limits, Progress};
+use fencewright_lang::places::Placed;
+use fencewright_program::{
+    EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, ThreadId, Trace,
+};
+
+use crate::candidate::{Candidate, Kind, Prices, candidates};
+use crate::clause::{clause, shortened};
+use crate::fenced::Fenced;
+use crate::goal::{Examined, Goal, Violation};
+use crate::hitting::{Item, cheapest};
+
+/// How to look for fences.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Prices.
+    pub prices: Prices,
+    /// At most so many cheapest sets; one is enough for most.
+    pub sets: usize,
+    /// Show for every fence what happens without it.
+    pub evidence: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { prices: Prices::default(), sets: 1, evidence: true }
+    }
+}
+
+/// Equally cheap sets are compared up to this number, to find the most symmetric one.
+const COMPARED: usize = 64;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No fence is needed.
+    AlreadySafe,
+    /// These fences suffice.
+    Fixed,
+    /// No fence helps: the execution happens under SC too, or has no place for a fence.
+    Unfixable,
+    /// Nobody knows, and why.
+    Unknown(String),
+}
+
+/// A fence of the answer.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The fence.
+    pub fence: Candidate,
+    /// The violation that comes back without it, in the program with an empty step at every place; nothing if none was found.
+    pub needed_because: Option<Because>,
+}
+
+/// A violation of a program that lacks one fence.
+#[derive(Clone, Debug)]
+pub struct Because {
+    /// The program.
+    pub program: Program,
+    /// The execution, replayed on the reference semantics.
+    pub replayed: Replayed,
+    /// The property it violates, if the goal is about properties.
+    pub property: Option<Property>,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct Synthesis {
+    /// What was found.
+    pub verdict: Verdict,
+    /// The fences, in the order of the text.
+    pub fences: Vec<Chosen>,
+    /// What they cost.
+    pub cost: u64,
+    /// How many they are, over all threads that have them.
+    pub count: usize,
+    /// Whether no cheaper set suffices.
+    pub optimal: bool,
+    /// How many sets were verified.
+    pub rounds: usize,
+    /// All sets that are as cheap and suffice, if more than one was asked for; the first is the answer.
+    pub sets: Vec<Vec<Candidate>>,
+    /// The verdicts about the program with the fences.
+    pub proof: Vec<Checked>,
+    /// The program with the fences, which the proof is about.
+    pub program: Option<Program>,
+    /// If no fence helps, the execution that shows it.
+    pub unfixable: Option<Because>,
+}
+
+/// Finds the cheapest fences with which a program meets a goal.
+pub fn synthesise(
+    placed: &Placed,
+    goal: &dyn Goal,
+    options: &Options,
+    limits: &Limits,
+    progress: &Progress,
+) -> Synthesis {
+    let candidates = candidates(placed, goal.model(), options.prices);
+    let mut search = Search {
+        placed,
+        goal,
+        limits,
+        progress,
+        costs: candidates.iter().map(|c| c.weight).collect(),
+        candidates,
+        clauses: Vec::new(),
+        violations: Vec::new(),
+        rounds: 0,
+        optimal: true,
+    };
+    search.run(options)
+}
+
+struct Search<'a> {
+    placed: &'a Placed,
+    goal: &'a dyn Goal,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    candidates: Vec<Candidate>,
+    costs: Vec<u64>,
+    clauses: Vec<Vec<Item>>,
+    /// The violations seen, as executions of the program with an empty step at every place, with the clause of each.
+    violations: Vec<(Trace, Option<String>, Vec<Item>)>,
+    rounds: usize,
+    optimal: bool,
+}
+
+/// How a set turned out.
+enum Tried {
+    Sufficient(Vec<Checked>, Box<Program>),
+    Clause,
+    Unfixable(Box<Because>),
+    Unknown(String),
+}
+
+impl Search<'_> {
+    fn run(&mut self, options: &Options) -> Synthesis {
+        loop {
+            let Some((_, sets)) = cheapest(&self.costs, &self.clauses, options.sets.max(COMPARED)) else {
+                let reason = "no set of fences could be verified".to_string();
+                return self.ended(Verdict::Unknown(reason), None);
+            };
+            let set = self.most_symmetric(&sets);
+            self.progress.say(format!("round {}: {} fences", self.rounds + 1, set.len()));
+            match self.attempt(&set) {
+                Tried::Sufficient(proof, program) => {
+                    if options.sets > 1 && !self.all_sufficient(&set, &sets) {
+                        continue;
+                    }
+                    return self.found(set, &sets, proof, *program, options);
+                }
+                Tried::Clause => {}
+                Tried::Unfixable(because) => return self.ended(Verdict::Unfixable, Some(*because)),
+                Tried::Unknown(reason) => {
+                    // Perhaps more fences make the program easier to verify; the answer is then no longer known to be cheapest.
+                    self.optimal = false;
+                    let others: Vec<Item> = (0..self.candidates.len())
+                        .filter(|item| self.candidates[*item].kind == Kind::Full && !set.contains(item))
+                        .collect();
+                    if others.is_empty() || self.limits.exceeded(0).is_some() {
+                        return self.ended(Verdict::Unknown(reason), None);
+                    }
+                    self.clauses.push(others);
+                }
+            }
+        }
+    }
+
+    /// Verifies the program with a set of fences; a violation gives a clause.
+    fn attempt(&mut self, set: &[Item]) -> Tried {
+        self.rounds += 1;
+        let chosen: Vec<&Candidate> = set.iter().map(|&item| &self.candidates[item]).collect();
+        let fenced = Fenced::new(self.placed, &chosen);
+        let violation = match self.goal.examine(&fenced.program, self.limits, self.progress) {
+            Examined::Met(proof) => return Tried::Sufficient(proof, Box::new(fenced.program)),
+            Examined::Unknown(reason) => return Tried::Unknown(reason),
+            Examined::Violated(violation) => violation,
+        };
+        let model = self.goal.model();
+        let Violation { trace, property: name } = violation;
+        let property = name.as_ref().map(|name| named(&fenced.marked, name));
+        let Some(lifted) = fenced.lifted(&trace, model, property.as_ref()) else {
+            return Tried::Unknown(
+                "internal contradiction, please report it: an execution cannot be traced back".into(),
+            );
+        };
+        let short = shortened(&fenced.marked, model, &lifted, property.as_ref());
+        let Ok(replayed) = short.replay(&fenced.marked, model) else {
+            return Tried::Unknown(
+                "internal contradiction, please report it: an execution does not replay".into(),
+            );
+        };
+        let clause = clause(&replayed, &self.candidates);
+        if clause.is_empty() {
+            return Tried::Unfixable(Box::new(self.shown(fenced.marked, short, model, property)));
+        }
+        if clause.iter().any(|item| set.contains(item)) {
+            let reason = "internal contradiction, please report it: a fence did not prevent what it should";
+            return Tried::Unknown(reason.into());
+        }
+        self.violations.push((short, name, clause.clone()));
+        self.clauses.push(clause);
+        Tried::Clause
+    }
+
+    /// The execution as it is shown to people: under SC if it is one there.
+    fn shown(
+        &self,
+        program: Program,
+        trace: Trace,
+        model: MemoryModel,
+        property: Option<Property>,
+    ) -> Because {
+        let steps = |t: &Trace| {
+            t.events.iter().filter(|e| !matches!(e.kind, EventKind::Flush { .. })).cloned().collect()
+        };
+        let at_once = Trace { events: steps(&trace), ..trace.clone() };
+        let under = |trace: &Trace, model| match &property {
+            Some(property) => trace.replay_for(&program, model, property).ok(),
+            None => None,
+        };
+        let replayed = under(&at_once, MemoryModel::Sc)
+            .or_else(|| trace.replay(&program, model).ok())
+            .expect("it was replayed before");
+        Because { program, replayed, property }
+    }
+
+    /// Whether all other sets suffice too; a clause is learnt from the first that does not.
+    fn all_sufficient(&mut self, set: &[Item], sets: &[Vec<Item>]) -> bool {
+        let before = self.clauses.len();
+        for other in sets.iter().filter(|other| other.as_slice() != set) {
+            match self.attempt(other) {
+                Tried::Sufficient(..) => {}
+                Tried::Clause => return false,
+                // Not known to suffice: leave it out.
+                Tried::Unfixable(_) | Tried::Unknown(_) => {}
+            }
+        }
+        self.clauses.len() == before
+    }
+
+    fn found(
+        &mut self,
+        set: Vec<Item>,
+        sets: &[Vec<Item>],
+        proof: Vec<Checked>,
+        program: Program,
+        options: &Options,
+    ) -> Synthesis {
+        let verdict = if set.is_empty() { Verdict::AlreadySafe } else { Verdict::Fixed };
+        let fences = set
+            .iter()
+            .map(|&item| Chosen {
+                fence: self.candidates[item].clone(),
+                needed_because: if options.evidence { self.without(&set, item) } else { None },
+            })
+            .collect();
+        let all = |set: &Vec<Item>| set.iter().map(|&item| self.candidates[item].clone()).collect();
+        let mut listed: Vec<Vec<Item>> = vec![set.clone()];
+        if options.sets > 1 {
+            listed.extend(sets.iter().filter(|other| **other != set).cloned());
+        }
+        let mut answer = self.ended(verdict, None);
+        answer.sets = listed.iter().take(options.sets.max(1)).map(all).collect();
+        answer.fences = fences;
+        answer.fences.sort_by_key(|chosen: &Chosen| (chosen.fence.offset, chosen.fence.kind));
+        answer.cost = set.iter().map(|&item| self.candidates[item].price).sum();
+        answer.count = set.iter().map(|&item| self.candidates[item].threads().len()).sum();
+        answer.proof = proof;
+        answer.program = Some(program);
+        answer
+    }
+
+    /// A violation of the program that has all of a set but one fence.
+    fn without(&mut self, set: &[Item], item: Item) -> Option<Because> {
+        let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
+        let chosen: Vec<&Candidate> = rest.iter().map(|&item| &self.candidates[item]).collect();
+        let fenced = Fenced::new(self.placed, &chosen);
+        let model = self.goal.model();
+        // One that was seen before, if no other fence of the set prevents it.
+        let seen = self.violations.iter().filter(|(_, _, clause)| !clause.iter().any(|i| rest.contains(i)));
+        for (trace, name, _) in seen {
+            let property = name.as_ref().map(|name| named(&fenced.marked, name));
+            let replayed = match &property {
+                Some(property) => trace.replay_for(&fenced.marked, model, property).ok(),
+                None => None,
+            };
+            if let Some(replayed) = replayed {
+                return Some(Because { program: fenced.marked, replayed, property });
+            }
+        }
+        let Examined::Violated(violation) = self.goal.examine(&fenced.program, self.limits, self.progress)
+        else {
+            return None;
+        };
+        let property = violation.property.as_ref().map(|name| named(&fenced.marked, name));
+        let lifted = fenced.lifted(&violation.trace, model, property.as_ref())?;
+        let short = shortened(&fenced.marked, model, &lifted, property.as_ref());
+        let replayed = short.replay(&fenced.marked, model).ok()?;
+        Some(Because { program: fenced.marked, replayed, property })
+    }
+
+    /// Of several sets the one that treats threads most alike: fences at the same place of threads with the same text.
+    fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
+        let alike = |set: &Vec<Item>| {
+            let mut places: Vec<(usize, usize, Kind)> = Vec::new();
+            for candidate in set.iter().map(|&item| &self.candidates[item]) {
+                for (thread, edge) in &candidate.edges {
+                    let code = self.placed.program.thread(*thread);
+                    places.push((code.edges.len(), edge.index(), candidate.kind));
+                }
+            }
+            let twins = |p: &(usize, usize, Kind)| places.iter().filter(|q| *q == p).count();
+            places.iter().map(twins).sum::<usize>()
+        };
+        let best = sets.iter().map(alike).max();
+        sets.iter().find(|set| Some(alike(set)) == best).cloned().unwrap_or_default()
+    }
+
+    fn ended(&self, verdict: Verdict, unfixable: Option<Because>) -> Synthesis {
+        Synthesis {
+            optimal: self.optimal && !matches!(verdict, Verdict::Unknown(_)),
+            verdict,
+            fences: Vec::new(),
+            cost: 0,
+            count: 0,
+            rounds: self.rounds,
+            sets: Vec::new(),
+            proof: Vec::new(),
+            program: None,
+            unfixable,
+        }
+    }
+}
+
+/// The property of a program with this name; those that every program has need not be stated.
+pub(crate) fn named(program: &Program, name: &str) -> Property {
+    let stated = program.properties.iter().find(|p| p.name == name).cloned();
+    stated.unwrap_or_else(|| match name {
+        "deadlock" => Property::deadlock(),
+        _ => Property { kind: PropertyKind::Assertions, ..Property::assertions() },
+    })
+}
+
+/// The names of the threads that have a fence.
+pub fn thread_names(program: &Program, fence: &Candidate) -> Vec<String> {
+    fence.threads().into_iter().map(|t: ThreadId| program.thread(t).name.clone()).collect()
+}

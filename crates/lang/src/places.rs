@@ -1,0 +1,146 @@
+//! The places of a program where a fence could be put.
+//!
+//! A place is a point of the source: before a statement (and before its labels), or after the last statement of a block. To know exactly
+//! what a fence there would do, an empty step is written into the syntax tree at every place and lowered with the rest. A
+//! fence at a place then is another action on the edges of its step, in every thread that shares the text.
+//!
+//! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
+//! there would choose the alternative before it is known whether it can be taken.
+
+use fencewright_program::{EdgeId, Program, Span, ThreadId};
+
+use crate::ast::{Block, Item, Statement, StatementKind};
+use crate::diagnostic::Diagnostic;
+use crate::load::Loaded;
+use crate::lower::{self, Defines};
+
+/// A place for a fence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where in the text it is: an offset.
+    pub offset: u32,
+    /// Before a statement, or after one that ends a block.
+    pub side: Side,
+    /// The statement it is before or after, without labels.
+    pub statement: Span,
+    /// The empty steps that stand for it in the threads.
+    pub edges: Vec<(ThreadId, EdgeId)>,
+}
+
+/// Which side of a statement a place is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Before the statement and its labels.
+    Before,
+    /// After the last statement of a block.
+    After,
+}
+
+/// A program with an empty step at every place.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The program.
+    pub program: Program,
+    /// The places that some thread can come to, in the order of the text.
+    pub places: Vec<Place>,
+}
+
+/// Lowers a loaded file again, with an empty step at every place.
+pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
+    let mut marked = loaded.file.clone();
+    // Spans beyond the text are those of empty steps.
+    let first = Span::new(loaded.source.text.len(), 0).start.saturating_add(1);
+    let mut marks = Marks { first, places: Vec::new() };
+    for item in &mut marked.items {
+        if let Item::Thread(thread) = item {
+            marks.block(&mut thread.body, Start::Free, false);
+        }
+    }
+    let mut program = lower::lower(&marked, defines)?;
+    let Marks { first, mut places } = marks;
+    for (t, thread) in program.threads.iter_mut().enumerate() {
+        for (e, edge) in thread.edges.iter_mut().enumerate() {
+            if let Some(place) = edge.span.start.checked_sub(first).and_then(|n| places.get_mut(n as usize)) {
+                edge.span = Span { start: place.offset, end: place.offset };
+                place.edges.push((ThreadId(t as u32), EdgeId(e as u32)));
+            }
+        }
+        for location in &mut thread.locations {
+            location.span = location.span.filter(|span| span.start < first);
+        }
+    }
+    places.retain(|place| !place.edges.is_empty());
+    places.sort_by_key(|place| place.offset);
+    Ok(Placed { program, places })
+}
+
+/// What the first statement of a block may have before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Free,
+    /// It starts an alternative.
+    Choice,
+}
+
+struct Marks {
+    first: u32,
+    places: Vec<Place>,
+}
+
+impl Marks {
+    /// Writes empty steps into a block; `ends` says whether there is a place after its last statement.
+    fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
+        let mut start = start;
+        let statements = std::mem::take(&mut block.statements);
+        let last = statements.last().map(|s| (s.span, leaves(s)));
+        for mut statement in statements {
+            if matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) {
+                block.statements.push(statement);
+                continue;
+            }
+            if start == Start::Free {
+                let offset = statement.labels.first().map_or(statement.span.start, |l| l.span.start);
+                block.statements.push(self.mark(offset, Side::Before, statement.span));
+            }
+            self.inside(&mut statement, start);
+            start = Start::Free;
+            block.statements.push(statement);
+        }
+        if let (true, Some((span, false))) = (ends, last) {
+            block.statements.push(self.mark(span.end, Side::After, span));
+        }
+    }
+
+    fn inside(&mut self, statement: &mut Statement, start: Start) {
+        match &mut statement.kind {
+            StatementKind::If(_, then, otherwise) => {
+                self.block(then, Start::Free, true);
+                otherwise.iter_mut().for_each(|block| self.block(block, Start::Free, true));
+            }
+            StatementKind::While(_, body) | StatementKind::For(_, _, body) => {
+                self.block(body, Start::Free, true);
+            }
+            StatementKind::Loop(body) => self.block(body, start, true),
+            StatementKind::Block(body) => self.block(body, start, true),
+            StatementKind::Choose(blocks) => {
+                blocks.iter_mut().for_each(|block| self.block(block, Start::Choice, true));
+            }
+            _ => {}
+        }
+    }
+
+    fn mark(&mut self, offset: u32, side: Side, statement: Span) -> Statement {
+        let number = self.first.saturating_add(self.places.len() as u32);
+        self.places.push(Place { offset, side, statement, edges: Vec::new() });
+        let span = Span { start: number, end: number };
+        Statement { labels: Vec::new(), kind: StatementKind::Skip, span }
+    }
+}
+
+/// Whether control never comes to the point after a statement.
+fn leaves(statement: &Statement) -> bool {
+    matches!(
+        statement.kind,
+        StatementKind::Goto(_) | StatementKind::Break | StatementKind::Continue | StatementKind::Stop
+    )
+}
