@@ -5,10 +5,14 @@ use std::time::{Duration, Instant};
 
 use fencewright_engines::explicit::{Explicit, Options as ExplicitOptions};
 use fencewright_engines::lazy::{Lazy, Options, OracleName};
+use fencewright_engines::robust;
 use fencewright_engines::{Answer, Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
 use fencewright_memory::extend::AttackingStore;
 use fencewright_program::oracle::explore;
-use fencewright_program::{MemoryModel, Observable, Program, Property, PropertyKind};
+use fencewright_program::{
+    Action, Address, Expr, MemoryModel, Observable, Op, Program, Property, PropertyKind, Range, RegisterId,
+    VariableId,
+};
 use fencewright_testing::{Random, Shape, program};
 
 /// Programs with more states than this are not finite enough.
@@ -23,7 +27,6 @@ fn looks_at_memory(property: &Property) -> bool {
 }
 
 fn has_locks(program: &Program) -> bool {
-    use fencewright_program::Action;
     program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock))
 }
 
@@ -36,11 +39,13 @@ struct Tally {
 }
 
 /// Checks `wanted` programs with these options and counts what was decided.
-fn agree(options: Options, wanted: usize, first_seed: u64) -> BTreeMap<&'static str, Tally> {
+fn agree(options: Options, wanted: usize, first_seed: u64, contended: bool) -> BTreeMap<&'static str, Tally> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let parts = std::thread::scope(|scope| {
         let part = |part: usize| {
-            move || agree_part(options, wanted.div_ceil(threads), first_seed + part as u64, threads)
+            move || {
+                agree_part(options, wanted.div_ceil(threads), first_seed + part as u64, threads, contended)
+            }
         };
         let running: Vec<_> = (0..threads).map(|n| scope.spawn(part(n))).collect();
         running.into_iter().map(|r| r.join().expect("no disagreement")).collect::<Vec<_>>()
@@ -57,11 +62,48 @@ fn agree(options: Options, wanted: usize, first_seed: u64) -> BTreeMap<&'static 
     all
 }
 
+/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread
+/// loads, or loads of one that another thread stores. Few random programs are not robust otherwise.
+fn contend(random: &mut Random, program: &mut Program) {
+    let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
+    for (t, thread) in program.threads.iter_mut().enumerate() {
+        let registers = thread.registers.len();
+        for edge in &mut thread.edges {
+            if matches!(edge.action, Action::Lock | Action::Unlock) || random.one_in(5) {
+                continue;
+            }
+            let stores = random.one_in(2);
+            let usual = if stores { t } else { t + 1 };
+            let variable = if random.one_in(4) { random.below(ranges.len()) } else { usual % ranges.len() };
+            let register = RegisterId(random.below(registers) as u32);
+            let index = ranges[variable].map(|range| match random.one_in(4) {
+                true => Expr::Leaf(register),
+                false => Expr::Const(range.low),
+            });
+            let address = Address { variable: VariableId(variable as u32), index };
+            let value = match random.one_in(3) {
+                true => Expr::Leaf(RegisterId(random.below(registers) as u32)),
+                false => Expr::Const(random.between(1, 2)),
+            };
+            let op = if stores { Op::Store(address, value) } else { Op::Load(register, address) };
+            edge.action = Action::Op(op);
+        }
+    }
+}
+
+fn is_robust(program: &Program) -> bool {
+    let limits = Limits::starting_now(Some(Duration::from_millis(100)), Some(1 << 28), Default::default());
+    let mut options = robust::Options { confirm: Confirm::NOTHING, ..robust::Options::default() };
+    options.explicit.workers = 1;
+    robust::analyse(program, &options, &limits, &Progress::default()).robust != Ok(false)
+}
+
 fn agree_part(
     options: Options,
     wanted: usize,
     first_seed: u64,
     step: usize,
+    contended: bool,
 ) -> BTreeMap<&'static str, Tally> {
     let mut tallies: BTreeMap<&'static str, Tally> = BTreeMap::new();
     let mut compared = 0;
@@ -70,7 +112,15 @@ fn agree_part(
             break;
         }
         let mut random = Random::new(seed);
-        let program = program(&mut random, Shape { loops: seed % 2 == 0, ..Shape::default() });
+        let loops = seed % 2 == 0;
+        let length = if contended { 7 } else { 5 };
+        let mut program = program(&mut random, Shape { loops, length, ..Shape::default() });
+        if contended {
+            contend(&mut random, &mut program);
+            if is_robust(&program) {
+                continue;
+            }
+        }
         let Ok(reachable) = explore(&program, MemoryModel::Tso, MOST_STATES, &mut || false) else { continue };
         compared += 1;
         let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
@@ -135,24 +185,38 @@ fn check_tallies(tallies: &BTreeMap<&'static str, Tally>, control: usize, final_
     at_least("final", final_states);
     // A violation can be found, but its absence is not shown.
     at_least("memory", 40);
-    at_least("deadlock, locks", 30);
+    at_least("deadlock, locks", 10);
 }
 
 #[test]
 fn with_the_robustness_oracle_it_agrees_with_the_explicit_engine() {
-    check_tallies(&agree(Options::default(), wanted(1_000), 0), 95, 95);
+    check_tallies(&agree(Options::default(), wanted(1_000), 0, false), 95, 95);
+}
+
+#[test]
+fn it_agrees_with_the_explicit_engine_on_programs_that_are_not_robust() {
+    check_tallies(&agree(Options::default(), wanted(500), 700_000, true), 85, 85);
+}
+
+#[test]
+fn many_of_these_need_more_than_one_round() {
+    let tallies = agree(Options { rounds: Some(1), ..Options::default() }, 150, 700_000, true);
+    let undecided = tallies.values().filter_map(|t| t.why.get("no answer within 1 round"));
+    let undecided: usize = undecided.sum();
+    println!("{undecided} properties need more than one round");
+    assert!(undecided > 100, "only {undecided} properties need more than one round");
 }
 
 #[test]
 fn with_the_enumerating_oracle_it_agrees_with_the_explicit_engine() {
     let options = Options { oracle: OracleName::Enumerate, ..Options::default() };
-    check_tallies(&agree(options, wanted(400), 500_000), 95, 95);
+    check_tallies(&agree(options, wanted(200), 500_000, true), 85, 85);
 }
 
 #[test]
 fn with_the_store_kept_it_agrees_with_the_explicit_engine() {
     let options = Options { store: AttackingStore::Kept, rounds: Some(6), ..Options::default() };
-    check_tallies(&agree(options, wanted(300), 600_000), 60, 60);
+    check_tallies(&agree(options, wanted(150), 600_000, true), 30, 30);
 }
 
 /// An example with its constants set.

@@ -1,6 +1,6 @@
 //! What the robustness of a program says about a property that holds under SC.
 
-use fencewright_memory::extend::Extended;
+use fencewright_memory::extend::{AttackingStore, Extended};
 use fencewright_program::{Observable, Property, PropertyKind};
 
 use crate::task::Reason;
@@ -42,14 +42,27 @@ fn looks_at_memory(property: &Property) -> bool {
     memory
 }
 
-/// Whether an execution of an extended program may show something that the original one does not do: while another thread holds the lock,
-/// a store waits under SC and does not under TSO.
-pub(super) fn is_blind(program: &Extended, property: &Property) -> bool {
-    property.kind == PropertyKind::NoDeadlock && program.has_locks()
+/// Why a deadlock of an extended program may be none of the original one, if it may: while another thread holds the lock, a store
+/// waits under SC and does not under TSO; and with the store kept there is no way back from a path that does not go on.
+pub(super) fn false_deadlock(
+    program: &Extended,
+    property: &Property,
+    store: AttackingStore,
+) -> Option<Reason> {
+    if property.kind != PropertyKind::NoDeadlock {
+        None
+    } else if program.has_locks() {
+        Some(blind())
+    } else if store == AttackingStore::Kept {
+        let why = "with the store kept, a thread that cannot move may only have followed the wrong path";
+        Some(Reason::Unsupported(why.into(), None))
+    } else {
+        None
+    }
 }
 
 /// Why there is no answer about deadlocks.
-pub(super) fn blind() -> Reason {
+fn blind() -> Reason {
     let why =
         "whether nothing can move while a thread holds the lock is another question under SC than under TSO";
     Reason::Unsupported(why.into(), None)

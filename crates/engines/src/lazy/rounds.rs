@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fencewright_memory::extend::{AttackingStore, Extended};
-use fencewright_program::{EdgeId, MemoryModel, Property, PropertyKind, Quantifier, ThreadId, Trace};
+use fencewright_program::{EdgeId, MemoryModel, Property, PropertyKind, Quantifier, Span, ThreadId, Trace};
 
 use super::Lazy;
 use super::conclude::{self, Conclusion};
@@ -42,6 +42,8 @@ pub(super) struct Rounds<'a> {
     paths: (usize, usize),
     states: u64,
     bytes: u64,
+    /// What grew without end in the last check under SC.
+    growth: Vec<(String, Option<Span>)>,
 }
 
 impl<'a> Rounds<'a> {
@@ -65,6 +67,7 @@ impl<'a> Rounds<'a> {
             paths: (0, 0),
             states: 0,
             bytes: 0,
+            growth: Vec::new(),
         }
     }
 
@@ -90,7 +93,8 @@ impl<'a> Rounds<'a> {
                 return;
             }
             if self.lazy.options.rounds.is_some_and(|most| self.rounds >= most) {
-                let why = format!("no answer within {} rounds", self.rounds);
+                let plural = if self.rounds == 1 { "" } else { "s" };
+                let why = format!("no answer within {} round{plural}", self.rounds);
                 self.stopped = Some(Reason::Unsupported(why, None));
                 return;
             }
@@ -134,6 +138,9 @@ impl<'a> Rounds<'a> {
                     self.answers[n] = self.shown(program, property, &trace);
                 }
                 Answer::Holds(None) | Answer::Proved(_) | Answer::Violated(None) => {}
+                Answer::Unknown(reason @ (Reason::Timeout(_) | Reason::Memory(_) | Reason::Cancelled)) => {
+                    self.stopped = Some(reason);
+                }
                 Answer::Unknown(reason) => self.answers[n] = Some(Answer::Unknown(reason)),
             }
         }
@@ -146,6 +153,7 @@ impl<'a> Rounds<'a> {
         let report = self.lazy.sc.run(&task, self.limits, self.progress);
         self.states += report.states;
         self.bytes = self.bytes.max(report.bytes);
+        self.growth = report.growth;
         report.answers
     }
 
@@ -157,11 +165,12 @@ impl<'a> Rounds<'a> {
         match mapped {
             Some(trace) if is_existence(property) => Some(Answer::Holds(Some(trace))),
             Some(trace) => Some(Answer::Violated(Some(trace))),
-            None if conclude::is_blind(program, property) => Some(Answer::Unknown(conclude::blind())),
-            None => {
-                let what = "an execution of the extended program is none of the original one";
-                Some(Answer::Unknown(Reason::Contradiction(what.into())))
-            }
+            None => Some(Answer::Unknown(
+                conclude::false_deadlock(program, property, self.lazy.options.store).unwrap_or_else(|| {
+                    let what = "an execution of the extended program is none of the original one";
+                    Reason::Contradiction(what.into())
+                }),
+            )),
         }
     }
 
@@ -219,7 +228,9 @@ impl<'a> Rounds<'a> {
         let answers = self.answers.into_iter().map(|a| a.unwrap_or(Answer::Unknown(stopped.clone())));
         let mut report = Report { answers: answers.collect(), ..Report::default() };
         (report.states, report.bytes) = (self.states, self.bytes);
-        if unanswered {
+        if unanswered && self.paths.0 == 0 {
+            report.growth = self.growth;
+        } else if unanswered {
             let (paths, longest) = self.paths;
             let rounds = self.rounds;
             report.growth.push((

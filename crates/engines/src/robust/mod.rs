@@ -11,6 +11,7 @@
 
 pub mod witness;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -97,9 +98,10 @@ pub struct Robustness {
     /// True if the witness was replayed and has a cycle, the certificate was accepted, or the reference semantics explored everything;
     /// false if the verdict stands on the engine alone; nothing if there is none.
     pub checked: Option<bool>,
-    /// The certificate of the instrumented program that shows robustness, if there is one.
+    /// The certificate of the instrumented program that shows robustness, if there is one; not if all attacks were to be examined, for
+    /// then there may be several.
     pub certificate: Option<Arc<Certificate>>,
-    /// The program that was searched; nothing if there was no attack to look for, or none could be made.
+    /// The program that was searched, the last one if there were several; nothing if there was no attack to look for.
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
     pub engine: &'static str,
@@ -137,23 +139,79 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
         states: 0,
         bytes: 0,
     };
-    if !candidates.is_empty() {
-        match attack::instrument(program, options.notion, &candidates) {
+    let mut outcome = Outcome::default();
+    let batches = batches(program, &candidates, options.all);
+    for batch in &batches {
+        if let Some(reason) = limits.exceeded(0) {
+            outcome.unknown.get_or_insert(reason);
+            break;
+        }
+        if !options.all && answer.witness().is_some() {
+            break;
+        }
+        match attack::instrument(program, options.notion, &candidates[batch.clone()]) {
             Ok(instrumented) => {
-                answer.examine(program, &instrumented, options, limits, progress);
+                answer.examine(program, &instrumented, batch, options, limits, progress, &mut outcome);
                 answer.instrumented = Some(instrumented);
             }
             Err(attack::Unsupported(what, span)) => {
-                answer.robust = Err(Reason::Unsupported(format!("{what} is not supported"), Some(span)));
-                answer.checked = None;
+                let reason = Reason::Unsupported(format!("{what} is not supported"), Some(span));
+                let concerned = answer.attacks[batch.clone()].iter_mut();
+                concerned.for_each(|a| a.verdict = Finding::Unknown(reason.clone()));
+                outcome.unknown.get_or_insert(reason);
             }
         }
     }
+    if candidates.len() > attack::MOST_ATTACKS {
+        let what = format!("more than {} pairs of a store and a load to examine", attack::MOST_ATTACKS);
+        outcome.unknown.get_or_insert(Reason::Unsupported(what, None));
+    }
+    outcome.certificate = outcome.certificate.filter(|_| batches.len() == 1);
+    let feasible = answer.attacks.iter().any(|a| a.witness.is_some());
+    answer.robust = match outcome.unknown {
+        _ if feasible => Ok(false),
+        Some(reason) => Err(reason),
+        None => Ok(true),
+    };
+    answer.checked = answer.robust.is_ok().then_some(feasible || !outcome.unchecked);
+    answer.certificate = outcome.certificate.filter(|_| answer.robust == Ok(true));
     if options.all {
         answer.repeat_for_alike(program);
     }
     answer.seconds = start.elapsed().as_secs_f64();
     answer
+}
+
+/// If all are to be examined, at most so many attacks are in one program: each has a property of its own.
+const MOST_TOGETHER: usize = 64;
+/// An instrumented program has a copy of the thread for each attacking store; together they have no more edges than about this.
+const MOST_EDGES: usize = 5_000;
+
+/// Groups of attacks to examine together: all of them, unless the instrumented program would become large.
+fn batches(program: &Program, attacks: &[attack::Attack], all: bool) -> Vec<Range<usize>> {
+    let most = if all { MOST_TOGETHER } else { MOST_EDGES };
+    let mut batches: Vec<Range<usize>> = Vec::new();
+    let mut edges = 0;
+    for (n, attack) in attacks.iter().enumerate() {
+        let is_new = n == 0 || (attacks[n - 1].thread, attacks[n - 1].store) != (attack.thread, attack.store);
+        edges += if is_new { program.thread(attack.thread).edges.len() } else { 0 };
+        match batches.last_mut() {
+            Some(batch) if batch.len() < most && edges <= MOST_EDGES => batch.end = n + 1,
+            _ => {
+                batches.push(n..n + 1);
+                edges = program.thread(attack.thread).edges.len();
+            }
+        }
+    }
+    batches
+}
+
+/// What the examinations have found besides witnesses.
+#[derive(Default)]
+struct Outcome {
+    unknown: Option<Reason>,
+    unchecked: bool,
+    certificate: Option<Arc<Certificate>>,
 }
 
 fn unexamined(attack: &attack::Attack) -> Attack {
@@ -168,14 +226,17 @@ fn unexamined(attack: &attack::Attack) -> Attack {
 }
 
 impl Robustness {
-    /// Runs the instrumented program and takes in what was found.
+    /// Runs the instrumented program and takes in what was found about this batch of attacks.
+    #[allow(clippy::too_many_arguments)]
     fn examine(
         &mut self,
         program: &Program,
         instrumented: &Instrumented,
+        batch: &Range<usize>,
         options: &Options,
         limits: &Limits,
         progress: &Progress,
+        outcome: &mut Outcome,
     ) {
         let (each, any) = instrumented.program.properties.split_at(instrumented.attacks.len());
         let properties = if options.all { each.to_vec() } else { any.to_vec() };
@@ -190,41 +251,32 @@ impl Robustness {
         let task = Task::new(&instrumented.program, MemoryModel::Sc, properties);
         let finished = Finished { name: engine.name(), report: engine.run(&task, limits, progress) };
         let results = check(&finished, &task, limits, progress, finished.confirm(options.confirm));
-        let mut unknown = None;
-        let mut unchecked = false;
+        self.states += finished.report.states;
+        self.bytes = self.bytes.max(finished.report.bytes);
         for (n, checked) in results.iter().enumerate() {
             self.engine = checked.engine;
             self.check_seconds += checked.check_seconds;
-            self.states = checked.states;
-            self.bytes = checked.bytes;
-            let all = 0..self.attacks.len();
-            let concerned = if options.all { n..n + 1 } else { all };
-            let finding = match self.admit(program, instrumented, checked) {
+            let own = batch.start + n..batch.start + n + 1;
+            let concerned = if options.all { own } else { batch.clone() };
+            let finding = match self.admit(program, instrumented, batch.start, checked) {
                 Ok(true) => {
-                    let confirmed = checked.checked() == Some(true);
-                    unchecked |= !confirmed;
+                    outcome.unchecked |= checked.checked() != Some(true);
                     Finding::Infeasible
                 }
                 Ok(false) => continue,
                 Err(reason) => {
-                    unknown = unknown.or(Some(reason.clone()));
+                    outcome.unknown.get_or_insert(reason.clone());
                     Finding::Unknown(reason)
                 }
             };
             self.attacks[concerned].iter_mut().for_each(|attack| attack.verdict = finding.clone());
         }
-        let feasible = self.attacks.iter().any(|a| a.witness.is_some());
-        self.robust = match unknown {
-            _ if feasible => Ok(false),
-            Some(reason) => Err(reason),
-            None => Ok(true),
-        };
-        self.checked = self.robust.is_ok().then_some(feasible || !unchecked);
-        if self.robust == Ok(true) {
-            self.certificate = results.iter().find_map(|checked| match checked.evidence() {
+        // With all attacks examined there is a proof for each.
+        if let (false, [checked]) = (options.all, &results[..]) {
+            outcome.certificate = match checked.evidence() {
                 Evidence::Certified(c) | Evidence::Unchecked(c) => Some(Arc::clone(c)),
                 _ => None,
-            });
+            };
         }
     }
 
@@ -233,6 +285,7 @@ impl Robustness {
         &mut self,
         program: &Program,
         instrumented: &Instrumented,
+        first: usize,
         checked: &Checked,
     ) -> Result<bool, Reason> {
         match (checked.verdict(), checked.trace()) {
@@ -243,7 +296,7 @@ impl Robustness {
             }
             (Verdict::Unsafe, Some(trace)) => {
                 let found = witness::from_instrumented(program, self.notion, instrumented, trace)?;
-                let attack = &mut self.attacks[found.attack];
+                let attack = &mut self.attacks[first + found.attack];
                 attack.verdict = Finding::Feasible;
                 attack.path = found.path;
                 attack.witness = Some(found.witness);

@@ -56,10 +56,6 @@ pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
     })
 }
 
-fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
-    a.start < b.end && b.start < a.end
-}
-
 fn is_one_cell(a: &Range<u32>, b: &Range<u32>) -> bool {
     a == b && a.len() == 1
 }
@@ -108,9 +104,12 @@ pub fn alike(a: &Thread, b: &Thread) -> bool {
         && a.locations.len() == b.locations.len()
 }
 
+/// A program with more attacks than this is too large to examine.
+pub const MOST_ATTACKS: usize = 50_000;
+
 /// All attacks that are not impossible at first sight: from the store a path without a fence leads to the load, which may be of
 /// another cell, and the conflicts between the other threads, whatever their data, may lead from the load back to the store. Of several
-/// threads that are alike only the first attacks.
+/// threads that are alike only the first attacks. No more than [`MOST_ATTACKS`] and one are looked for.
 pub fn candidates(program: &Program, notion: Notion) -> Vec<Attack> {
     let mut attacks = Vec::new();
     for (t, thread) in program.threads() {
@@ -131,6 +130,9 @@ pub fn candidates(program: &Program, notion: Notion) -> Vec<Attack> {
                 let cone = cones[l].get_or_insert_with(|| cone_of(program, notion, t, &load.action));
                 if stored.clone().any(|cell| cone[cell as usize]) {
                     attacks.push(Attack { thread: t, store: EdgeId(s as u32), load: EdgeId(l as u32) });
+                }
+                if attacks.len() > MOST_ATTACKS {
+                    return attacks;
                 }
             }
         }
@@ -210,26 +212,44 @@ fn cone_of(program: &Program, notion: Notion, attacker: ThreadId, load: &Action)
     }
 }
 
-/// Whether two addresses may denote the same cell.
-pub fn may_alias(program: &Program, a: &Address, b: &Address) -> bool {
-    overlap(&cells_of(program, a), &cells_of(program, b))
-}
-
 /// Whether two addresses are always the same cell.
 pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
     is_one_cell(&cells_of(program, a), &cells_of(program, b))
 }
 
-/// Which variables an attacker may both store to and load from while it delays the store of this edge: for these it must remember
-/// what it has delayed.
-pub fn forwarded(program: &Program, thread: &Thread, store: EdgeId) -> Vec<bool> {
-    let first = thread.edge(store);
-    let region = reachable(thread, first.to, can_delay);
-    let edges = || thread.edges.iter().filter(|e| region[e.from.index()] && can_delay(&e.action));
-    let stores = || edges().chain([first]).filter_map(|e| delayed_store(&e.action));
-    let mut found = vec![false; program.variables.len()];
-    for load in edges().flat_map(|e| plain_loads(&e.action)) {
-        found[load.variable.index()] |= stores().any(|store| may_alias(program, store, load));
+/// What is known about the time while the store of an edge is delayed.
+#[derive(Clone, Debug)]
+pub struct Delay {
+    /// For each variable whether the attacker may both store to and load from one of its cells meanwhile: then it must remember what it
+    /// has delayed.
+    pub forwarded: Vec<bool>,
+    /// For each location whether an attacking load may still follow.
+    pub promising: Vec<bool>,
+}
+
+impl Delay {
+    /// The delay of a store, for attacks with these loads.
+    pub fn new(program: &Program, thread: &Thread, store: EdgeId, loads: &[EdgeId]) -> Self {
+        let first = thread.edge(store);
+        let region = reachable(thread, first.to, can_delay);
+        let edges = || thread.edges.iter().filter(|e| region[e.from.index()] && can_delay(&e.action));
+        let mut delayed = vec![false; program.cells()];
+        for address in edges().chain([first]).filter_map(|e| delayed_store(&e.action)) {
+            cells_of(program, address).for_each(|cell| delayed[cell as usize] = true);
+        }
+        let mut forwarded = vec![false; program.variables.len()];
+        for load in edges().flat_map(|e| plain_loads(&e.action)) {
+            forwarded[load.variable.index()] |= cells_of(program, load).any(|cell| delayed[cell as usize]);
+        }
+        let mut before: Vec<Vec<LocationId>> = vec![Vec::new(); thread.locations.len()];
+        edges().for_each(|e| before[e.to.index()].push(e.from));
+        let mut promising = vec![false; thread.locations.len()];
+        let mut work: Vec<LocationId> = loads.iter().map(|&load| thread.edge(load).from).collect();
+        while let Some(location) = work.pop() {
+            if !std::mem::replace(&mut promising[location.index()], true) {
+                work.extend_from_slice(&before[location.index()]);
+            }
+        }
+        Delay { forwarded, promising }
     }
-    found
 }

@@ -1,25 +1,27 @@
 //! What the attacker does: it begins to delay stores, goes on to the attacking load, and waits for the attack to succeed.
 
-use fencewright_program::{Action, Address, Edge, EdgeId, Expr, Numbers, Op, RegisterId};
+use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Numbers, Op, Range, RegisterId};
 
-use super::accesses::{can_delay, delayed_store, forwarded, must_alias, plain_loads, reachable};
+use super::accesses::{Delay, can_delay, delayed_store, must_alias, plain_loads};
 use super::auxiliary::{beside, is, neutral, one, scalar};
 use super::graph::{Graph, Place};
-use super::{Notion, Origin, Unsupported};
+use super::{Attack, Notion, Origin, Unsupported};
 
 /// What the attacker has delayed is forgotten after its last load, if it is in no more cells than this.
 const MOST_FORGOTTEN: usize = 64;
 /// A snapshot with more ways than this to find its loads delayed or not is not supported.
 const MOST_CASES: usize = 64;
 
+/// Whether an edge is a load alone, not a snapshot.
+fn is_single(edge: &Edge) -> bool {
+    matches!(edge.action, Action::Op(_))
+}
+
 impl Graph<'_> {
     /// At a store outside the cone: an attack may begin here.
     pub fn begin_attack(&mut self, id: EdgeId, edge: &Edge) {
-        let mine = |a: &&super::Attack| a.thread == self.id && a.store == id;
-        let Some(address) = delayed_store(&edge.action).filter(|_| self.attacks.iter().any(|a| mine(&a)))
-        else {
-            return;
-        };
+        let attacking = self.known.delays.contains_key(&(self.id, id));
+        let Some(address) = delayed_store(&edge.action).filter(|_| attacking) else { return };
         let mut ops = is(scalar(self.auxiliary.attacked), 0, self.scratch());
         ops.extend(self.delayed(id, &edge.action.ops()[0]));
         if let Some(index) = address.index.clone().filter(|_| self.is_computed(address)) {
@@ -32,6 +34,11 @@ impl Graph<'_> {
         self.atomic(Place::Plain(edge.from), to, ops, Origin::Delaying(id), edge.span);
     }
 
+    /// What is known about the time while this store is delayed.
+    fn delay(&self, store: EdgeId) -> &Delay {
+        &self.known.delays[&(self.id, store)]
+    }
+
     /// The register with the index of the cell of the attacking store.
     fn attacked_index(&mut self) -> RegisterId {
         self.register("%attacked", None)
@@ -40,7 +47,7 @@ impl Graph<'_> {
     /// A store that is delayed.
     fn delayed(&mut self, first: EdgeId, op: &Op) -> Vec<Op> {
         let Op::Store(address, value) = op else { return vec![op.clone()] };
-        if forwarded(self.program, self.code, first)[address.variable.index()]
+        if self.delay(first).forwarded[address.variable.index()]
             && let Some(newest) = beside(&self.auxiliary.newest, address)
             && let Some(delayed) = beside(&self.auxiliary.delayed, address)
         {
@@ -65,14 +72,10 @@ impl Graph<'_> {
         if !can_delay(&edge.action) {
             return Ok(());
         }
-        let region = reachable(self.code, edge.to, can_delay);
-        let attack =
-            self.attacks.iter().position(|a| a.thread == self.id && a.store == first && a.load == id);
+        let attack = Attack { thread: self.id, store: first, load: id };
+        let attack = self.known.numbers.contains_key(&attack).then_some(attack);
         // Where no attacking load is ahead there is nothing to look for.
-        let promising = self
-            .attacks
-            .iter()
-            .any(|a| a.thread == self.id && a.store == first && region[self.code.edge(a.load).from.index()]);
+        let promising = self.delay(first).promising[edge.to.index()];
         let from = Place::Delaying(first, edge.from);
         let to = Place::Delaying(first, edge.to);
         let origin = Origin::Delaying(id);
@@ -97,7 +100,7 @@ impl Graph<'_> {
         }
         let cases = self.cases(first, edge)?;
         for case in cases {
-            let from_memory = case.iter().any(|buffered| *buffered == Some(false));
+            let from_memory = case.contains(&Some(false));
             if promising {
                 let mut ops = self.loads(edge, &case, false);
                 if from_memory {
@@ -106,14 +109,15 @@ impl Graph<'_> {
                 self.atomic(from, to, ops, origin, edge.span);
             }
             if let Some(attack) = attack.filter(|_| from_memory) {
-                if edge.action.ops().len() > 1 && self.program.edge_may_fault(self.code, edge) {
-                    let what = "robustness of a snapshot that may fault while stores are delayed";
-                    return Err(Unsupported(what.into(), edge.span));
+                let mut ways = vec![self.loads(edge, &case, true)];
+                if !is_single(edge) {
+                    ways.extend(self.faults(edge, &case)?);
                 }
-                let mut ops = self.loads(edge, &case, true);
-                ops.push(Op::Store(scalar(self.auxiliary.closed), one()));
-                ops.extend(self.forgotten(first));
-                self.atomic(from, Place::Waiting(attack), ops, origin, edge.span);
+                for mut ops in ways {
+                    ops.push(Op::Store(scalar(self.auxiliary.closed), one()));
+                    ops.extend(self.forgotten(first));
+                    self.atomic(from, Place::Waiting(attack), ops, origin, edge.span);
+                }
             }
         }
         Ok(())
@@ -121,7 +125,7 @@ impl Graph<'_> {
 
     /// For each way to find the loads of an edge delayed or not: for each operation whether it reads a delayed value, if it is a load.
     fn cases(&self, first: EdgeId, edge: &Edge) -> Result<Vec<Vec<Option<bool>>>, Unsupported> {
-        let forwarded = forwarded(self.program, self.code, first);
+        let forwarded = &self.delay(first).forwarded;
         let attacking = delayed_store(&self.code.edge(first).action);
         let mut cases: Vec<Vec<Option<bool>>> = vec![Vec::new()];
         for op in edge.action.ops() {
@@ -150,38 +154,100 @@ impl Graph<'_> {
         Ok(cases)
     }
 
-    /// The operations of an edge that loads; if it is the attacking load, the cone begins with what it reads from memory. The attacker
-    /// stands still after that, so what a single load reads does not matter.
+    /// The operations of an edge that loads, in one of the cases (perhaps only for the first of them); if it is the attacking load, the
+    /// cone begins with what it reads from memory. The attacker stands still after that, so what a single load reads does not matter.
     fn loads(&mut self, edge: &Edge, case: &[Option<bool>], attacking: bool) -> Vec<Op> {
-        let flag = self.scratch();
         let mut ops = Vec::new();
         for (op, buffered) in edge.action.ops().iter().zip(case) {
-            let (Op::Load(register, address), Some(buffered)) = (op, buffered) else {
-                ops.push(op.clone());
-                continue;
-            };
-            if let Some(delayed) = beside(&self.auxiliary.delayed, address) {
-                ops.extend(is(delayed, i64::from(*buffered), flag));
-            }
-            if *buffered {
-                let newest = beside(&self.auxiliary.newest, address);
-                ops.extend(newest.map(|newest| Op::Load(*register, newest)));
-                continue;
-            }
-            if attacking {
-                ops.extend(self.auxiliary.mark(self.program, address, false));
-                if case.len() == 1 {
-                    continue;
+            match (op, buffered) {
+                (Op::Load(register, address), &Some(buffered)) => {
+                    ops.extend(self.find(address, buffered));
+                    if attacking && !buffered {
+                        ops.extend(self.auxiliary.mark(self.program, address, false));
+                    }
+                    if !(attacking && is_single(edge)) {
+                        ops.push(Op::Load(*register, self.source(address, buffered)));
+                    }
                 }
+                _ => ops.push(op.clone()),
             }
-            ops.push(op.clone());
         }
         ops
     }
 
+    /// The operations that go on only if a cell is delayed, or is not.
+    fn find(&mut self, address: &Address, buffered: bool) -> Vec<Op> {
+        let flag = self.scratch();
+        let delayed = beside(&self.auxiliary.delayed, address);
+        delayed.map_or_else(Vec::new, |delayed| is(delayed, i64::from(buffered), flag))
+    }
+
+    /// Where a load finds its value.
+    fn source(&self, address: &Address, buffered: bool) -> Address {
+        let newest = beside(&self.auxiliary.newest, address);
+        newest.filter(|_| buffered).unwrap_or_else(|| address.clone())
+    }
+
+    /// The ways in which a snapshot, in one of its cases, faults after it has loaded something from memory: an event like any other,
+    /// and the attacker stands still anyway.
+    fn faults(&mut self, edge: &Edge, case: &[Option<bool>]) -> Result<Vec<Vec<Op>>, Unsupported> {
+        let mut ways = Vec::new();
+        for (n, op) in edge.action.ops().iter().enumerate() {
+            let alone = Edge { action: Action::Op(op.clone()), ..edge.clone() };
+            if !self.program.edge_may_fault(self.code, &alone) {
+                continue;
+            }
+            let divides = |e: &Expr<RegisterId>| e.may_divide_by_zero();
+            let before = self.loads(edge, &case[..n], true);
+            let loaded = case[..n].contains(&Some(false));
+            let mut fault = |more: Vec<Op>, condition: Expr<RegisterId>| {
+                ways.push([before.clone(), more, vec![Op::Assume(condition)]].concat());
+            };
+            let range_of = |register: &RegisterId| self.code.registers[register.index()].range;
+            match op {
+                Op::Assert(e) if !divides(e) && loaded => fault(Vec::new(), e.clone().not()),
+                Op::Assign(register, e) if !divides(e) && loaded => {
+                    fault(Vec::new(), self.outside(range_of(register), e));
+                }
+                Op::Assert(_) | Op::Assign(..) | Op::Assume(_) | Op::Havoc(..) if !loaded => {}
+                Op::Load(register, address) if !address.index.as_ref().is_some_and(divides) => {
+                    let variable = &self.program.variables[address.variable.index()];
+                    if let (Some(index), true, false) = (&address.index, loaded, variable.open) {
+                        fault(Vec::new(), self.outside(variable.indices, index));
+                    }
+                    let buffered = case[n] == Some(true);
+                    if let (Some(range), true) = (range_of(register), loaded || !buffered) {
+                        let value = self.register("%ignored", None);
+                        let mut more = self.find(address, buffered);
+                        if !buffered {
+                            more.extend(self.auxiliary.mark(self.program, address, false));
+                        }
+                        more.push(Op::Load(value, self.source(address, buffered)));
+                        fault(more, self.outside(Some(range), &Expr::Leaf(value)));
+                    }
+                }
+                _ => {
+                    let what =
+                        "robustness of a snapshot that may divide by zero or choose a value out of range";
+                    return Err(Unsupported(what.into(), edge.span));
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    /// The condition that a value must not be written.
+    fn outside(&self, range: Option<Range>, value: &Expr<RegisterId>) -> Expr<RegisterId> {
+        let natural = (self.program.numbers == Numbers::Nat).then_some(0);
+        let compare = |op, bound| Expr::binary(op, value.clone(), Expr::Const(bound));
+        let low = range.map(|r| r.low).into_iter().chain(natural).map(|low| compare(BinaryOp::Lt, low));
+        let high = range.map(|r| compare(BinaryOp::Gt, r.high));
+        Expr::any(low.chain(high).collect())
+    }
+
     /// After the attacking load nobody looks at what was delayed: states that differ in it only are the same.
     fn forgotten(&self, first: EdgeId) -> Vec<Op> {
-        let forwarded = forwarded(self.program, self.code, first);
+        let forwarded = &self.delay(first).forwarded;
         let mut ops = Vec::new();
         for (v, variable) in self.program.variables.iter().enumerate().filter(|(v, _)| forwarded[*v]) {
             let indices: Vec<Option<i64>> = match variable.indices {
@@ -202,8 +268,7 @@ impl Graph<'_> {
 
     /// After the attacking load: the attack has succeeded when the cone has touched the cell of the store (for a triangular race, when
     /// there is a cone at all) and no other thread holds the lock.
-    pub fn end_attack(&mut self, number: usize) {
-        let attack = self.attacks[number];
+    pub fn end_attack(&mut self, attack: Attack) {
         let store = self.code.edge(attack.store);
         let target = match (self.notion, delayed_store(&store.action)) {
             (Notion::HappensBefore, Some(address)) => {
@@ -217,7 +282,7 @@ impl Graph<'_> {
         };
         if let Some(flag) = target {
             let ops = is(flag, 1, self.scratch());
-            let (from, to) = (Place::Waiting(number), Place::Success(number));
+            let (from, to) = (Place::Waiting(attack), Place::Success(attack));
             self.atomic(from, to, ops, Origin::Nothing, store.span);
         }
     }

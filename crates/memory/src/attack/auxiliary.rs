@@ -2,8 +2,8 @@
 
 use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, Span, Variable, VariableId};
 
-use super::accesses::{cells_of, contended, forwarded};
-use super::{Attack, Notion};
+use super::Notion;
+use super::accesses::{Delay, cells_of, contended};
 
 /// The additional variables; for each variable of the program those that belong to it, if they are needed.
 pub struct Auxiliary {
@@ -29,8 +29,8 @@ pub struct Auxiliary {
 const FLAG: Option<Range> = Some(Range { low: 0, high: 1 });
 
 impl Auxiliary {
-    /// The variables for some attacks.
-    pub fn new(program: &Program, notion: Notion, attacks: &[Attack]) -> Self {
+    /// The variables for attacks with these delays.
+    pub fn new<'d>(program: &Program, notion: Notion, delayed: impl IntoIterator<Item = &'d Delay>) -> Self {
         let contended = contended(program);
         let none = vec![None; program.variables.len()];
         let mut auxiliary = Auxiliary {
@@ -59,9 +59,8 @@ impl Auxiliary {
             auxiliary.raced = Some(auxiliary.add(program, scalar("raced"), FLAG));
         }
         let mut delays = vec![false; program.variables.len()];
-        for attack in attacks {
-            let found = forwarded(program, program.thread(attack.thread), attack.store);
-            delays.iter_mut().zip(found).for_each(|(delays, found)| *delays |= found);
+        for delay in delayed {
+            delays.iter_mut().zip(&delay.forwarded).for_each(|(delays, &found)| *delays |= found);
         }
         for (v, variable) in program.variables.iter().enumerate() {
             if variable.cells().any(|cell| auxiliary.contended[cell]) {

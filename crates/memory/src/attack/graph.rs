@@ -8,7 +8,7 @@ use fencewright_program::{
 };
 
 use super::auxiliary::Auxiliary;
-use super::{Attack, Notion, Origin, Unsupported};
+use super::{Attack, Known, Notion, Origin, Unsupported};
 
 /// A location of an instrumented thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +23,10 @@ pub enum Place {
     Section(Meeting, bool, LocationId),
     /// Delaying stores since this edge.
     Delaying(EdgeId, LocationId),
-    /// The load of the attack with this number has been performed.
-    Waiting(usize),
-    /// The attack with this number has succeeded.
-    Success(usize),
+    /// The load of this attack has been performed.
+    Waiting(Attack),
+    /// This attack has succeeded.
+    Success(Attack),
 }
 
 /// How a locked section will meet the cone: with a store to this variable (to a cell that was touched before the section), or with a load
@@ -60,7 +60,7 @@ pub struct Graph<'a> {
     /// Its original code.
     pub code: &'a Thread,
     /// All attacks of the instrumented program.
-    pub attacks: &'a [Attack],
+    pub(super) known: Known<'a>,
     /// The additional variables.
     pub auxiliary: &'a Auxiliary,
     places: HashMap<Place, LocationId>,
@@ -73,11 +73,11 @@ pub struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     /// A graph with the locations of the original thread.
-    pub fn new(
+    pub(super) fn new(
         program: &'a Program,
         notion: Notion,
         id: ThreadId,
-        attacks: &'a [Attack],
+        known: Known<'a>,
         auxiliary: &'a Auxiliary,
     ) -> Self {
         let code = program.thread(id);
@@ -87,7 +87,7 @@ impl<'a> Graph<'a> {
             notion,
             id,
             code,
-            attacks,
+            known,
             auxiliary,
             places: plain().map(|l| (Place::Plain(l), l)).collect(),
             work: plain().map(Place::Plain).collect(),
@@ -133,7 +133,7 @@ impl<'a> Graph<'a> {
                 Place::Waiting(attack) => self.end_attack(attack),
                 Place::Success(attack) => {
                     let location = self.place(place);
-                    self.successes.push((attack, location));
+                    self.successes.push((self.known.numbers[&attack], location));
                 }
             }
         }

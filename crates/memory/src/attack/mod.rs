@@ -36,11 +36,14 @@ mod auxiliary;
 mod graph;
 mod helper;
 
+use std::collections::BTreeMap;
+
 use fencewright_program::{
     EdgeId, Expr, Formula, Observable, Program, Property, PropertyKind, Span, ThreadId,
 };
 
-pub use accesses::{alike, candidates};
+use accesses::Delay;
+pub use accesses::{MOST_ATTACKS, alike, candidates};
 
 /// What is asked of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -98,6 +101,18 @@ pub struct Instrumented {
     pub origins: Vec<Vec<Origin>>,
 }
 
+/// The delays of all attacking stores.
+type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
+
+/// What is known about the attacks of a program.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    /// The number of each attack.
+    numbers: &'a BTreeMap<Attack, usize>,
+    /// The delays of their stores.
+    delays: &'a Delays,
+}
+
 /// Something that cannot be instrumented: what, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String, pub Span);
@@ -108,12 +123,22 @@ pub fn instrument(
     notion: Notion,
     attacks: &[Attack],
 ) -> Result<Instrumented, Unsupported> {
-    let mut auxiliary = auxiliary::Auxiliary::new(program, notion, attacks);
+    let mut loads: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>> = BTreeMap::new();
+    for attack in attacks {
+        loads.entry((attack.thread, attack.store)).or_default().push(attack.load);
+    }
+    let delays: Delays = loads
+        .into_iter()
+        .map(|((t, store), loads)| ((t, store), Delay::new(program, program.thread(t), store, &loads)))
+        .collect();
+    let numbers = attacks.iter().enumerate().map(|(n, attack)| (*attack, n)).collect();
+    let mut auxiliary = auxiliary::Auxiliary::new(program, notion, delays.values());
     let mut threads = Vec::new();
     let mut origins = Vec::new();
     let mut successes = vec![None; attacks.len()];
     for (id, _) in program.threads() {
-        let mut graph = graph::Graph::new(program, notion, id, attacks, &auxiliary);
+        let mut graph =
+            graph::Graph::new(program, notion, id, Known { numbers: &numbers, delays: &delays }, &auxiliary);
         graph.build()?;
         let built = graph.finish();
         for (attack, location) in built.successes {
@@ -135,7 +160,7 @@ pub fn instrument(
             Property { name: format!("attack{n}"), kind: PropertyKind::Never(formula), span }
         })
         .collect();
-    properties.push(any(&properties));
+    properties.push(any(program, &properties));
     let mut variables = program.variables.clone();
     variables.append(&mut auxiliary.variables);
     let program = Program {
@@ -151,8 +176,18 @@ pub fn instrument(
 /// The name of the property that no attack succeeds.
 pub const ROBUST: &str = "robust";
 
-fn any(properties: &[Property]) -> Property {
-    let formulas = properties.iter().filter_map(|p| p.formula().cloned()).collect();
-    let kind = PropertyKind::Never(Expr::any(formulas));
-    Property { name: ROBUST.into(), kind, span: Span::default() }
+fn any(program: &Program, properties: &[Property]) -> Property {
+    let success = |thread: ThreadId| {
+        let mut all = Vec::new();
+        for formula in properties.iter().filter_map(Property::formula) {
+            formula.for_each_leaf(&mut |leaf| match leaf {
+                Observable::At(t, locations) if *t == thread => all.extend_from_slice(locations),
+                _ => {}
+            });
+        }
+        all.sort_unstable();
+        (!all.is_empty()).then_some(Expr::Leaf(Observable::At(thread, all)))
+    };
+    let formula = Expr::any(program.threads().filter_map(|(t, _)| success(t)).collect());
+    Property { name: ROBUST.into(), kind: PropertyKind::Never(formula), span: Span::default() }
 }
