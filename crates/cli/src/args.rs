@@ -26,6 +26,7 @@ Examples:
   fencewright check --property deadlock *.fw       no deadlock, in several files
   fencewright check --certificate proof.json bakery.fenced.fw
   fencewright certify proof.json bakery.fenced.fw  is that a proof?
+  fencewright robust peterson.fw                   does it behave on x86 as under sc?
   fencewright litmus tests/                        every .litmus file in a directory
   fencewright run --seed 7 peterson.fw             one random execution
   fencewright show peterson.fw | dot -Tsvg > peterson.svg
@@ -37,6 +38,8 @@ Exit status: 0 every property holds, 1 some property is violated, 2 bad usage or
 pub enum Command {
     /// Check the properties of programs
     Check(CheckArgs),
+    /// Tell whether programs may be reasoned about as if memory were SC
+    Robust(RobustArgs),
     /// Find the cheapest fences that make programs safe, and put them in
     Fences(FencesArgs),
     /// Check a certificate of safety, without any engine
@@ -93,7 +96,7 @@ pub struct CheckArgs {
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// The engine: auto, explicit or cegar
+    /// The engine: auto, explicit, cegar or lazy
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: String,
     /// Check only this property, may be repeated; `deadlock` is always available
@@ -129,6 +132,8 @@ pub struct CheckArgs {
     /// Engine cegar: what stays as it starts instead of being refined; `predicates` are then those of the file
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub fix: Vec<FixArg>,
+    #[command(flatten)]
+    pub lazy: LazyArgs,
     /// Do not confirm verdicts: neither certificates nor the reference semantics
     #[arg(long)]
     pub no_certify: bool,
@@ -144,6 +149,73 @@ pub struct CheckArgs {
     /// Print the verdicts only: no counterexamples, no notes, no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How stores are delayed.
+#[derive(Args)]
+pub struct LazyArgs {
+    /// Engine lazy: who says along which paths stores are delayed
+    #[arg(long, value_name = "ORACLE", default_value = "robust")]
+    pub oracle: OracleArg,
+    /// Engine lazy: keep the store that a path starts with; then only a robust program is ever `safe`
+    #[arg(long)]
+    pub keep_store: bool,
+    /// Engine lazy: give up after N rounds; for `show --extended`, how many (1 without it)
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u32>,
+}
+
+/// `robust`
+#[derive(Args)]
+pub struct RobustArgs {
+    /// Programs; `-` is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// What is asked: robustness itself, or freedom from triangular races, which implies it
+    #[arg(long, default_value = "happens-before")]
+    pub notion: NotionArg,
+    /// Examine every attack (a store that may be delayed past a load) and list them all
+    #[arg(long)]
+    pub all: bool,
+    /// The engine that runs the attacks
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub engine: AttackEngineArg,
+    /// How many threads to search with; 0 means all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
+    pub jobs: u16,
+    /// Do not confirm verdicts: neither certificates nor the reference semantics
+    #[arg(long)]
+    pub no_certify: bool,
+    /// Print one JSON object for each file
+    #[arg(long)]
+    pub json: bool,
+    /// Print the verdicts only: no witnesses, no notes, no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What `robust` asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NotionArg {
+    /// Every execution has the happens-before relation of one under SC
+    HappensBefore,
+    /// No triangular race
+    Triangular,
+}
+
+/// Which engine runs attacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AttackEngineArg {
+    /// Explicit first, then both side by side
+    Auto,
+    /// Explicit states
+    Explicit,
+    /// Abstraction, for unbounded integers
+    Cegar,
 }
 
 /// `fences`
@@ -290,6 +362,13 @@ pub struct ShowArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub input: InputArgs,
+    /// Print, as .fw, the program extended so that it does under SC some of what it does under TSO, as engine lazy does
+    #[arg(long)]
+    pub extended: bool,
+    #[command(flatten)]
+    pub lazy: LazyArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// `fmt`
@@ -388,6 +467,15 @@ pub enum KeptArg {
 pub enum DomainArg {
     Zones,
     Predicates,
+}
+
+/// Who says along which paths stores are delayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OracleArg {
+    /// Robustness: where delaying a store can be seen
+    Robust,
+    /// Every path from a store to a load, the shortest first
+    Enumerate,
 }
 
 /// A format.

@@ -6,16 +6,18 @@ use std::sync::atomic::AtomicBool;
 
 use fencewright_engines::cegar::{self, DomainName};
 use fencewright_engines::explicit::{Options, Order};
+use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
     Checked, Confirm, Engine, EngineOptions, Limits, Progress, Task, Verdict, check, registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_memory::Kept;
+use fencewright_memory::extend::AttackingStore;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_report::{Source, invariants, json, text};
 
-use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, SearchArg};
+use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
 use crate::input::{describe, load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -68,13 +70,25 @@ fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
         buffer_bound: args.buffer,
         order,
     };
-    let options = EngineOptions { explicit, cegar };
+    let options = EngineOptions { explicit, cegar, lazy: lazy_options(&args.lazy) };
     let found = registry().iter().find(|info| info.name == args.engine);
     if found.is_none() {
         let names: Vec<&str> = registry().iter().map(|info| info.name).collect();
         complain(&args.engine, &format!("no such engine; there is {}", names.join(", ")));
     }
     found.map(|info| (info.build)(&options))
+}
+
+/// How engine lazy delays stores.
+pub fn lazy_options(args: &LazyArgs) -> lazy::Options {
+    lazy::Options {
+        oracle: match args.oracle {
+            OracleArg::Robust => OracleName::Robust,
+            OracleArg::Enumerate => OracleName::Enumerate,
+        },
+        store: if args.keep_store { AttackingStore::Kept } else { AttackingStore::Removed },
+        rounds: args.rounds,
+    }
 }
 
 struct Checker<'a> {

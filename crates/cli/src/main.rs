@@ -9,11 +9,13 @@ mod convert;
 mod fences;
 mod files;
 mod format;
+mod graph_text;
 mod input;
 mod litmus;
 mod output;
 mod progress;
 mod random;
+mod robust;
 mod show;
 mod simulate;
 mod status;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     let status = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),
         Command::Fences(args) => fences::run(args, &mut out),
+        Command::Robust(args) => robust::run(args, &mut out),
         Command::Certify(args) => certify::run(args, &mut out),
         Command::Litmus(args) => litmus::run(args, &mut out),
         Command::Run(args) => simulate::run(args, &mut out),

@@ -1,15 +1,42 @@
-//! `fencewright show`: the control-flow graphs of a program.
+//! `fencewright show`: the control-flow graphs of a program, or the program as engine `lazy` extends it.
 
+use fencewright_engines::lazy::Lazy;
+use fencewright_engines::{Limits, Progress};
 use fencewright_report::{Source, dot};
 
 use crate::args::ShowArgs;
+use crate::check::lazy_options;
+use crate::graph_text::graph_text;
 use crate::input::load_program;
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::status::Status;
+use crate::stop;
 
-/// Prints the graphs of all threads.
+/// Prints the graphs of all threads, or the extended program.
 pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
     let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
-    out.print(&dot::graphs(Source::from(&loaded)));
-    Status::Fine
+    if !args.extended {
+        out.print(&dot::graphs(Source::from(&loaded)));
+        return Status::Fine;
+    }
+    let lazy = Lazy { options: lazy_options(&args.lazy), ..Lazy::default() };
+    let limits =
+        Limits::starting_now(args.limits.timeout.get(), args.limits.memory.get(), stop::on_interrupt());
+    let extended = match lazy.extended(&loaded.program, &limits, &Progress::default()) {
+        Ok(extended) => extended,
+        Err(reason) => {
+            complain(&loaded.source.name, &reason.to_string());
+            return Status::Unknown;
+        }
+    };
+    match graph_text(&extended.program) {
+        Ok(text) => {
+            out.print(&text);
+            Status::Fine
+        }
+        Err(what) => {
+            complain(&loaded.source.name, &format!("the extended program cannot be written as .fw: {what}"));
+            Status::Unknown
+        }
+    }
 }

@@ -10,7 +10,9 @@ pub mod cegar;
 mod check;
 pub mod domain;
 pub mod explicit;
+pub mod lazy;
 mod liveness;
+pub mod robust;
 pub mod search;
 pub mod task;
 
@@ -24,6 +26,8 @@ pub struct EngineOptions {
     pub explicit: explicit::Options,
     /// Where abstraction starts.
     pub cegar: cegar::Options,
+    /// How stores are delayed.
+    pub lazy: lazy::Options,
 }
 
 /// An engine that can be asked for by name.
@@ -49,5 +53,12 @@ pub fn registry() -> &'static [EngineInfo] {
         },
         EngineInfo { name: "explicit", build: |o| Box::new(explicit(o)) },
         EngineInfo { name: "cegar", build: |o| Box::new(cegar(o)) },
+        EngineInfo {
+            name: "lazy",
+            build: |o| {
+                let sc = auto::Auto { explicit: explicit(o), cegar: cegar(o) };
+                Box::new(lazy::Lazy { options: o.lazy, sc })
+            },
+        },
     ]
 }

@@ -10,9 +10,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attack;
 pub mod buffer;
 pub mod cells;
 pub mod control;
+pub mod extend;
 pub mod linear;
 pub mod machine;
 

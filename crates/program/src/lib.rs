@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod expr;
+pub mod happens_before;
 pub mod model;
 pub mod oracle;
 pub mod property;

@@ -6,6 +6,7 @@
 //! * [`json`]: the same for other programs, as `docs/json.md` describes it;
 //! * [`litmus`]: the final states of litmus tests;
 //! * [`fences`]: where fences go and why;
+//! * [`robust`]: robustness, with its witnesses;
 //! * [`dot`]: control-flow graphs.
 //!
 //! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
@@ -18,6 +19,7 @@ pub mod fences;
 pub mod invariants;
 pub mod json;
 pub mod litmus;
+pub mod robust;
 pub mod step;
 pub mod style;
 pub mod text;

@@ -1,0 +1,324 @@
+//! A program as it is, graph by graph, written as .fw: for programs that no source text describes.
+//!
+//! Every location becomes a label, every edge a statement and a `goto`. The result loads again and has the same executions.
+
+use std::collections::HashSet;
+
+use fencewright_lang::ast::{
+    ArraySize, Block, Declarator, Expr, ExprKind, File, Initial, Item, Name, Place, Property, PropertyKind,
+    RangeExpr, Statement, StatementKind, Thread, ThreadRef,
+};
+use fencewright_lang::fw::{self, Keyword};
+use fencewright_program::{
+    self as model, Action, Address, BinaryOp, Init, LocationId, Observable, Op, Program, Quantifier, Range,
+    RegisterId, Span,
+};
+
+/// Writes a program, or says what cannot be written.
+pub fn graph_text(program: &Program) -> Result<String, String> {
+    let mut taken = Names::default();
+    let variables: Vec<String> = program.variables.iter().map(|v| taken.fresh(&v.name)).collect();
+    let threads: Vec<String> = program.threads.iter().map(|t| taken.fresh(&t.name)).collect();
+    let named = program.threads.iter().zip(threads);
+    let threads = named.map(|(thread, name)| ThreadNames::new(thread, name, &taken)).collect();
+    let writer = Writer { program, variables, threads };
+    let mut items = vec![Item::Numbers(program.numbers, Span::default())];
+    if program.numbers == model::Numbers::Int {
+        items.clear();
+    }
+    for (n, variable) in program.variables.iter().enumerate() {
+        items.push(Item::Shared(vec![writer.shared(n, variable)?]));
+    }
+    items.extend((0..program.threads.len()).map(|n| Item::Thread(writer.thread(n))));
+    items.extend(program.properties.iter().filter_map(|p| writer.property(p)).map(Item::Property));
+    Ok(fw::print(&File { items }))
+}
+
+/// Names that are legal and given once.
+#[derive(Clone, Default)]
+struct Names(HashSet<String>);
+
+impl Names {
+    fn fresh(&mut self, like: &str) -> String {
+        let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let mut name: String = like.trim_end_matches(']').chars().map(legal).collect();
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            name.insert(0, 'n');
+        }
+        let stem = name.clone();
+        let mut number = 2;
+        while Keyword::from_text(&name).is_some() || !self.0.insert(name.clone()) {
+            name = format!("{stem}_{number}");
+            number += 1;
+        }
+        name
+    }
+}
+
+/// What a thread and its parts are called.
+struct ThreadNames {
+    name: String,
+    registers: Vec<String>,
+    labels: Vec<String>,
+    /// The locations that can be reached, in the order in which they are written; the fault location is not.
+    written: Vec<LocationId>,
+}
+
+impl ThreadNames {
+    fn new(thread: &model::Thread, name: String, taken: &Names) -> Self {
+        let mut taken = taken.clone();
+        let registers = thread.registers.iter().map(|r| taken.fresh(r.name.trim_start_matches('%')));
+        let registers = registers.collect();
+        // Labels of the source first: a number must not take the name of one.
+        let labels = thread.locations.iter().map(|l| l.labels.first().map(|label| taken.fresh(label)));
+        let labels: Vec<Option<String>> = labels.collect();
+        let numbered = labels.into_iter().enumerate();
+        let labels = numbered.map(|(n, label)| label.unwrap_or_else(|| taken.fresh(&format!("at{n}"))));
+        ThreadNames { name, registers, labels: labels.collect(), written: reachable(thread) }
+    }
+}
+
+struct Writer<'p> {
+    program: &'p Program,
+    variables: Vec<String>,
+    threads: Vec<ThreadNames>,
+}
+
+impl Writer<'_> {
+    fn shared(&self, n: usize, variable: &model::Variable) -> Result<Declarator, String> {
+        let all_alike = variable.init.windows(2).all(|pair| pair[0] == pair[1]);
+        let values = variable.init.iter().map(|init| match init {
+            Init::Value(value) => Some(int(*value)),
+            Init::Any(_) => None,
+        });
+        let init = match (variable.init.first(), values.collect::<Option<Vec<Expr>>>()) {
+            (Some(&first), _) if all_alike => initial(first),
+            (_, Some(values)) => Initial::List(values),
+            _ => {
+                return Err(format!(
+                    "the cells of `{}` start with different choices of values",
+                    variable.name
+                ));
+            }
+        };
+        Ok(Declarator {
+            name: name(&self.variables[n]),
+            size: variable.indices.map(|indices| ArraySize::Indices(range(indices))),
+            open: variable.open,
+            range: variable.range.map(range),
+            init: Some(init),
+            span: Span::default(),
+        })
+    }
+
+    fn thread(&self, n: usize) -> Thread {
+        let (thread, names) = (&self.program.threads[n], &self.threads[n]);
+        let mut statements = Vec::new();
+        let declared = thread.registers.iter().zip(&names.registers).map(|(register, given)| Declarator {
+            name: name(given),
+            size: None,
+            open: false,
+            range: register.range.map(range),
+            init: Some(initial(register.init)),
+            span: Span::default(),
+        });
+        statements.extend(declared.map(|d| statement(StatementKind::Var(vec![d]))));
+        for &location in &names.written {
+            let mut place = self.place(n, location);
+            place[0].labels.push(name(&names.labels[location.index()]));
+            statements.extend(place);
+        }
+        Thread {
+            name: name(&names.name),
+            family: None,
+            body: Block { statements, span: Span::default() },
+            span: Span::default(),
+        }
+    }
+
+    /// What can be done at a location.
+    fn place(&self, thread: usize, location: LocationId) -> Vec<Statement> {
+        let code = &self.program.threads[thread];
+        let mut ways = code.edges_from(location).map(|(_, edge)| {
+            let mut done = vec![statement(self.action(thread, &edge.action))];
+            // After a fault there is nowhere to go.
+            let to = match edge.to == code.fault {
+                true => StatementKind::Stop,
+                false => StatementKind::Goto(name(&self.threads[thread].labels[edge.to.index()])),
+            };
+            done.push(statement(to));
+            done
+        });
+        match (ways.next(), ways.next()) {
+            (None, _) => vec![statement(StatementKind::Stop)],
+            (Some(only), None) => only,
+            (Some(first), Some(second)) => {
+                let ways = [first, second].into_iter().chain(ways);
+                let blocks = ways.map(|statements| Block { statements, span: Span::default() });
+                vec![statement(StatementKind::Choose(blocks.collect()))]
+            }
+        }
+    }
+
+    fn action(&self, thread: usize, action: &Action) -> StatementKind {
+        match action {
+            Action::Op(op) => self.op(thread, op),
+            Action::Fence => StatementKind::Fence,
+            Action::StoreFence => StatementKind::StoreFence,
+            Action::Lock => StatementKind::Lock,
+            Action::Unlock => StatementKind::Unlock,
+            Action::Atomic { ops, drains } => {
+                let mut statements: Vec<Statement> =
+                    ops.iter().map(|op| statement(self.op(thread, op))).collect();
+                if statements.is_empty() {
+                    statements.push(statement(StatementKind::Skip));
+                }
+                let block = Block { statements, span: Span::default() };
+                if *drains { StatementKind::Atomic(block) } else { StatementKind::Snapshot(block) }
+            }
+        }
+    }
+
+    fn op(&self, thread: usize, op: &Op) -> StatementKind {
+        let register = |r: &RegisterId| place(&self.threads[thread].registers[r.index()]);
+        match op {
+            Op::Skip => StatementKind::Skip,
+            Op::Assign(target, value) => StatementKind::Assign(register(target), self.value(thread, value)),
+            Op::Havoc(target, chosen) => StatementKind::Havoc(register(target), chosen.map(range)),
+            Op::Assume(value) => StatementKind::Assume(self.value(thread, value)),
+            Op::Assert(value) => StatementKind::Assert(self.value(thread, value)),
+            Op::Load(target, address) => {
+                let loaded = expr(ExprKind::Place(self.address(thread, address)));
+                StatementKind::Assign(register(target), loaded)
+            }
+            Op::Store(address, value) => {
+                StatementKind::Assign(self.address(thread, address), self.value(thread, value))
+            }
+        }
+    }
+
+    fn address(&self, thread: usize, address: &Address) -> Place {
+        let index = address.index.as_ref().map(|index| Box::new(self.value(thread, index)));
+        Place { name: name(&self.variables[address.variable.index()]), index }
+    }
+
+    fn value(&self, thread: usize, value: &model::Expr<RegisterId>) -> Expr {
+        written(value, &mut |r| expr(ExprKind::Place(place(&self.threads[thread].registers[r.index()]))))
+    }
+
+    /// A property; `assertions` is not written, and freedom from deadlock cannot be.
+    fn property(&self, property: &model::Property) -> Option<Property> {
+        use model::PropertyKind::{Assertions, Finally, Never, NoDeadlock};
+        let (kind, formula) = match &property.kind {
+            Never(formula) => (PropertyKind::Forbid, formula),
+            Finally(Quantifier::Exists, formula) => (PropertyKind::FinallyExists, formula),
+            Finally(Quantifier::Never, formula) => (PropertyKind::FinallyNever, formula),
+            Finally(Quantifier::Forall, formula) => (PropertyKind::FinallyForall, formula),
+            Assertions | NoDeadlock => return None,
+        };
+        let formula = written(formula, &mut |observable| self.observable(observable));
+        let name = Some(name(&property.name));
+        Some(Property { name, kind, binders: Vec::new(), formula, span: Span::default() })
+    }
+
+    fn observable(&self, observable: &Observable) -> Expr {
+        let thread =
+            |id: model::ThreadId| ThreadRef { name: name(&self.threads[id.index()].name), index: None };
+        match observable {
+            Observable::At(id, locations) => {
+                let ThreadNames { labels, written, .. } = &self.threads[id.index()];
+                let reachable = locations.iter().filter(|l| written.contains(l));
+                let places: Vec<Expr> =
+                    reachable.map(|l| expr(ExprKind::At(thread(*id), name(&labels[l.index()])))).collect();
+                any(places)
+            }
+            Observable::Register(id, register) => {
+                let named = &self.threads[id.index()].registers[register.index()];
+                expr(ExprKind::Register(thread(*id), name(named)))
+            }
+            Observable::Memory(cell) => {
+                let owner = self.program.variables.partition_point(|v| v.base <= *cell) - 1;
+                let variable = &self.program.variables[owner];
+                let index = variable.indices.map(|r| Box::new(int(r.low + i64::from(cell - variable.base))));
+                expr(ExprKind::Place(Place { name: name(&self.variables[owner]), index }))
+            }
+        }
+    }
+}
+
+/// The locations that can be reached from the entry, without the fault location.
+fn reachable(thread: &model::Thread) -> Vec<LocationId> {
+    let mut seen = vec![false; thread.locations.len()];
+    seen[thread.fault.index()] = true;
+    seen[thread.entry.index()] = true;
+    let mut order = vec![thread.entry];
+    let mut next = 0;
+    while let Some(&location) = order.get(next) {
+        next += 1;
+        for (_, edge) in thread.edges_from(location) {
+            if !std::mem::replace(&mut seen[edge.to.index()], true) {
+                order.push(edge.to);
+            }
+        }
+    }
+    order
+}
+
+fn any(mut parts: Vec<Expr>) -> Expr {
+    // As a balanced tree, so that its depth stays small.
+    while parts.len() > 1 {
+        let mut halved = Vec::new();
+        let mut rest = parts.into_iter();
+        while let Some(left) = rest.next() {
+            halved.push(match rest.next() {
+                Some(right) => expr(ExprKind::Binary(BinaryOp::Or, Box::new(left), Box::new(right))),
+                None => left,
+            });
+        }
+        parts = halved;
+    }
+    parts.pop().unwrap_or_else(|| int(0))
+}
+
+fn written<L>(value: &model::Expr<L>, leaf: &mut impl FnMut(&L) -> Expr) -> Expr {
+    match value {
+        model::Expr::Const(value) => int(*value),
+        model::Expr::Leaf(l) => leaf(l),
+        model::Expr::Unary(op, operand) => expr(ExprKind::Unary(*op, Box::new(written(operand, leaf)))),
+        model::Expr::Binary(op, left, right) => {
+            let left = Box::new(written(left, leaf));
+            expr(ExprKind::Binary(*op, left, Box::new(written(right, leaf))))
+        }
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name { text: text.to_owned(), span: Span::default() }
+}
+
+fn place(text: &str) -> Place {
+    Place { name: name(text), index: None }
+}
+
+fn expr(kind: ExprKind) -> Expr {
+    Expr { kind, span: Span::default() }
+}
+
+fn int(value: i64) -> Expr {
+    expr(ExprKind::Int(value))
+}
+
+fn statement(kind: StatementKind) -> Statement {
+    Statement { labels: Vec::new(), kind, span: Span::default() }
+}
+
+fn range(range: Range) -> RangeExpr {
+    RangeExpr { low: int(range.low), high: int(range.high), inclusive: true, span: Span::default() }
+}
+
+fn initial(init: Init) -> Initial {
+    match init {
+        Init::Value(value) => Initial::Value(int(value)),
+        Init::Any(chosen) => Initial::Any(chosen.map(range)),
+    }
+}

@@ -1,0 +1,64 @@
+//! `fencewright robust`: does a program behave under TSO as under SC?
+
+use fencewright_engines::robust::{Options, Search, analyse};
+use fencewright_engines::{Confirm, Limits, Progress, explicit};
+use fencewright_memory::attack::Notion;
+use fencewright_report::{Source, robust};
+
+use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
+use crate::input::{load_program, tell_notes};
+use crate::output::Output;
+use crate::status::Status;
+use crate::{progress, stop};
+
+/// Examines all files.
+pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
+    let cancelled = stop::on_interrupt();
+    let workers = if args.jobs == 0 { explicit::Options::default().workers } else { args.jobs.into() };
+    let options = Options {
+        notion: match args.notion {
+            NotionArg::HappensBefore => Notion::HappensBefore,
+            NotionArg::Triangular => Notion::Triangular,
+        },
+        all: args.all,
+        search: match args.engine {
+            AttackEngineArg::Auto => Search::Auto,
+            AttackEngineArg::Explicit => Search::Explicit,
+            AttackEngineArg::Cegar => Search::Cegar,
+        },
+        explicit: explicit::Options { workers, ..explicit::Options::default() },
+        confirm: if args.no_certify { Confirm::NOTHING } else { Confirm::default() },
+        ..Options::default()
+    };
+    let mut status = Status::Fine;
+    for path in &args.files {
+        if out.is_closed() {
+            return status.and(Status::Unknown);
+        }
+        let Some(loaded) = load_program(path, &args.input) else {
+            status = status.and(Status::Bad);
+            continue;
+        };
+        if !args.json && !args.quiet {
+            tell_notes(&loaded);
+        }
+        let limits = &args.limits;
+        let limits = Limits::starting_now(limits.timeout.get(), limits.memory.get(), cancelled.clone());
+        let show = !args.json && !args.quiet && progress::is_watched();
+        let measured = Progress::default();
+        let answer =
+            progress::shown(show, &measured, || analyse(&loaded.program, &options, &limits, &measured));
+        let source = Source::from(&loaded);
+        out.print(&match args.json {
+            true => robust::json(source, &answer, args.all),
+            false => robust::text(source, &answer, args.all, args.quiet, out.style),
+        });
+        out.flush();
+        status = status.and(match answer.robust {
+            Ok(true) => Status::Fine,
+            Ok(false) => Status::Violated,
+            Err(_) => Status::Unknown,
+        });
+    }
+    status
+}

@@ -1,0 +1,167 @@
+//! An oracle that enumerates: the shortest paths from a store to a load, whatever robustness says (THESIS16, chapter 6).
+//!
+//! With the first store of each path removed, the paths it suggests grow from round to round, and every path has its turn: a semi-decision
+//! procedure without unrolling. It says `robust` only where there is nothing to delay at all.
+//!
+//! Paths that no violation of robustness can have are left out. A violation (Fig. 3.4) leads from the load, through other
+//! threads, to the delayed store: so another thread stores to the address of the load, another one accesses that of the store, and the
+//! load does not read a delayed store. What is left out is left out of every violation, so if nothing is left the program is robust
+//! (Theorem 10).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use fencewright_memory::extend::drains;
+use fencewright_program::{Action, Address, EdgeId, Op, Program, Thread, ThreadId};
+
+use super::oracle::{Advice, Oracle};
+use crate::task::{Limits, Progress};
+
+/// The oracle.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Enumerate;
+
+/// At most so many paths of a thread at once.
+const MOST_PATHS: usize = 16;
+
+impl Oracle for Enumerate {
+    fn name(&self) -> &'static str {
+        "enumerate"
+    }
+
+    fn consult(&self, program: &Program, _: u32, limits: &Limits, _: &Progress) -> Advice {
+        let mut found = Vec::new();
+        for (id, thread) in program.threads() {
+            let others = Others::new(program, id);
+            for edge in 0..thread.edges.len() as u32 {
+                if let Some(reason) = limits.exceeded(0) {
+                    return Advice::Unknown(reason);
+                }
+                if let Some(path) = shortest(&others, thread, EdgeId(edge)) {
+                    found.push((id, path));
+                }
+            }
+        }
+        if found.is_empty() {
+            return Advice::Robust;
+        }
+        found.sort_by_key(|(id, path)| (*id, path.len()));
+        let mut chosen: Vec<(ThreadId, Vec<EdgeId>)> = Vec::new();
+        for (id, path) in found {
+            let same: Vec<&Vec<EdgeId>> = chosen.iter().filter(|(t, _)| *t == id).map(|(_, p)| p).collect();
+            // The shortest ones of each thread; longer ones will have their turn.
+            if same.first().is_none_or(|shortest| path.len() == shortest.len()) && same.len() < MOST_PATHS {
+                chosen.push((id, path));
+            }
+        }
+        Advice::Paths(chosen)
+    }
+}
+
+/// A shortest path from a store to a load past which delaying it may be seen.
+fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeId>> {
+    let Action::Op(Op::Store(stored, _)) = &thread.edge(store).action else { return None };
+    if !others.access(stored) {
+        return None;
+    }
+    // Breadth first. Which stores are on the way matters only for what a load reads, and a way that avoids a location it has
+    // been at reads no less of memory.
+    let mut came_by: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
+    let mut open = VecDeque::from([thread.edge(store).to]);
+    let mut seen = vec![false; thread.locations.len()];
+    seen[thread.edge(store).to.index()] = true;
+    while let Some(location) = open.pop_front() {
+        for (number, edge) in thread.edges_from(location) {
+            if drains(&edge.action) {
+                continue;
+            }
+            let loads = edge.action.ops().iter().filter_map(|op| match op {
+                Op::Load(_, address) => Some(address),
+                _ => None,
+            });
+            let visible = |load: &Address| !is_same(load, stored) && others.store_to(load);
+            if loads.into_iter().any(visible) {
+                let mut path = vec![number];
+                let mut at = location;
+                while let Some(edge) = came_by[at.index()] {
+                    path.push(edge);
+                    at = thread.edge(edge).from;
+                }
+                path.push(store);
+                path.reverse();
+                return Some(path);
+            }
+            if !std::mem::replace(&mut seen[edge.to.index()], true) {
+                came_by[edge.to.index()] = Some(number);
+                open.push_back(edge.to);
+            }
+        }
+    }
+    None
+}
+
+/// What the other threads access: for each variable the constant indices, and whether there are computed ones.
+struct Others {
+    stored: Vec<Indices>,
+    accessed: Vec<Indices>,
+}
+
+#[derive(Clone, Default)]
+struct Indices {
+    constants: BTreeSet<Option<i64>>,
+    computed: bool,
+}
+
+impl Indices {
+    fn add(&mut self, address: &Address) {
+        match address.index.as_ref().map(|index| index.constant()) {
+            None => drop(self.constants.insert(None)),
+            Some(Some(index)) => drop(self.constants.insert(Some(index))),
+            Some(None) => self.computed = true,
+        }
+    }
+
+    /// Whether the address may be one of these.
+    fn may_contain(&self, address: &Address) -> bool {
+        match address.index.as_ref().map(|index| index.constant()) {
+            None => self.constants.contains(&None),
+            Some(Some(index)) => self.computed || self.constants.contains(&Some(index)),
+            Some(None) => self.computed || !self.constants.is_empty(),
+        }
+    }
+}
+
+impl Others {
+    fn new(program: &Program, id: ThreadId) -> Self {
+        let none = vec![Indices::default(); program.variables.len()];
+        let mut others = Others { stored: none.clone(), accessed: none };
+        let threads = program.threads().filter(|(other, _)| *other != id);
+        for op in threads.flat_map(|(_, t)| &t.edges).flat_map(|edge| edge.action.ops()) {
+            if let Op::Store(address, _) | Op::Load(_, address) = op {
+                others.accessed[address.variable.index()].add(address);
+                if matches!(op, Op::Store(..)) {
+                    others.stored[address.variable.index()].add(address);
+                }
+            }
+        }
+        others
+    }
+
+    fn store_to(&self, address: &Address) -> bool {
+        self.stored[address.variable.index()].may_contain(address)
+    }
+
+    fn access(&self, address: &Address) -> bool {
+        self.accessed[address.variable.index()].may_contain(address)
+    }
+}
+
+/// Whether two addresses are the same for certain.
+fn is_same(one: &Address, other: &Address) -> bool {
+    let constants = |a: &Address| a.index.as_ref().map(|index| index.constant());
+    one.variable == other.variable
+        && match (constants(one), constants(other)) {
+            (None, None) => true,
+            (Some(Some(one)), Some(Some(other))) => one == other,
+            _ => false,
+        }
+}

@@ -1,0 +1,131 @@
+//! Engine `lazy`: lazy TSO reachability (THESIS16 Algorithm 3.1).
+//!
+//! Is a violation reachable under SC? If not, an [`Oracle`] is asked along which paths stores should be delayed, the program is
+//! extended so that under SC it does along them what TSO does ([`fencewright_memory::extend`]), and the extended program is
+//! checked under SC in turn. When the oracle says that SC and TSO no longer differ, the extended program does under SC all that the
+//! original one does under TSO.
+//!
+//! * A violation of an extended program under SC is one of the original program under TSO, and is replayed there.
+//! * A robust program is decided in the first round. An acyclic one always is, with the store removed (Theorem 8). For a cyclic one,
+//!   rounds on the program itself are followed by rounds on unrolled ones: a semi-decision procedure (Theorem 9).
+//! * What robustness says is about states with empty buffers. That is enough for final states; for control states and
+//!   registers, because buffers can be emptied without anybody moving; and for deadlocks. It is not for a property that looks at
+//!   memory: there the answer is a violation or `unknown`. With locks, buffers cannot always be emptied: see
+//!   [`Extended::released`](fencewright_memory::extend::Extended::released).
+
+mod conclude;
+mod enumerate;
+mod oracle;
+mod rounds;
+
+use fencewright_memory::extend::{AttackingStore, Extended};
+use fencewright_program::{MemoryModel, Program};
+
+use crate::auto::Auto;
+use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+
+pub use enumerate::Enumerate;
+pub use oracle::{Advice, Oracle, Robust};
+use rounds::{Phase, Rounds};
+
+/// Which oracle is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OracleName {
+    /// The robustness of the program.
+    #[default]
+    Robust,
+    /// All paths from a store to a load, the shortest first.
+    Enumerate,
+}
+
+/// How to go about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Who says where stores are delayed.
+    pub oracle: OracleName,
+    /// Whether the first store of a path stays in the program (s.5.1): then only a robust program is ever `safe`.
+    pub store: AttackingStore,
+    /// Give up after so many rounds.
+    pub rounds: Option<u32>,
+}
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Lazy {
+    /// How to go about it.
+    pub options: Options,
+    /// What checks programs under SC.
+    pub sc: Auto,
+}
+
+impl Lazy {
+    /// The program after some rounds of extension, fewer if the oracle finds nothing more to delay.
+    pub fn extended(
+        &self,
+        program: &Program,
+        limits: &Limits,
+        progress: &Progress,
+    ) -> Result<Extended, Reason> {
+        let mut extended = Extended::new(program);
+        for round in 1..=self.options.rounds.unwrap_or(1) {
+            match self.oracle().consult(&extended.program, round, limits, progress) {
+                Advice::Robust => break,
+                Advice::Unknown(reason) => return Err(reason),
+                Advice::Paths(paths) => {
+                    extended = rounds::extended(&extended, &rounds::shortest(paths), self.options.store)?;
+                }
+            }
+        }
+        Ok(extended)
+    }
+
+    fn oracle(&self) -> Box<dyn Oracle> {
+        match self.options.oracle {
+            OracleName::Robust => Box::new(Robust { search: self.sc.clone() }),
+            OracleName::Enumerate => Box::new(Enumerate),
+        }
+    }
+}
+
+/// A cyclic program is unrolled after so many rounds on the program itself.
+const ROUNDS_BEFORE_UNROLLING: u32 = 8;
+
+impl Engine for Lazy {
+    fn name(&self) -> &'static str {
+        "lazy"
+    }
+
+    fn about(&self) -> &'static str {
+        "TSO by way of SC: stores are delayed along the paths on which it matters, one by one"
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        match task.model {
+            MemoryModel::Sc => return self.sc.run(task, limits, progress),
+            MemoryModel::Tso => {}
+            MemoryModel::Pso => {
+                let why = "engine lazy is about TSO; for PSO there are others".to_string();
+                let answers = vec![Answer::Unknown(Reason::Unsupported(why, None)); task.properties.len()];
+                return Report { answers, ..Report::default() };
+            }
+        }
+        let oracle = self.oracle();
+        let program = Extended::new(task.program);
+        let mut rounds = Rounds::new(self, &*oracle, task, limits, progress);
+        // Unrolling is for an oracle that may follow one loop for ever, and for extensions that come to an end.
+        let unrolls = program.is_cyclic()
+            && self.options.oracle == OracleName::Robust
+            && self.options.store == AttackingStore::Removed;
+        let phase = Phase { rounds: unrolls.then_some(ROUNDS_BEFORE_UNROLLING), conclusive: true };
+        rounds.run(program.clone(), phase);
+        let mut depth = 1;
+        if unrolls {
+            rounds.prepare_unrolling();
+        }
+        while unrolls && rounds.goes_on() {
+            rounds.run(program.unrolled(depth), Phase { rounds: None, conclusive: false });
+            depth += 1;
+        }
+        rounds.report()
+    }
+}

@@ -1,0 +1,278 @@
+//! The rounds of Algorithm 3.1: SC, oracle, extension.
+
+use std::collections::BTreeMap;
+
+use fencewright_memory::extend::{AttackingStore, Extended};
+use fencewright_program::{EdgeId, MemoryModel, Property, PropertyKind, Quantifier, Span, ThreadId, Trace};
+
+use super::Lazy;
+use super::conclude::{self, Conclusion};
+use super::oracle::{Advice, Oracle};
+use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+
+/// At most so many paths of a thread are followed at once, the shortest first: what they add grows with their number and length.
+const PATHS_AT_ONCE: usize = 4;
+
+/// What an extended program takes, for each edge, roughly.
+const BYTES_PER_EDGE: u64 = 512;
+
+/// A sequence of rounds on one program.
+#[derive(Clone, Copy)]
+pub(super) struct Phase {
+    /// At most so many rounds.
+    pub rounds: Option<u32>,
+    /// Whether the program is the one that was asked about, so that the lack of a violation says something.
+    pub conclusive: bool,
+}
+
+/// All that is known so far.
+pub(super) struct Rounds<'a> {
+    lazy: &'a Lazy,
+    oracle: &'a dyn Oracle,
+    task: &'a Task<'a>,
+    pub limits: &'a Limits,
+    pub progress: &'a Progress,
+    /// Definite answers, and reasons why there will be none.
+    answers: Vec<Option<Answer>>,
+    /// Why nothing more is done.
+    stopped: Option<Reason>,
+    /// Rounds so far, in all phases.
+    rounds: u32,
+    /// Paths followed so far, and the longest one.
+    paths: (usize, usize),
+    states: u64,
+    bytes: u64,
+    /// What grew without end in the last check under SC.
+    growth: Vec<(String, Option<Span>)>,
+}
+
+impl<'a> Rounds<'a> {
+    pub fn new(
+        lazy: &'a Lazy,
+        oracle: &'a dyn Oracle,
+        task: &'a Task<'a>,
+        limits: &'a Limits,
+        progress: &'a Progress,
+    ) -> Self {
+        let answers = vec![None; task.properties.len()];
+        Rounds {
+            lazy,
+            oracle,
+            task,
+            limits,
+            progress,
+            answers,
+            stopped: None,
+            rounds: 0,
+            paths: (0, 0),
+            states: 0,
+            bytes: 0,
+            growth: Vec::new(),
+        }
+    }
+
+    /// Whether there is still something to find out, and nothing against it.
+    pub fn goes_on(&self) -> bool {
+        self.stopped.is_none() && self.answers.iter().any(Option::is_none)
+    }
+
+    /// Gives up what rounds on unrolled programs cannot find.
+    pub fn prepare_unrolling(&mut self) {
+        for (n, property) in self.task.properties.iter().enumerate() {
+            if self.answers[n].is_none() && property.kind == PropertyKind::NoDeadlock {
+                self.answers[n] = Some(Answer::Unknown(conclude::unrolled()));
+            }
+        }
+    }
+
+    /// Extends a program, round by round, until everything is decided.
+    pub fn run(&mut self, mut program: Extended, phase: Phase) {
+        let last = phase.rounds.map(|n| self.rounds + n);
+        while self.goes_on() {
+            if last.is_some_and(|last| self.rounds >= last) {
+                return;
+            }
+            if self.lazy.options.rounds.is_some_and(|most| self.rounds >= most) {
+                let plural = if self.rounds == 1 { "" } else { "s" };
+                let why = format!("no answer within {} round{plural}", self.rounds);
+                self.stopped = Some(Reason::Unsupported(why, None));
+                return;
+            }
+            self.rounds += 1;
+            self.progress.say(format!("round {}, {} edges, SC", self.rounds, program.size()));
+            let bytes = program.size() as u64 * BYTES_PER_EDGE;
+            self.bytes = self.bytes.max(bytes);
+            if let Some(reason) = self.limits.exceeded(bytes) {
+                self.stopped = Some(reason);
+                return;
+            }
+            self.look_for_violations(&program, phase);
+            if !self.goes_on() {
+                return;
+            }
+            self.progress.say(format!("round {}, {} edges, oracle", self.rounds, program.size()));
+            match self.oracle.consult(&program.program, self.rounds, self.limits, self.progress) {
+                Advice::Unknown(reason) => self.stopped = Some(reason),
+                Advice::Robust if phase.conclusive => self.conclude(&program),
+                Advice::Robust => return,
+                Advice::Paths(paths) if paths.is_empty() => {
+                    let what = "the oracle knows of a delayed store and of no path".to_string();
+                    self.stopped = Some(Reason::Contradiction(what));
+                }
+                Advice::Paths(paths) => program = self.extended(program, paths),
+            }
+        }
+    }
+
+    /// Checks a program under SC for what is still undecided.
+    fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
+        // A thread that stands still because a loop was cut off is no deadlock.
+        let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
+        let open = (0..self.answers.len()).filter(|&n| self.answers[n].is_none());
+        let open: Vec<usize> = open.filter(asked).collect();
+        let properties: Vec<&Property> = open.iter().map(|&n| &self.task.properties[n]).collect();
+        for (n, answer) in open.into_iter().zip(self.check_under_sc(program, &properties)) {
+            let property = &self.task.properties[n];
+            match answer {
+                Answer::Violated(Some(trace)) | Answer::Holds(Some(trace)) => {
+                    self.answers[n] = self.shown(program, property, &trace);
+                }
+                Answer::Holds(None) | Answer::Proved(_) | Answer::Violated(None) => {}
+                Answer::Unknown(reason @ (Reason::Timeout(_) | Reason::Memory(_) | Reason::Cancelled)) => {
+                    self.stopped = Some(reason);
+                }
+                Answer::Unknown(reason) => self.answers[n] = Some(Answer::Unknown(reason)),
+            }
+        }
+    }
+
+    /// What SC says about a program.
+    pub fn check_under_sc(&mut self, program: &Extended, properties: &[&Property]) -> Vec<Answer> {
+        let properties = properties.iter().map(|p| program.property(p)).collect();
+        let task = Task::new(&program.program, MemoryModel::Sc, properties);
+        let report = self.lazy.sc.run(&task, self.limits, self.progress);
+        self.states += report.states;
+        self.bytes = self.bytes.max(report.bytes);
+        self.growth = report.growth;
+        report.answers
+    }
+
+    /// What an execution of an extended program under SC shows: nothing if it shows nothing of the original one.
+    fn shown(&self, program: &Extended, property: &Property, trace: &Trace) -> Option<Answer> {
+        let original = self.task.program;
+        let mapped = program.trace(original, trace);
+        let mapped = mapped.filter(|t| t.replay_for(original, self.task.model, property).is_ok());
+        match mapped {
+            Some(trace) if is_existence(property) => Some(Answer::Holds(Some(trace))),
+            Some(trace) => Some(Answer::Violated(Some(trace))),
+            None => Some(Answer::Unknown(
+                conclude::false_deadlock(program, property, self.lazy.options.store).unwrap_or_else(|| {
+                    let what = "an execution of the extended program is none of the original one";
+                    Reason::Contradiction(what.into())
+                }),
+            )),
+        }
+    }
+
+    /// SC and TSO do not differ any more: what was not found is not there.
+    fn conclude(&mut self, program: &Extended) {
+        let mut under_lock = Vec::new();
+        for (n, property) in self.task.properties.iter().enumerate() {
+            if self.answers[n].is_none() {
+                self.answers[n] = match conclude::conclusion(program, property) {
+                    Conclusion::Certain if is_existence(property) => Some(Answer::Violated(None)),
+                    Conclusion::Certain => Some(Answer::Holds(None)),
+                    Conclusion::None(reason) => Some(Answer::Unknown(reason)),
+                    Conclusion::IfReleased => {
+                        under_lock.push(n);
+                        None
+                    }
+                };
+            }
+        }
+        if under_lock.is_empty() {
+            return;
+        }
+        let released = program.released();
+        let properties: Vec<&Property> = under_lock.iter().map(|&n| &self.task.properties[n]).collect();
+        let answers = self.check_under_sc(&released, &properties);
+        let robust = matches!(
+            self.oracle.consult(&released.program, self.rounds, self.limits, self.progress),
+            Advice::Robust
+        );
+        for (n, answer) in under_lock.into_iter().zip(answers) {
+            let holds = matches!(answer, Answer::Holds(None) | Answer::Proved(_));
+            self.answers[n] = Some(match holds && robust {
+                true => Answer::Holds(None),
+                false => Answer::Unknown(self.limits.exceeded(0).unwrap_or_else(conclude::locked)),
+            });
+        }
+    }
+
+    /// The program extended by the shortest of these paths.
+    fn extended(&mut self, program: Extended, paths: Vec<(ThreadId, Vec<EdgeId>)>) -> Extended {
+        let paths = shortest(paths);
+        self.paths.0 += paths.values().map(Vec::len).sum::<usize>();
+        self.paths.1 = paths.values().flatten().map(Vec::len).fold(self.paths.1, usize::max);
+        extended(&program, &paths, self.lazy.options.store).unwrap_or_else(|reason| {
+            self.stopped = Some(reason);
+            program
+        })
+    }
+
+    /// What was found out.
+    pub fn report(self) -> Report {
+        let stopped = self.stopped.clone();
+        let stopped = stopped.or_else(|| self.limits.exceeded(0)).unwrap_or(Reason::Cancelled);
+        let unanswered = self.answers.iter().any(Option::is_none);
+        let answers = self.answers.into_iter().map(|a| a.unwrap_or(Answer::Unknown(stopped.clone())));
+        let mut report = Report { answers: answers.collect(), ..Report::default() };
+        (report.states, report.bytes) = (self.states, self.bytes);
+        if unanswered && self.paths.0 == 0 {
+            report.growth = self.growth;
+        } else if unanswered {
+            let (paths, longest) = self.paths;
+            let rounds = self.rounds;
+            report.growth.push((
+                format!(
+                    "after {rounds} rounds, {paths} paths along which stores are delayed (the longest has {longest} \
+                     steps), the oracle still finds more: on a program with loops this need not end"
+                ),
+                None,
+            ));
+        }
+        report
+    }
+}
+
+/// The shortest paths of each thread.
+pub(super) fn shortest(paths: Vec<(ThreadId, Vec<EdgeId>)>) -> BTreeMap<ThreadId, Vec<Vec<EdgeId>>> {
+    let mut by_thread: BTreeMap<ThreadId, Vec<Vec<EdgeId>>> = BTreeMap::new();
+    for (thread, path) in paths {
+        by_thread.entry(thread).or_default().push(path);
+    }
+    for paths in by_thread.values_mut() {
+        paths.sort_by_key(Vec::len);
+        paths.dedup();
+        paths.truncate(PATHS_AT_ONCE);
+    }
+    by_thread
+}
+
+/// A program extended by paths of its threads.
+pub(super) fn extended(
+    program: &Extended,
+    paths: &BTreeMap<ThreadId, Vec<Vec<EdgeId>>>,
+    store: AttackingStore,
+) -> Result<Extended, Reason> {
+    paths.iter().try_fold(program.clone(), |program, (thread, paths)| {
+        program.extend(*thread, paths, store).map_err(|refused| {
+            Reason::Unsupported(format!("lazy reachability comes to {}", refused.why), refused.span)
+        })
+    })
+}
+
+/// Whether the property asks for an execution.
+fn is_existence(property: &Property) -> bool {
+    matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _))
+}

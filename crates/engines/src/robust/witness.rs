@@ -1,0 +1,158 @@
+//! Witnesses: the one place where an execution becomes evidence against robustness.
+
+use fencewright_memory::attack::{Instrumented, Notion, Origin};
+use fencewright_program::happens_before::{HappensBefore, Link, Triangle, triangular_race};
+use fencewright_program::reference::{Buffered, holds};
+use fencewright_program::{
+    EdgeId, Event, EventKind, MemoryModel, Program, Reference, Replayed, ThreadId, Trace,
+};
+
+use crate::task::Reason;
+
+/// An execution that shows that a program is not robust, replayed on the reference semantics.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    trace: Trace,
+    replayed: Replayed,
+    shape: Shape,
+}
+
+/// What makes an execution a witness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A cycle of the happens-before relation.
+    Cycle(Vec<Link>),
+    /// A triangular race.
+    Race(Triangle),
+}
+
+impl Witness {
+    /// The execution under TSO.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The same, replayed.
+    pub fn replayed(&self) -> &Replayed {
+        &self.replayed
+    }
+
+    /// What makes it a witness.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The execution in which two threads that are alike have changed places.
+    pub(super) fn trace_with_exchanged(&self, a: ThreadId, b: ThreadId) -> Trace {
+        let mut trace = self.trace.clone();
+        trace.registers.swap(a.index(), b.index());
+        for event in &mut trace.events {
+            event.thread = match event.thread {
+                t if t == a => b,
+                t if t == b => a,
+                t => t,
+            };
+        }
+        trace
+    }
+}
+
+/// What an execution of the instrumented program shows.
+pub(super) struct Found {
+    /// Which attack succeeds.
+    pub attack: usize,
+    /// The attacker's edges from the store to the load.
+    pub path: Vec<EdgeId>,
+    /// The execution of the original program.
+    pub witness: Witness,
+}
+
+/// Makes an execution of the instrumented program one of the original program, and checks that it is a witness.
+pub(super) fn from_instrumented(
+    program: &Program,
+    notion: Notion,
+    instrumented: &Instrumented,
+    found: &Replayed,
+) -> Result<Found, Reason> {
+    let contradiction = |what: &str| Reason::Contradiction(what.to_string());
+    let succeeded = |p: &fencewright_program::Property| {
+        p.formula().is_some_and(|formula| holds(found.last(), formula) == Some(true))
+    };
+    let attack = instrumented.program.properties.iter().position(succeeded);
+    let attack = attack.ok_or_else(|| contradiction("the execution of an attack does not end in success"))?;
+    let mut path = Vec::new();
+    let mut trace = initial_part(program, found);
+    let reference = Reference::new(program, MemoryModel::Tso);
+    let mut state = reference
+        .initial(trace.registers.clone(), trace.memory.clone())
+        .ok_or_else(|| contradiction("the witness does not start like the program"))?;
+    let mut perform = |event: Event, trace: &mut Trace| match reference.step(&state, &event) {
+        Ok((next, _)) => {
+            state = next;
+            trace.events.push(event);
+            Ok(state.buffers.clone())
+        }
+        Err(_) => Err(contradiction("an event of the witness cannot happen")),
+    };
+    let flush = |thread: ThreadId, buffers: &[Vec<Buffered>]| match buffers[thread.index()].first() {
+        Some(Buffered::Store { cell, .. }) => Some(Event { thread, kind: EventKind::Flush { cell: *cell } }),
+        _ => None,
+    };
+    let mut buffers = Vec::new();
+    for event in &found.events {
+        let EventKind::Step { edge, chosen } = &event.kind else {
+            return Err(contradiction("an execution under SC has no buffers"));
+        };
+        let thread = event.thread;
+        let (edge, delaying) = match instrumented.origins[thread.index()][edge.index()] {
+            Origin::Edge(edge) => (edge, false),
+            Origin::Delaying(edge) => (edge, true),
+            Origin::Nothing => continue,
+        };
+        if delaying {
+            path.push(edge);
+        }
+        buffers =
+            perform(Event { thread, kind: EventKind::Step { edge, chosen: chosen.clone() } }, &mut trace)?;
+        if !delaying && let Some(event) = flush(thread, &buffers) {
+            buffers = perform(event, &mut trace)?;
+        }
+    }
+    // Only the attacker has anything left to flush.
+    let attacker = instrumented.attacks[attack].thread;
+    while let Some(event) = buffers.get(attacker.index()).and_then(|_| flush(attacker, &buffers)) {
+        buffers = perform(event, &mut trace)?;
+    }
+    Ok(Found { attack, path, witness: checked(program, notion, trace)? })
+}
+
+/// Replays an execution and makes it a witness, if it is one.
+pub(super) fn checked(program: &Program, notion: Notion, trace: Trace) -> Result<Witness, Reason> {
+    let replayed = trace
+        .replay(program, MemoryModel::Tso)
+        .map_err(|error| Reason::Contradiction(format!("the witness does not replay: {error}")))?;
+    if replayed.last().buffers.iter().any(|buffer| !buffer.is_empty()) {
+        return Err(Reason::Contradiction("stores of the witness are still pending at its end".into()));
+    }
+    let shape = match notion {
+        Notion::HappensBefore => HappensBefore::new(program, &replayed).cycle().map(Shape::Cycle),
+        Notion::Triangular => triangular_race(program, &replayed).map(Shape::Race),
+    };
+    match shape {
+        Some(shape) => Ok(Witness { trace, replayed, shape }),
+        None => Err(Reason::Contradiction(format!("the witness shows no violation of {}", notion.name()))),
+    }
+}
+
+/// How the original program starts where the instrumented one does.
+fn initial_part(program: &Program, found: &Replayed) -> Trace {
+    let first = &found.states[0];
+    let own = |(values, thread): (&Vec<i64>, &fencewright_program::Thread)| {
+        values[..thread.registers.len()].to_vec()
+    };
+    Trace {
+        registers: first.registers.iter().zip(&program.threads).map(own).collect(),
+        memory: first.memory[..program.cells()].to_vec(),
+        events: Vec::new(),
+    }
+}

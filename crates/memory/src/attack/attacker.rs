@@ -1,0 +1,289 @@
+//! What the attacker does: it begins to delay stores, goes on to the attacking load, and waits for the attack to succeed.
+
+use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Numbers, Op, Range, RegisterId};
+
+use super::accesses::{Delay, can_delay, delayed_store, must_alias, plain_loads};
+use super::auxiliary::{beside, is, neutral, one, scalar};
+use super::graph::{Graph, Place};
+use super::{Attack, Notion, Origin, Unsupported};
+
+/// What the attacker has delayed is forgotten after its last load, if it is in no more cells than this.
+const MOST_FORGOTTEN: usize = 64;
+/// A snapshot with more ways than this to find its loads delayed or not is not supported.
+const MOST_CASES: usize = 64;
+
+/// Whether an edge is a load alone, not a snapshot.
+fn is_single(edge: &Edge) -> bool {
+    matches!(edge.action, Action::Op(_))
+}
+
+impl Graph<'_> {
+    /// At a store outside the cone: an attack may begin here.
+    pub fn begin_attack(&mut self, id: EdgeId, edge: &Edge) {
+        let attacking = self.known.delays.contains_key(&(self.id, id));
+        let Some(address) = delayed_store(&edge.action).filter(|_| attacking) else { return };
+        let mut ops = is(scalar(self.auxiliary.attacked), 0, self.scratch());
+        ops.extend(self.delayed(id, &edge.action.ops()[0]));
+        if let Some(index) = address.index.clone().filter(|_| self.is_computed(address)) {
+            let register = self.attacked_index();
+            ops.push(Op::Assign(register, index));
+        }
+        ops.push(Op::Store(scalar(self.auxiliary.attacked), one()));
+        ops.push(Op::Store(scalar(self.auxiliary.closed), one()));
+        let to = Place::Delaying(id, edge.to);
+        self.atomic(Place::Plain(edge.from), to, ops, Origin::Delaying(id), edge.span);
+    }
+
+    /// What is known about the time while this store is delayed.
+    fn delay(&self, store: EdgeId) -> &Delay {
+        &self.known.delays[&(self.id, store)]
+    }
+
+    /// The register with the index of the cell of the attacking store.
+    fn attacked_index(&mut self) -> RegisterId {
+        self.register("%attacked", None)
+    }
+
+    /// A store that is delayed.
+    fn delayed(&mut self, first: EdgeId, op: &Op) -> Vec<Op> {
+        let Op::Store(address, value) = op else { return vec![op.clone()] };
+        if self.delay(first).forwarded[address.variable.index()]
+            && let Some(newest) = beside(&self.auxiliary.newest, address)
+            && let Some(delayed) = beside(&self.auxiliary.delayed, address)
+        {
+            return vec![Op::Store(newest, value.clone()), Op::Store(delayed, one())];
+        }
+        // Nobody looks at it again, but it may fault.
+        let mut ops = Vec::new();
+        if self.is_computed(address) {
+            let ignored = self.register("%ignored", None);
+            ops.push(Op::Load(ignored, address.clone()));
+        }
+        let range = self.program.variables[address.variable.index()].range;
+        if range.is_some() || self.program.numbers == Numbers::Nat || value.may_divide_by_zero() {
+            let checked = self.register(&format!("%checked{}", address.variable.0), range);
+            ops.push(Op::Assign(checked, value.clone()));
+        }
+        ops
+    }
+
+    /// An edge of the attacker while it delays stores.
+    pub fn delaying_edge(&mut self, first: EdgeId, id: EdgeId, edge: &Edge) -> Result<(), Unsupported> {
+        if !can_delay(&edge.action) {
+            return Ok(());
+        }
+        let attack = Attack { thread: self.id, store: first, load: id };
+        let attack = self.known.numbers.contains_key(&attack).then_some(attack);
+        // Where no attacking load is ahead there is nothing to look for.
+        let promising = self.delay(first).promising[edge.to.index()];
+        let from = Place::Delaying(first, edge.from);
+        let to = Place::Delaying(first, edge.to);
+        let origin = Origin::Delaying(id);
+        if delayed_store(&edge.action).is_some() {
+            if promising {
+                let mut ops = self.delayed(first, &edge.action.ops()[0]);
+                match ops.len() {
+                    0 => self.edge(from, to, Action::Op(Op::Skip), origin, edge.span),
+                    _ => {
+                        ops.push(Op::Store(scalar(self.auxiliary.closed), one()));
+                        self.atomic(from, to, ops, origin, edge.span);
+                    }
+                }
+            }
+            return Ok(());
+        }
+        if plain_loads(&edge.action).next().is_none() {
+            if promising {
+                self.edge(from, to, edge.action.clone(), origin, edge.span);
+            }
+            return Ok(());
+        }
+        let cases = self.cases(first, edge)?;
+        for case in cases {
+            let from_memory = case.contains(&Some(false));
+            if promising {
+                let mut ops = self.loads(edge, &case, false);
+                if from_memory {
+                    ops.push(Op::Store(scalar(self.auxiliary.closed), Expr::Const(0)));
+                }
+                self.atomic(from, to, ops, origin, edge.span);
+            }
+            if let Some(attack) = attack.filter(|_| from_memory) {
+                let mut ways = vec![self.loads(edge, &case, true)];
+                if !is_single(edge) {
+                    ways.extend(self.faults(edge, &case)?);
+                }
+                for mut ops in ways {
+                    ops.push(Op::Store(scalar(self.auxiliary.closed), one()));
+                    ops.extend(self.forgotten(first));
+                    self.atomic(from, Place::Waiting(attack), ops, origin, edge.span);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// For each way to find the loads of an edge delayed or not: for each operation whether it reads a delayed value, if it is a load.
+    fn cases(&self, first: EdgeId, edge: &Edge) -> Result<Vec<Vec<Option<bool>>>, Unsupported> {
+        let forwarded = &self.delay(first).forwarded;
+        let attacking = delayed_store(&self.code.edge(first).action);
+        let mut cases: Vec<Vec<Option<bool>>> = vec![Vec::new()];
+        for op in edge.action.ops() {
+            let ways = match op {
+                Op::Load(_, address) => {
+                    let may = forwarded[address.variable.index()];
+                    let must = attacking.is_some_and(|a| must_alias(self.program, a, address));
+                    match (may, must) {
+                        (_, true) => vec![Some(true)],
+                        (true, false) => vec![Some(true), Some(false)],
+                        (false, false) => vec![Some(false)],
+                    }
+                }
+                _ => vec![None],
+            };
+            let longer = |case: &Vec<Option<bool>>| {
+                let case = case.clone();
+                ways.clone().into_iter().map(move |way| [case.as_slice(), &[way]].concat())
+            };
+            cases = cases.iter().flat_map(longer).collect();
+            if cases.len() > MOST_CASES {
+                let what = "robustness of a snapshot with so many loads while stores are delayed";
+                return Err(Unsupported(what.into(), edge.span));
+            }
+        }
+        Ok(cases)
+    }
+
+    /// The operations of an edge that loads, in one of the cases (perhaps only for the first of them); if it is the attacking load, the
+    /// cone begins with what it reads from memory. The attacker stands still after that, so what a single load reads does not matter.
+    fn loads(&mut self, edge: &Edge, case: &[Option<bool>], attacking: bool) -> Vec<Op> {
+        let mut ops = Vec::new();
+        for (op, buffered) in edge.action.ops().iter().zip(case) {
+            match (op, buffered) {
+                (Op::Load(register, address), &Some(buffered)) => {
+                    ops.extend(self.find(address, buffered));
+                    if attacking && !buffered {
+                        ops.extend(self.auxiliary.mark(self.program, address, false));
+                    }
+                    if !(attacking && is_single(edge)) {
+                        ops.push(Op::Load(*register, self.source(address, buffered)));
+                    }
+                }
+                _ => ops.push(op.clone()),
+            }
+        }
+        ops
+    }
+
+    /// The operations that go on only if a cell is delayed, or is not.
+    fn find(&mut self, address: &Address, buffered: bool) -> Vec<Op> {
+        let flag = self.scratch();
+        let delayed = beside(&self.auxiliary.delayed, address);
+        delayed.map_or_else(Vec::new, |delayed| is(delayed, i64::from(buffered), flag))
+    }
+
+    /// Where a load finds its value.
+    fn source(&self, address: &Address, buffered: bool) -> Address {
+        let newest = beside(&self.auxiliary.newest, address);
+        newest.filter(|_| buffered).unwrap_or_else(|| address.clone())
+    }
+
+    /// The ways in which a snapshot, in one of its cases, faults after it has loaded something from memory: an event like any other,
+    /// and the attacker stands still anyway.
+    fn faults(&mut self, edge: &Edge, case: &[Option<bool>]) -> Result<Vec<Vec<Op>>, Unsupported> {
+        let mut ways = Vec::new();
+        for (n, op) in edge.action.ops().iter().enumerate() {
+            let alone = Edge { action: Action::Op(op.clone()), ..edge.clone() };
+            if !self.program.edge_may_fault(self.code, &alone) {
+                continue;
+            }
+            let divides = |e: &Expr<RegisterId>| e.may_divide_by_zero();
+            let before = self.loads(edge, &case[..n], true);
+            let loaded = case[..n].contains(&Some(false));
+            let mut fault = |more: Vec<Op>, condition: Expr<RegisterId>| {
+                ways.push([before.clone(), more, vec![Op::Assume(condition)]].concat());
+            };
+            let range_of = |register: &RegisterId| self.code.registers[register.index()].range;
+            match op {
+                Op::Assert(e) if !divides(e) && loaded => fault(Vec::new(), e.clone().not()),
+                Op::Assign(register, e) if !divides(e) && loaded => {
+                    fault(Vec::new(), self.outside(range_of(register), e));
+                }
+                Op::Assert(_) | Op::Assign(..) | Op::Assume(_) | Op::Havoc(..) if !loaded => {}
+                Op::Load(register, address) if !address.index.as_ref().is_some_and(divides) => {
+                    let variable = &self.program.variables[address.variable.index()];
+                    if let (Some(index), true, false) = (&address.index, loaded, variable.open) {
+                        fault(Vec::new(), self.outside(variable.indices, index));
+                    }
+                    let buffered = case[n] == Some(true);
+                    if let (Some(range), true) = (range_of(register), loaded || !buffered) {
+                        let value = self.register("%ignored", None);
+                        let mut more = self.find(address, buffered);
+                        if !buffered {
+                            more.extend(self.auxiliary.mark(self.program, address, false));
+                        }
+                        more.push(Op::Load(value, self.source(address, buffered)));
+                        fault(more, self.outside(Some(range), &Expr::Leaf(value)));
+                    }
+                }
+                _ => {
+                    let what =
+                        "robustness of a snapshot that may divide by zero or choose a value out of range";
+                    return Err(Unsupported(what.into(), edge.span));
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    /// The condition that a value must not be written.
+    fn outside(&self, range: Option<Range>, value: &Expr<RegisterId>) -> Expr<RegisterId> {
+        let natural = (self.program.numbers == Numbers::Nat).then_some(0);
+        let compare = |op, bound| Expr::binary(op, value.clone(), Expr::Const(bound));
+        let low = range.map(|r| r.low).into_iter().chain(natural).map(|low| compare(BinaryOp::Lt, low));
+        let high = range.map(|r| compare(BinaryOp::Gt, r.high));
+        Expr::any(low.chain(high).collect())
+    }
+
+    /// After the attacking load nobody looks at what was delayed: states that differ in it only are the same.
+    fn forgotten(&self, first: EdgeId) -> Vec<Op> {
+        let forwarded = &self.delay(first).forwarded;
+        let mut ops = Vec::new();
+        for (v, variable) in self.program.variables.iter().enumerate().filter(|(v, _)| forwarded[*v]) {
+            let indices: Vec<Option<i64>> = match variable.indices {
+                None => vec![None],
+                Some(range) => (range.low..=range.high).map(Some).collect(),
+            };
+            for index in indices {
+                let variable_id = fencewright_program::VariableId(v as u32);
+                let address = Address { variable: variable_id, index: index.map(Expr::Const) };
+                let reset = |cell: Address, value| Op::Store(cell, Expr::Const(value));
+                ops.extend(beside(&self.auxiliary.delayed, &address).map(|cell| reset(cell, 0)));
+                let newest = beside(&self.auxiliary.newest, &address);
+                ops.extend(newest.map(|cell| reset(cell, neutral(variable.range))));
+            }
+        }
+        if ops.len() > 2 * MOST_FORGOTTEN { Vec::new() } else { ops }
+    }
+
+    /// After the attacking load: the attack has succeeded when the cone has touched the cell of the store (for a triangular race, when
+    /// there is a cone at all) and no other thread holds the lock.
+    pub fn end_attack(&mut self, attack: Attack) {
+        let store = self.code.edge(attack.store);
+        let target = match (self.notion, delayed_store(&store.action)) {
+            (Notion::HappensBefore, Some(address)) => {
+                let mut address = address.clone();
+                if self.is_computed(&address) {
+                    address.index = Some(Expr::Leaf(self.attacked_index()));
+                }
+                beside(&self.auxiliary.touched, &address)
+            }
+            _ => self.auxiliary.raced.map(scalar),
+        };
+        if let Some(flag) = target {
+            let ops = is(flag, 1, self.scratch());
+            let (from, to) = (Place::Waiting(attack), Place::Success(attack));
+            self.atomic(from, to, ops, Origin::Nothing, store.span);
+        }
+    }
+}

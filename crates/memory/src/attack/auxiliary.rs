@@ -1,0 +1,149 @@
+//! The variables that an instrumented program has besides its own.
+
+use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, Span, Variable, VariableId};
+
+use super::Notion;
+use super::accesses::{Delay, cells_of, contended};
+
+/// The additional variables; for each variable of the program those that belong to it, if they are needed.
+pub struct Auxiliary {
+    /// All of them, in order.
+    pub variables: Vec<Variable>,
+    /// An attack has begun.
+    pub attacked: VariableId,
+    /// Threads outside the cone stand still.
+    pub closed: VariableId,
+    /// For triangular races: a second thread has written what was loaded.
+    pub raced: Option<VariableId>,
+    /// The cone has accessed the cell.
+    pub touched: Vec<Option<VariableId>>,
+    /// The cone has stored to the cell.
+    pub stored: Vec<Option<VariableId>>,
+    /// The attacker has delayed a store to the cell.
+    pub delayed: Vec<Option<VariableId>>,
+    /// The newest value that the attacker has delayed.
+    pub newest: Vec<Option<VariableId>>,
+    contended: Vec<bool>,
+}
+
+const FLAG: Option<Range> = Some(Range { low: 0, high: 1 });
+
+impl Auxiliary {
+    /// The variables for attacks with these delays.
+    pub fn new<'d>(program: &Program, notion: Notion, delayed: impl IntoIterator<Item = &'d Delay>) -> Self {
+        let contended = contended(program);
+        let none = vec![None; program.variables.len()];
+        let mut auxiliary = Auxiliary {
+            variables: Vec::new(),
+            attacked: VariableId(0),
+            closed: VariableId(0),
+            raced: None,
+            touched: none.clone(),
+            stored: none.clone(),
+            delayed: none.clone(),
+            newest: none,
+            contended,
+        };
+        let scalar = |name: &str| Variable {
+            name: name.into(),
+            base: 0,
+            indices: None,
+            open: false,
+            range: None,
+            init: vec![Init::Value(0)],
+            span: Span::default(),
+        };
+        auxiliary.attacked = auxiliary.add(program, scalar("attacked"), FLAG);
+        auxiliary.closed = auxiliary.add(program, scalar("closed"), FLAG);
+        if notion == Notion::Triangular {
+            auxiliary.raced = Some(auxiliary.add(program, scalar("raced"), FLAG));
+        }
+        let mut delays = vec![false; program.variables.len()];
+        for delay in delayed {
+            delays.iter_mut().zip(&delay.forwarded).for_each(|(delays, &found)| *delays |= found);
+        }
+        for (v, variable) in program.variables.iter().enumerate() {
+            if variable.cells().any(|cell| auxiliary.contended[cell]) {
+                auxiliary.touched[v] = Some(auxiliary.beside(program, variable, "touched", FLAG));
+                auxiliary.stored[v] = Some(auxiliary.beside(program, variable, "stored", FLAG));
+            }
+            if delays[v] {
+                auxiliary.delayed[v] = Some(auxiliary.beside(program, variable, "delayed", FLAG));
+                auxiliary.newest[v] = Some(auxiliary.beside(program, variable, "newest", variable.range));
+            }
+        }
+        auxiliary
+    }
+
+    /// A variable with the indices of another one.
+    fn beside(
+        &mut self,
+        program: &Program,
+        variable: &Variable,
+        what: &str,
+        range: Option<Range>,
+    ) -> VariableId {
+        let init = vec![Init::Value(neutral(range)); variable.init.len()];
+        let name = format!("{what}:{}", variable.name);
+        self.add(program, Variable { name, init, ..variable.clone() }, range)
+    }
+
+    fn add(&mut self, program: &Program, variable: Variable, range: Option<Range>) -> VariableId {
+        let base = self.variables.last().map_or(program.cells(), |v| v.cells().end) as u32;
+        self.variables.push(Variable { base, range, ..variable });
+        VariableId((program.variables.len() + self.variables.len() - 1) as u32)
+    }
+
+    /// The operations after which the cone has performed an access.
+    pub fn mark(&self, program: &Program, address: &Address, stores: bool) -> Vec<Op> {
+        if !self.is_contended(program, address) {
+            return Vec::new();
+        }
+        let kinds = if stores { vec![&self.touched, &self.stored] } else { vec![&self.touched] };
+        kinds.into_iter().filter_map(|kind| beside(kind, address)).map(|a| Op::Store(a, one())).collect()
+    }
+
+    /// The operations that let only an access pass which happens after the cone; nothing if none can.
+    pub fn meet(
+        &self,
+        program: &Program,
+        address: &Address,
+        stores: bool,
+        scratch: RegisterId,
+    ) -> Option<Vec<Op>> {
+        let kind = if stores { &self.touched } else { &self.stored };
+        let met = beside(kind, address).filter(|_| self.is_contended(program, address))?;
+        Some(is(met, 1, scratch))
+    }
+
+    /// Whether another thread may access the cell too, and one of them stores.
+    pub fn is_contended(&self, program: &Program, address: &Address) -> bool {
+        cells_of(program, address).any(|cell| self.contended[cell as usize])
+    }
+}
+
+/// A value of the range: 0 if it is one.
+pub fn neutral(range: Option<Range>) -> i64 {
+    range.map_or(0, |r| 0.clamp(r.low.min(r.high), r.high))
+}
+
+/// The address of a variable beside that of an address.
+pub fn beside(kind: &[Option<VariableId>], address: &Address) -> Option<Address> {
+    kind[address.variable.index()].map(|variable| Address { variable, index: address.index.clone() })
+}
+
+/// The operations that go on only if a flag has this value.
+pub fn is(flag: Address, value: i64, scratch: RegisterId) -> Vec<Op> {
+    let equal = Expr::binary(fencewright_program::BinaryOp::Eq, Expr::Leaf(scratch), Expr::Const(value));
+    vec![Op::Load(scratch, flag), Op::Assume(equal)]
+}
+
+/// A scalar as an address.
+pub fn scalar(variable: VariableId) -> Address {
+    Address { variable, index: None }
+}
+
+/// The constant 1.
+pub fn one() -> Expr<RegisterId> {
+    Expr::Const(1)
+}

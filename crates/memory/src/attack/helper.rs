@@ -1,0 +1,175 @@
+//! What a thread does while another one attacks: as before, or in the cone.
+
+use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Op, RegisterId};
+
+use super::Origin;
+use super::accesses::{access, reachable};
+use super::auxiliary::{is, one, scalar};
+use super::graph::{Graph, Meeting, Place};
+
+impl Graph<'_> {
+    /// An edge outside the cone: as before, or into the cone.
+    pub fn plain_edge(&mut self, id: EdgeId, edge: &Edge) {
+        let (from, to) = (Place::Plain(edge.from), Place::Plain(edge.to));
+        let ops = edge.action.ops();
+        let accesses = ops.iter().any(|op| access(op).is_some());
+        if edge.action == Action::Lock {
+            self.gates(id, edge);
+        }
+        if !accesses {
+            self.edge(from, to, edge.action.clone(), Origin::Edge(id), edge.span);
+            return;
+        }
+        let mut gated = is(scalar(self.auxiliary.closed), 0, self.scratch());
+        gated.extend_from_slice(ops);
+        self.atomic(from, to, gated, Origin::Edge(id), edge.span);
+        for hit in 0..ops.len() {
+            if let Some(entering) = self.entering(ops, hit) {
+                self.atomic(from, Place::Cone(edge.to), entering, Origin::Edge(id), edge.span);
+            }
+        }
+    }
+
+    /// The operations of a step that enters the cone, because the operation with this number meets the cone as it was before the
+    /// step. So all marks are made after that is known, at addresses that are saved until then.
+    fn entering(&mut self, ops: &[Op], hit: usize) -> Option<Vec<Op>> {
+        let (address, stores) = access(&ops[hit])?;
+        if self.notion == super::Notion::Triangular && !stores {
+            return None;
+        }
+        let flag = self.scratch();
+        let meet = self.auxiliary.meet(self.program, address, stores, flag)?;
+        let mut entering = Vec::new();
+        let mut marks = Vec::new();
+        for (n, op) in ops[..hit].iter().enumerate() {
+            if let Some((address, stores)) = access(op) {
+                let mut saved = address.clone();
+                if let Some(index) = &address.index
+                    && self.is_computed(address)
+                {
+                    let register = self.register(&format!("%index{n}"), None);
+                    entering.push(Op::Assign(register, index.clone()));
+                    saved.index = Some(Expr::Leaf(register));
+                }
+                marks.extend(self.auxiliary.mark(self.program, &saved, stores));
+            }
+            entering.push(op.clone());
+        }
+        entering.extend(meet);
+        let marked = self.marked(&ops[hit]);
+        if stores {
+            // A store whose value is out of range does not happen.
+            entering.push(ops[hit].clone());
+            entering.extend(marks);
+            entering.extend(self.auxiliary.mark(self.program, address, true));
+        } else {
+            entering.extend(marks);
+            entering.extend(marked);
+        }
+        entering.extend(self.raced());
+        entering.extend(ops[hit + 1..].iter().flat_map(|op| self.marked(op)));
+        Some(entering)
+    }
+
+    /// A triangular race is complete when a second thread has met the cone.
+    fn raced(&self) -> Option<Op> {
+        self.auxiliary.raced.map(|flag| Op::Store(scalar(flag), one()))
+    }
+
+    /// An operation in the cone. A load happens even if what it loads is out of range; a store does not, and a load may change
+    /// the registers that its own address is computed from.
+    fn marked(&self, op: &Op) -> Vec<Op> {
+        match access(op) {
+            None => vec![op.clone()],
+            Some((address, stores)) => {
+                let mut ops = self.auxiliary.mark(self.program, address, stores);
+                ops.insert(if stores { 0 } else { ops.len() }, op.clone());
+                ops
+            }
+        }
+    }
+
+    /// An edge in the cone.
+    pub fn cone_edge(&mut self, id: EdgeId, edge: &Edge) {
+        let action = self.in_cone(&edge.action);
+        self.edge(Place::Cone(edge.from), Place::Cone(edge.to), action, Origin::Edge(id), edge.span);
+    }
+
+    /// An action with the marks it makes in the cone.
+    fn in_cone(&self, action: &Action) -> Action {
+        let ops: Vec<Op> = action.ops().iter().flat_map(|op| self.marked(op)).collect();
+        if ops == action.ops() { action.clone() } else { Action::Atomic { ops, drains: true } }
+    }
+
+    /// Before a locked section outside the cone: how it will meet the cone.
+    fn gates(&mut self, id: EdgeId, edge: &Edge) {
+        let inside = reachable(self.code, edge.to, |action| *action != Action::Unlock);
+        let mut meetings: Vec<Meeting> = Vec::new();
+        for op in self.code.edges.iter().filter(|e| inside[e.from.index()]).flat_map(|e| e.action.ops()) {
+            if let Some((address, stores)) = access(op)
+                && self.auxiliary.is_contended(self.program, address)
+                && (stores || self.notion == super::Notion::HappensBefore)
+            {
+                let meeting = Meeting { variable: address.variable, stores };
+                if !meetings.contains(&meeting) {
+                    meetings.push(meeting);
+                }
+            }
+        }
+        for meeting in meetings {
+            let mut ops = Vec::new();
+            let indices = self.program.variables[meeting.variable.index()].indices;
+            let index = indices.map(|range| {
+                let chosen = self.chosen();
+                ops.push(Op::Havoc(chosen, Some(range)));
+                Expr::Leaf(chosen)
+            });
+            let address = Address { variable: meeting.variable, index };
+            let flag = self.scratch();
+            if let Some(meet) = self.auxiliary.meet(self.program, &address, meeting.stores, flag) {
+                ops.extend(meet);
+                let (from, to) = (Place::Plain(edge.from), Place::Gate(meeting, id));
+                self.atomic(from, to, ops, Origin::Nothing, edge.span);
+            }
+        }
+    }
+
+    /// The register that says through which element of an array a locked section will meet the cone.
+    fn chosen(&mut self) -> RegisterId {
+        self.register("%chosen", None)
+    }
+
+    /// An edge of a locked section that is to meet the cone.
+    pub fn section_edge(&mut self, meeting: Meeting, met: bool, id: EdgeId, edge: &Edge) {
+        let from = Place::Section(meeting, met, edge.from);
+        let origin = Origin::Edge(id);
+        if edge.action == Action::Unlock {
+            if met {
+                self.edge(from, Place::Cone(edge.to), Action::Unlock, origin, edge.span);
+            }
+            return;
+        }
+        let to = Place::Section(meeting, met, edge.to);
+        self.edge(from, to, self.in_cone(&edge.action), origin, edge.span);
+        if met {
+            return;
+        }
+        let ops = edge.action.ops();
+        for (n, op) in ops.iter().enumerate() {
+            let Some((address, stores)) = access(op) else { continue };
+            if (Meeting { variable: address.variable, stores }) != meeting {
+                continue;
+            }
+            let mut meeting_ops: Vec<Op> = ops[..n].iter().flat_map(|op| self.marked(op)).collect();
+            if let Some(index) = &address.index {
+                let chosen = Expr::Leaf(self.chosen());
+                meeting_ops.push(Op::Assume(Expr::binary(BinaryOp::Eq, index.clone(), chosen)));
+            }
+            meeting_ops.extend(self.marked(op));
+            meeting_ops.extend(self.raced());
+            meeting_ops.extend(ops[n + 1..].iter().flat_map(|op| self.marked(op)));
+            let to = Place::Section(meeting, true, edge.to);
+            self.atomic(from, to, meeting_ops, origin, edge.span);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Attacks: robustness against TSO as reachability under SC (THESIS16 s.3.1.2, Fig. 3.4).
+//!
+//! A program is not robust if and only if one thread, the *attacker*, can show it all alone, by delaying stores while all the others
+//! run under SC: it delays a store, and all its later ones, until it has performed a load from memory that comes later in
+//! program order; then it stands still, and what the others do from there on happens after the load (they are in its *cone*) until one
+//! of them touches the cell of the delayed store. When that store reaches memory at last, it happens after the load that comes after it in
+//! program order: a cycle. A pair of such a store and such a load is an [`Attack`].
+//!
+//! [`instrument`] turns a program into another one whose executions under SC are these executions, with a location of the
+//! attacker that is reached when an attack succeeds, and one property for each attack: that location is never reached. So engines that
+//! know nothing of robustness decide it, on concrete data or symbolically, and a certificate of the instrumented program is one of robustness.
+//! This module is part of the trusted base for that reason.
+//!
+//! What is added to the program, with the same indices as the variable it belongs to:
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `attacked` | an attack has begun |
+//! | `closed` | threads outside the cone stand still: while the attacker runs up to its first load from memory (what the others do until then they could have done before), and after the attacking load |
+//! | `touched:x`, `stored:x` | the cone has accessed `x`; it has stored to it |
+//! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the newest of its values |
+//!
+//! and the control-flow graph of a thread exists in several copies: as it was; in the cone; in a locked section that is to join the
+//! cone; and, for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has touched or a load of one that it has
+//! stored to. Indivisible steps enter as a whole, with all their accesses. A locked section, too, is one event of the happens-before
+//! relation: a thread that locks guesses through which cell the section will meet the cone as it was before, and it
+//! cannot unlock until that has happened. The attacker cannot pass a fence, a lock or a draining step while it delays, and its loads wait while
+//! another thread holds the lock, as does the final flush.
+//!
+//! A triangular race (S. Owens, *Reasoning about the implementation of concurrency abstractions on x86-TSO*, ECOOP 2010) is the
+//! beginning of such an attack: it succeeds with the first write to a loaded cell.
+
+mod accesses;
+mod attacker;
+mod auxiliary;
+mod graph;
+mod helper;
+
+use std::collections::BTreeMap;
+
+use fencewright_program::{
+    EdgeId, Expr, Formula, Observable, Program, Property, PropertyKind, Span, ThreadId,
+};
+
+use accesses::Delay;
+pub use accesses::{MOST_ATTACKS, alike, candidates};
+
+/// What is asked of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Notion {
+    /// Every execution has the happens-before relation of one under SC: robustness.
+    #[default]
+    HappensBefore,
+    /// No triangular race: no load from memory, while an earlier store of the thread is delayed, that another thread's write follows. A
+    /// stronger condition, which implies robustness.
+    Triangular,
+}
+
+impl Notion {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Notion::HappensBefore => "happens-before",
+            Notion::Triangular => "triangular",
+        }
+    }
+}
+
+/// A way in which a program could fail to be robust: a store that is delayed past a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Attack {
+    /// The attacker.
+    pub thread: ThreadId,
+    /// Its store.
+    pub store: EdgeId,
+    /// Its load: an edge that loads, or a snapshot with loads.
+    pub load: EdgeId,
+}
+
+/// What an edge of an instrumented program stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This edge of the program; if it stores, the store reaches memory at once.
+    Edge(EdgeId),
+    /// This edge of the attacker while it delays its stores.
+    Delaying(EdgeId),
+    /// Bookkeeping.
+    Nothing,
+}
+
+/// A program in which attacks are explicit.
+#[derive(Clone, Debug)]
+pub struct Instrumented {
+    /// The program, to be run under SC. Its n-th property is violated if and only if the n-th attack succeeds, the one
+    /// after these, [`ROBUST`], if and only if any does. The variables and
+    /// registers of the original program come first, so do its threads.
+    pub program: Program,
+    /// The attacks.
+    pub attacks: Vec<Attack>,
+    /// For each thread what its edges stand for.
+    pub origins: Vec<Vec<Origin>>,
+}
+
+/// The delays of all attacking stores.
+type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
+
+/// What is known about the attacks of a program.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    /// The number of each attack.
+    numbers: &'a BTreeMap<Attack, usize>,
+    /// The delays of their stores.
+    delays: &'a Delays,
+}
+
+/// Something that cannot be instrumented: what, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub String, pub Span);
+
+/// Instruments a program with some attacks.
+pub fn instrument(
+    program: &Program,
+    notion: Notion,
+    attacks: &[Attack],
+) -> Result<Instrumented, Unsupported> {
+    let mut loads: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>> = BTreeMap::new();
+    for attack in attacks {
+        loads.entry((attack.thread, attack.store)).or_default().push(attack.load);
+    }
+    let delays: Delays = loads
+        .into_iter()
+        .map(|((t, store), loads)| ((t, store), Delay::new(program, program.thread(t), store, &loads)))
+        .collect();
+    let numbers = attacks.iter().enumerate().map(|(n, attack)| (*attack, n)).collect();
+    let mut auxiliary = auxiliary::Auxiliary::new(program, notion, delays.values());
+    let mut threads = Vec::new();
+    let mut origins = Vec::new();
+    let mut successes = vec![None; attacks.len()];
+    for (id, _) in program.threads() {
+        let mut graph =
+            graph::Graph::new(program, notion, id, Known { numbers: &numbers, delays: &delays }, &auxiliary);
+        graph.build()?;
+        let built = graph.finish();
+        for (attack, location) in built.successes {
+            successes[attack] = Some(location);
+        }
+        threads.push(built.thread);
+        origins.push(built.origins);
+    }
+    let mut properties: Vec<Property> = attacks
+        .iter()
+        .zip(successes)
+        .enumerate()
+        .map(|(n, (attack, success))| {
+            let formula: Formula = match success {
+                Some(location) => Expr::Leaf(Observable::At(attack.thread, vec![location])),
+                None => Expr::Const(0),
+            };
+            let span = program.thread(attack.thread).edge(attack.store).span;
+            Property { name: format!("attack{n}"), kind: PropertyKind::Never(formula), span }
+        })
+        .collect();
+    properties.push(any(program, &properties));
+    let mut variables = program.variables.clone();
+    variables.append(&mut auxiliary.variables);
+    let program = Program {
+        numbers: program.numbers,
+        variables,
+        threads,
+        properties,
+        hints: fencewright_program::Hints::default(),
+    };
+    Ok(Instrumented { program, attacks: attacks.to_vec(), origins })
+}
+
+/// The name of the property that no attack succeeds.
+pub const ROBUST: &str = "robust";
+
+fn any(program: &Program, properties: &[Property]) -> Property {
+    let success = |thread: ThreadId| {
+        let mut all = Vec::new();
+        for formula in properties.iter().filter_map(Property::formula) {
+            formula.for_each_leaf(&mut |leaf| match leaf {
+                Observable::At(t, locations) if *t == thread => all.extend_from_slice(locations),
+                _ => {}
+            });
+        }
+        all.sort_unstable();
+        (!all.is_empty()).then_some(Expr::Leaf(Observable::At(thread, all)))
+    };
+    let formula = Expr::any(program.threads().filter_map(|(t, _)| success(t)).collect());
+    Property { name: ROBUST.into(), kind: PropertyKind::Never(formula), span: Span::default() }
+}

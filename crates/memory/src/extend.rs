@@ -1,0 +1,207 @@
+//! Programs that behave under SC as others do under TSO (THESIS16 s.3.1): the transformations behind lazy TSO reachability.
+//!
+//! [`Extended`] is a program together with the program it was made from. Its threads have more locations, edges and registers
+//! than the original ones, and each location stands for one of the original program: a thread in a copy of a location is where
+//! the original thread is, with some of its stores *delayed*: their addresses and values are in auxiliary registers, which play the
+//! part of the newest end of the store buffer. The transformations are
+//!
+//! * [`Extended::new`]: the same program with faults as control, so that no edge but one at the end of a thread can fault;
+//! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis ([`paths`]);
+//! * [`Extended::unrolled`]: loops are cut off after so many rounds (Theorem 9);
+//! * [`Extended::released`]: the lock may be given back anywhere, by a thread that then stands still (see there).
+//!
+//! What they have in common, and what proofs rely on: with `R` extended to `R'`,
+//!
+//! 1. (sound) every TSO execution of `R'` is one of `R`: the buffer of a thread in `R` is its buffer in `R'` followed by the delayed
+//!    stores, and each step of `R'` is a step of `R` on that, or none at all;
+//! 2. (complete, if the store is removed) every TSO execution of `R` is one of `R'` in the same sense.
+//!
+//! So a state of `R'` that is reachable under SC shows a state of `R` that is reachable under TSO: the same registers, the same
+//! memory, the same locations up to copies ([`Extended::trace`]). And if SC and TSO reach the same states of `R'`, then the states
+//! of `R'` under SC are those of `R` under TSO. (1 and 2 are Lemma 6. Unrolling cuts executions off and releasing adds some: 2 does not hold for the
+//! one, and 1 does not for the other.)
+
+mod faults;
+mod graph;
+mod paths;
+mod unroll;
+
+use fencewright_program::reference::{Access, Refusal};
+use fencewright_program::{
+    Action, EdgeId, Event, EventKind, Expr, Formula, LocationId, MemoryModel, Observable, Program, Property,
+    PropertyKind, Reference, ThreadId, Trace,
+};
+
+use graph::Graph;
+pub use paths::{AttackingStore, Refused};
+
+/// A program with what it has to do with the program it was made from.
+#[derive(Clone, Debug)]
+pub struct Extended {
+    /// The program.
+    pub program: Program,
+    threads: Vec<Mapping>,
+    /// The properties of the original program.
+    properties: Vec<Property>,
+    /// Its predicates.
+    predicates: Vec<Formula>,
+}
+
+/// What a thread has to do with the original one.
+#[derive(Clone, Debug)]
+struct Mapping {
+    /// How many registers the original thread has: those come first.
+    registers: usize,
+    /// The original location that each location stands for.
+    locations: Vec<LocationId>,
+    /// What each edge is.
+    edges: Vec<Origin>,
+}
+
+/// What an edge has to do with the original program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    /// The edge that the original thread takes; none if it does not move.
+    step: Option<EdgeId>,
+    /// Whether it may fault: the others are guarded.
+    faults: bool,
+}
+
+impl Origin {
+    /// No step of the original thread, and no fault.
+    const SILENT: Origin = Origin { step: None, faults: false };
+}
+
+impl Extended {
+    /// The program itself, with faults made explicit: see [`faults`].
+    pub fn new(program: &Program) -> Self {
+        let mut same = Extended {
+            program: program.clone(),
+            threads: Vec::new(),
+            properties: program.properties.clone(),
+            predicates: program.hints.predicates.clone(),
+        };
+        for (_, thread) in program.threads() {
+            same.threads.push(Mapping {
+                registers: thread.registers.len(),
+                locations: (0..thread.locations.len() as u32).map(LocationId).collect(),
+                edges: (0..thread.edges.len() as u32)
+                    .map(|e| Origin {
+                        step: Some(EdgeId(e)),
+                        faults: program.edge_may_fault(thread, &thread.edges[e as usize]),
+                    })
+                    .collect(),
+            });
+        }
+        for (id, thread) in program.threads() {
+            if thread.edges.iter().any(|edge| program.edge_may_fault(thread, edge)) {
+                let graph = faults::made_explicit(same.graph(id), program);
+                same.replace(id, graph);
+            }
+        }
+        same.adapt_formulas();
+        same
+    }
+
+    /// The control-flow graph of a thread, to be changed.
+    fn graph(&self, id: ThreadId) -> Graph {
+        Graph::new(self.program.thread(id), &self.threads[id.index()])
+    }
+
+    /// Puts a changed control-flow graph in the place of a thread.
+    fn replace(&mut self, id: ThreadId, graph: Graph) {
+        let registers = self.threads[id.index()].registers;
+        let (thread, locations, edges) = graph.finish();
+        self.program.threads[id.index()] = thread;
+        self.threads[id.index()] = Mapping { registers, locations, edges };
+    }
+
+    /// Says what the original program says about its locations of their copies.
+    fn adapt_formulas(&mut self) {
+        self.program.properties = self.properties.iter().map(|p| self.property(p)).collect();
+        self.program.hints.predicates =
+            self.predicates.iter().map(|f| f.map(&mut |o| self.observable(o))).collect();
+        self.program.hints.spared.clear();
+        self.program.hints.costs.clear();
+    }
+
+    /// A property of the original program, as one of this program.
+    pub fn property(&self, property: &Property) -> Property {
+        let formula = |f: &Formula| f.map(&mut |o| self.observable(o));
+        let kind = match &property.kind {
+            PropertyKind::Never(f) => PropertyKind::Never(formula(f)),
+            PropertyKind::Finally(quantifier, f) => PropertyKind::Finally(*quantifier, formula(f)),
+            PropertyKind::Assertions => PropertyKind::Assertions,
+            PropertyKind::NoDeadlock => PropertyKind::NoDeadlock,
+        };
+        Property { name: property.name.clone(), kind, span: property.span }
+    }
+
+    fn observable(&self, observable: &Observable) -> Expr<Observable> {
+        Expr::Leaf(match observable {
+            Observable::At(thread, locations) => {
+                let copies = self.threads[thread.index()].locations.iter().enumerate();
+                let copies = copies.filter(|(_, original)| locations.contains(original));
+                Observable::At(*thread, copies.map(|(n, _)| LocationId(n as u32)).collect())
+            }
+            Observable::Register(..) | Observable::Memory(_) => observable.clone(),
+        })
+    }
+
+    /// The original location that a location stands for.
+    pub fn original_location(&self, thread: ThreadId, location: LocationId) -> LocationId {
+        self.threads[thread.index()].locations[location.index()]
+    }
+
+    /// The original edge that is taken together with an edge.
+    pub fn original_edge(&self, thread: ThreadId, edge: EdgeId) -> Option<EdgeId> {
+        self.threads[thread.index()].edges[edge.index()].step
+    }
+
+    /// An execution of this program under SC, as an execution of the original program under TSO: where this program writes memory, the
+    /// store of the original program leaves the buffer. Nothing if it is no execution.
+    pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
+        let reference = Reference::new(&self.program, MemoryModel::Sc);
+        let mut state = reference.initial(trace.registers.clone(), trace.memory.clone())?;
+        let mut events = Vec::new();
+        for event in &trace.events {
+            let (next, accesses): (_, Vec<Access>) = match reference.step(&state, event) {
+                Ok(stepped) => stepped,
+                Err(Refusal::Disabled(_) | Refusal::Limit(..)) => return None,
+            };
+            state = next;
+            let EventKind::Step { edge, chosen } = &event.kind else { return None };
+            let thread = event.thread;
+            let step = self.original_edge(thread, *edge);
+            if let Some(edge) = step {
+                events.push(Event { thread, kind: EventKind::Step { edge, chosen: chosen.clone() } });
+            }
+            let action = step.map(|edge| &original.thread(thread).edge(edge).action);
+            if matches!(action, Some(Action::Atomic { .. })) {
+                // Its stores go to memory in the original program too.
+                continue;
+            }
+            events.extend(accesses.iter().filter_map(|access| match access {
+                Access::Write { cell, .. } => Some(Event { thread, kind: EventKind::Flush { cell: *cell } }),
+                Access::Read { .. } | Access::Fault(_) => None,
+            }));
+        }
+        let registers = trace.registers.iter().zip(&self.threads);
+        let registers = registers.map(|(values, mapping)| values[..mapping.registers].to_vec()).collect();
+        Some(Trace { registers, memory: trace.memory.clone(), events })
+    }
+
+    /// How many edges there are: the size of the program.
+    pub fn size(&self) -> usize {
+        self.program.threads.iter().map(|t| t.edges.len()).sum()
+    }
+}
+
+/// Whether an action waits until the own buffer is empty.
+pub fn drains(action: &Action) -> bool {
+    match action {
+        Action::Fence | Action::Lock | Action::Unlock => true,
+        Action::Atomic { drains, .. } => *drains,
+        Action::Op(_) | Action::StoreFence => false,
+    }
+}

@@ -1,0 +1,274 @@
+//! Happens-before: which event of an execution must come before which, for every execution under SC that does the same
+//! (THESIS16 s.2.3.3).
+//!
+//! An execution of which all stores have reached memory is one under SC, up to the order of independent events, if and only
+//! if the union of these relations has no cycle:
+//!
+//! * **program order**: one event of a thread after another;
+//! * **coherence**: one write to a cell after another, in the order in which they reached memory;
+//! * **source**: a write, and a load that saw its value;
+//! * **conflict**: a load, and the first write to that cell after the one it saw.
+//!
+//! An indivisible step is one event, and so is all a thread does while it holds the lock: under SC nobody else would come
+//! between. (The thesis defines the relation without locks. Without this rule an execution could be acyclic
+//! although no execution under SC, where the lock is respected, reads the same values.) A load that saw the own buffer conflicts with
+//! the next write after the one it saw, as every other load does. (As printed, the thesis gives such a load no
+//! conflict, and an acyclic relation would not determine what it reads.)
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use crate::model::{Action, Program, ThreadId};
+use crate::reference::{Access, EventKind};
+use crate::replay::Replayed;
+
+/// Why one event happens before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Relation {
+    /// The same thread does one after the other.
+    ProgramOrder,
+    /// Both write the cell.
+    Coherence(u32),
+    /// One writes the cell and the other reads what it wrote.
+    Source(u32),
+    /// One reads the cell and the other overwrites what it read.
+    Conflict(u32),
+}
+
+impl Relation {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Relation::ProgramOrder => "program order",
+            Relation::Coherence(_) => "coherence",
+            Relation::Source(_) => "source",
+            Relation::Conflict(_) => "conflict",
+        }
+    }
+
+    /// The cell it is about, if it is about one.
+    pub fn cell(self) -> Option<u32> {
+        match self {
+            Relation::ProgramOrder => None,
+            Relation::Coherence(cell) | Relation::Source(cell) | Relation::Conflict(cell) => Some(cell),
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One link of a cycle: an event, and why it happens before the event of the next link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The position of the event in the trace: a step, never a flush.
+    pub event: usize,
+    /// How it is related to the next one; the last link leads back to the first.
+    pub relation: Relation,
+}
+
+/// The happens-before relation of an execution.
+#[derive(Clone, Debug, Default)]
+pub struct HappensBefore {
+    /// For each step of the trace the node it is part of: its own position, or that of the `lock` before it.
+    node: Vec<Option<usize>>,
+    /// From node to node: which of their events are related, and how.
+    edges: BTreeMap<usize, BTreeMap<usize, (usize, Relation, usize)>>,
+}
+
+/// A write that has reached memory, and the loads that saw it.
+#[derive(Clone, Default)]
+struct Version {
+    write: Option<usize>,
+    reads: Vec<usize>,
+}
+
+impl HappensBefore {
+    /// The relation of a replayed execution; stores that have not reached memory take part in program order only.
+    pub fn new(program: &Program, trace: &Replayed) -> Self {
+        let threads = program.threads.len();
+        let mut relation = HappensBefore { node: vec![None; trace.events.len()], ..Self::default() };
+        let mut last: Vec<Option<usize>> = vec![None; threads];
+        let mut section: Vec<Option<usize>> = vec![None; threads];
+        // The buffered stores of each thread, oldest first: the step, the cell, and the early reads of it.
+        let mut pending: Vec<VecDeque<(usize, u32, Vec<usize>)>> = vec![VecDeque::new(); threads];
+        let mut memory = vec![Version::default(); program.cells()];
+        for (n, (event, effect)) in trace.events.iter().zip(&trace.effects).enumerate() {
+            let t = event.thread.index();
+            match &event.kind {
+                EventKind::Flush { cell } => {
+                    let oldest = pending[t].iter().position(|(_, c, _)| c == cell);
+                    if let Some((store, _, reads)) = oldest.and_then(|p| pending[t].remove(p)) {
+                        relation.write(&mut memory, *cell, store);
+                        memory[*cell as usize].reads = reads;
+                    }
+                }
+                EventKind::Step { edge, .. } => {
+                    let action = &program.thread(event.thread).edge(*edge).action;
+                    if *action == Action::Lock {
+                        section[t] = Some(n);
+                    }
+                    relation.node[n] = Some(section[t].unwrap_or(n));
+                    if *action == Action::Unlock {
+                        section[t] = None;
+                    }
+                    if let Some(before) = last[t].replace(n) {
+                        relation.add(before, Relation::ProgramOrder, n);
+                    }
+                    for access in effect {
+                        match *access {
+                            Access::Read { cell, buffered: false, .. } => {
+                                let version = &mut memory[cell as usize];
+                                version.reads.push(n);
+                                if let Some(write) = version.write {
+                                    relation.add(write, Relation::Source(cell), n);
+                                }
+                            }
+                            Access::Read { cell, buffered: true, .. } => {
+                                let newest = pending[t].iter_mut().rev().find(|(_, c, _)| *c == cell);
+                                if let Some((store, _, reads)) = newest {
+                                    reads.push(n);
+                                    let store = *store;
+                                    relation.add(store, Relation::Source(cell), n);
+                                }
+                            }
+                            Access::Write { cell, buffered: false, .. } => {
+                                relation.write(&mut memory, cell, n);
+                            }
+                            Access::Write { cell, buffered: true, .. } => {
+                                pending[t].push_back((n, cell, Vec::new()));
+                            }
+                            Access::Fault(_) => {}
+                        }
+                    }
+                }
+            }
+        }
+        relation
+    }
+
+    /// A write reaches memory.
+    fn write(&mut self, memory: &mut [Version], cell: u32, event: usize) {
+        let new = Version { write: Some(event), reads: Vec::new() };
+        let old = std::mem::replace(&mut memory[cell as usize], new);
+        if let Some(write) = old.write {
+            self.add(write, Relation::Coherence(cell), event);
+        }
+        for read in old.reads {
+            self.add(read, Relation::Conflict(cell), event);
+        }
+    }
+
+    fn add(&mut self, from: usize, relation: Relation, to: usize) {
+        if let (Some(a), Some(b)) = (self.node[from], self.node[to])
+            && a != b
+        {
+            self.edges.entry(a).or_default().entry(b).or_insert((from, relation, to));
+        }
+    }
+
+    /// A shortest cycle, if there is one. Where a link leaves from another event of the same indivisible section than the
+    /// one before arrived at, program order joins them.
+    pub fn cycle(&self) -> Option<Vec<Link>> {
+        self.edges.keys().filter_map(|&start| self.cycle_through(start)).min_by_key(Vec::len)
+    }
+
+    /// A shortest cycle through a node, by breadth-first search.
+    fn cycle_through(&self, start: usize) -> Option<Vec<Link>> {
+        let mut from: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut queue = VecDeque::from([start]);
+        while let Some(node) = queue.pop_front() {
+            for &next in self.edges.get(&node).into_iter().flat_map(BTreeMap::keys) {
+                if from.contains_key(&next) {
+                    continue;
+                }
+                from.insert(next, node);
+                if next == start {
+                    return Some(self.links(start, &from));
+                }
+                queue.push_back(next);
+            }
+        }
+        None
+    }
+
+    fn links(&self, start: usize, from: &BTreeMap<usize, usize>) -> Vec<Link> {
+        let mut nodes = vec![start];
+        loop {
+            let before = from[&nodes[nodes.len() - 1]];
+            nodes.push(before);
+            if before == start {
+                break;
+            }
+        }
+        nodes.reverse();
+        let steps: Vec<(usize, Relation, usize)> =
+            nodes.windows(2).map(|pair| self.edges[&pair[0]][&pair[1]]).collect();
+        let mut links = Vec::new();
+        for (n, &(event, relation, arrived)) in steps.iter().enumerate() {
+            links.push(Link { event, relation });
+            let leaves = steps[(n + 1) % steps.len()].0;
+            if leaves != arrived {
+                links.push(Link { event: arrived, relation: Relation::ProgramOrder });
+            }
+        }
+        links
+    }
+}
+
+/// A triangular race (S. Owens, ECOOP 2010): a thread loads a cell from memory while an earlier store of it is still buffered, and
+/// the next access to memory is another thread's write to that cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Triangle {
+    /// The position of the store.
+    pub store: usize,
+    /// The position of the load.
+    pub load: usize,
+    /// The position of the write: a step that writes memory at once, or a flush.
+    pub write: usize,
+    /// The cell they race for.
+    pub cell: u32,
+}
+
+/// A triangular race in an execution, if there is one. All that a thread does while it holds the lock counts as one access.
+pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> {
+    let is_lock = |n: usize, wanted: &Action| match &trace.events[n].kind {
+        EventKind::Step { edge, .. } => program.thread(trace.events[n].thread).edge(*edge).action == *wanted,
+        EventKind::Flush { .. } => false,
+    };
+    for (write, effect) in trace.effects.iter().enumerate() {
+        let writer = trace.events[write].thread;
+        // Where the locked section begins that the write is part of, or else the write itself.
+        let mine = || (0..write).rev().filter(|&n| trace.events[n].thread == writer);
+        let bracket = mine().find(|&n| is_lock(n, &Action::Lock) || is_lock(n, &Action::Unlock));
+        let first = bracket.filter(|&n| is_lock(n, &Action::Lock)).unwrap_or(write);
+        let before = (0..first).rev().find(|&n| trace.effects[n].iter().any(reaches_memory));
+        let Some(load) = before.filter(|&n| trace.events[n].thread != writer) else { continue };
+        for access in effect {
+            let Access::Write { cell, buffered: false, .. } = *access else { continue };
+            let reads = |a: &Access| matches!(a, Access::Read { cell: c, buffered: false, .. } if *c == cell);
+            let reader: ThreadId = trace.events[load].thread;
+            let pending = trace.states[load].buffers[reader.index()].len();
+            if pending > 0 && trace.effects[load].iter().any(reads) {
+                let stores = (0..load).rev().filter(|&n| {
+                    let buffers = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
+                    trace.events[n].thread == reader && trace.effects[n].iter().any(buffers)
+                });
+                let store = stores.take(pending).last()?;
+                return Some(Triangle { store, load, write, cell });
+            }
+        }
+    }
+    None
+}
+
+/// Whether an access is one to memory itself.
+fn reaches_memory(access: &Access) -> bool {
+    match access {
+        Access::Read { buffered, .. } | Access::Write { buffered, .. } => !buffered,
+        Access::Fault(_) => false,
+    }
+}

@@ -1,0 +1,257 @@
+//! Robustness, for a terminal and for other programs. `docs/json.md` describes every key.
+
+use std::fmt::Write as _;
+
+use fencewright_engines::Reason;
+use fencewright_engines::robust::{Attack, Finding, Robustness, Shape, Witness};
+use fencewright_lang::source::escape;
+use fencewright_memory::attack::Notion;
+use fencewright_program::happens_before::Relation;
+use fencewright_program::{EventKind, Span};
+use serde::Serialize;
+
+use crate::json::{Trace, line, micros};
+use crate::step::steps;
+use crate::style::Style;
+use crate::text::{Cells, Table, seconds};
+use crate::words::{Source, grouped};
+
+/// The answer for a terminal. `list` lists all attacks; `quiet` leaves out all but the verdict.
+pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, style: Style) -> String {
+    let (good, bad) = match answer.notion {
+        Notion::HappensBefore => ("robust against tso", "not robust against tso"),
+        Notion::Triangular => ("free of triangular races", "not free of triangular races"),
+    };
+    let word = match &answer.robust {
+        Ok(true) => style.good(good),
+        Ok(false) => style.bad(bad),
+        Err(_) => style.unsure("unknown"),
+    };
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
+    let attacks = answer.attacks.len() as u64;
+    let mut text = format!(
+        "{}: {word} ({} attack{}, {}, {} state{}, {}",
+        escape(&source.file.name),
+        grouped(attacks),
+        plural(attacks),
+        answer.engine,
+        grouped(answer.states),
+        plural(answer.states),
+        seconds(answer.seconds),
+    );
+    let how = match (&answer.robust, answer.checked) {
+        (Err(reason), _) => format!("): {reason}"),
+        (Ok(false), _) => "; replayed on the reference semantics)".into(),
+        (Ok(true), _) if attacks == 0 => "; no store can be delayed past a load and be noticed)".into(),
+        (Ok(true), Some(true)) if answer.certificate.is_some() => "; certificate accepted)".into(),
+        (Ok(true), Some(true)) => "; confirmed by the reference semantics)".into(),
+        (Ok(true), _) => "; not confirmed: the verdict stands on the engine alone)".into(),
+    };
+    text.push_str(&how);
+    text.push('\n');
+    if quiet {
+        return text;
+    }
+    if let Err(Reason::Unsupported(_, Some(span)) | Reason::Limit(_, span)) = &answer.robust {
+        let _ = writeln!(text, "  {}", place(source, *span));
+    }
+    if let Some((attack, witness)) = answer.witness() {
+        let thread = escape(&source.program.thread(attack.thread).name);
+        let _ = writeln!(text, "  {thread} delays a store past a load:");
+        for (what, edge) in [("store", attack.store), ("load", attack.load)] {
+            let span = source.program.thread(attack.thread).edge(edge).span;
+            let _ = writeln!(text, "    {what:5}  {}", place(source, span));
+        }
+        text.push_str(&execution(source, witness, style));
+    }
+    if list {
+        for attack in &answer.attacks {
+            text.push_str(&listed(source, attack, style));
+        }
+    }
+    text
+}
+
+fn place(source: Source<'_>, span: Span) -> String {
+    let (line, column) = source.position(span);
+    format!("{}:{line}:{column}: {}", escape(&source.file.name), escape(&source.statement(span)))
+}
+
+/// One attack in one line.
+fn listed(source: Source<'_>, attack: &Attack, style: Style) -> String {
+    let thread = source.program.thread(attack.thread);
+    let (verdict, reason) = finding(attack);
+    let word = match attack.verdict {
+        Finding::Feasible => style.bad(verdict),
+        Finding::Infeasible => style.good(verdict),
+        Finding::Unknown(_) | Finding::Unexamined => style.unsure(verdict),
+    };
+    let line = |edge| source.position(thread.edge(edge).span).0;
+    let statement = |edge| escape(&source.statement(thread.edge(edge).span));
+    format!(
+        "  {}: line {} ({}) past line {} ({}): {word}{}\n",
+        escape(&thread.name),
+        line(attack.store),
+        statement(attack.store),
+        line(attack.load),
+        statement(attack.load),
+        reason.map_or_else(String::new, |r| format!(": {r}")),
+    )
+}
+
+fn finding(attack: &Attack) -> (&'static str, Option<String>) {
+    match &attack.verdict {
+        Finding::Feasible => ("feasible", None),
+        Finding::Infeasible => ("infeasible", None),
+        Finding::Unknown(reason) => ("unknown", Some(reason.to_string())),
+        Finding::Unexamined => ("not examined", None),
+    }
+}
+
+/// The execution as a table, and what makes it a witness.
+fn execution(source: Source<'_>, witness: &Witness, style: Style) -> String {
+    let replayed = witness.replayed();
+    let cells = Cells::all(source, &replayed.states[0]);
+    let table = Table::new(source, replayed.events.len(), steps(source, replayed).filter_map(|s| s.span()));
+    let mut text = cells.initially(source, style);
+    text.push_str(&table.heading(style));
+    for (n, step) in steps(source, replayed).enumerate() {
+        text.push_str(&table.step(n + 1, &step, &cells, style));
+    }
+    let heading = match witness.shape() {
+        Shape::Cycle(_) => "happens-before cycle",
+        Shape::Race(_) => "triangular race",
+    };
+    let _ = writeln!(text, "  {}", style.bad(heading));
+    for link in links(source, witness) {
+        let how = match (link.relation, &link.cell) {
+            (None, _) => String::new(),
+            (Some(relation), None) => format!("  -> {relation}"),
+            (Some(relation), Some(cell)) => format!("  -> {relation} ({})", escape(cell)),
+        };
+        let _ = writeln!(
+            text,
+            "    {:>3}  {}: {}{how}",
+            link.step,
+            escape(link.thread),
+            escape(link.statement.as_deref().unwrap_or("flush"))
+        );
+    }
+    text
+}
+
+/// One event of a cycle or race.
+#[derive(Serialize)]
+struct Link<'a> {
+    step: usize,
+    thread: &'a str,
+    line: Option<usize>,
+    column: Option<usize>,
+    statement: Option<String>,
+    relation: Option<&'static str>,
+    cell: Option<String>,
+}
+
+fn links<'a>(source: Source<'a>, witness: &Witness) -> Vec<Link<'a>> {
+    let events: Vec<(usize, Option<Relation>)> = match witness.shape() {
+        Shape::Cycle(cycle) => cycle.iter().map(|link| (link.event, Some(link.relation))).collect(),
+        Shape::Race(race) => vec![
+            (race.store, Some(Relation::ProgramOrder)),
+            (race.load, Some(Relation::Conflict(race.cell))),
+            (race.write, None),
+        ],
+    };
+    let program = source.program;
+    let link = |(n, relation): (usize, Option<Relation>)| {
+        let event = &witness.replayed().events[n];
+        let thread = program.thread(event.thread);
+        let span = match &event.kind {
+            EventKind::Step { edge, .. } => Some(thread.edge(*edge).span),
+            EventKind::Flush { .. } => None,
+        };
+        let position = span.map(|s| source.position(s));
+        Link {
+            step: n + 1,
+            thread: &thread.name,
+            line: position.map(|p| p.0),
+            column: position.map(|p| p.1),
+            statement: span.map(|s| source.statement(s)),
+            relation: relation.map(Relation::name),
+            cell: relation.and_then(Relation::cell).map(|cell| program.cell_name(cell)),
+        }
+    };
+    events.into_iter().map(link).collect()
+}
+
+/// The answer as one line of JSON, line break included. `list` lists all attacks.
+pub fn json(source: Source<'_>, answer: &Robustness, list: bool) -> String {
+    let witness = answer.witness().map(|(_, witness)| witness);
+    line(&Answer {
+        file: &source.file.name,
+        notion: answer.notion.name(),
+        robust: answer.robust.as_ref().ok().copied(),
+        reason: answer.robust.as_ref().err().map(ToString::to_string),
+        attacks: answer.attacks.len(),
+        checked: answer.checked,
+        engine: answer.engine,
+        seconds: micros(answer.seconds),
+        check_seconds: micros(answer.check_seconds),
+        states: answer.states,
+        witness: witness.map(|witness| Trace::new(source, witness.replayed())),
+        cycle: witness.map(|witness| links(source, witness)),
+        list: list.then(|| answer.attacks.iter().map(|attack| Item::new(source, attack)).collect()),
+    })
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    file: &'a str,
+    notion: &'static str,
+    robust: Option<bool>,
+    reason: Option<String>,
+    attacks: usize,
+    checked: Option<bool>,
+    engine: &'static str,
+    seconds: f64,
+    check_seconds: f64,
+    states: u64,
+    witness: Option<Trace<'a>>,
+    cycle: Option<Vec<Link<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<Vec<Item<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    thread: &'a str,
+    store: Position,
+    load: Position,
+    verdict: &'static str,
+    reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Position {
+    line: usize,
+    column: usize,
+    statement: String,
+}
+
+impl<'a> Item<'a> {
+    fn new(source: Source<'a>, attack: &Attack) -> Self {
+        let thread = source.program.thread(attack.thread);
+        let position = |edge| {
+            let span = thread.edge(edge).span;
+            let (line, column) = source.position(span);
+            Position { line, column, statement: source.statement(span) }
+        };
+        let (verdict, reason) = finding(attack);
+        Item {
+            thread: &thread.name,
+            store: position(attack.store),
+            load: position(attack.load),
+            verdict,
+            reason,
+        }
+    }
+}
