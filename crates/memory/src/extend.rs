@@ -6,7 +6,7 @@
 //! part of the newest end of the store buffer. The transformations are
 //!
 //! * [`Extended::new`]: the same program with faults as control, so that no edge but one at the end of a thread can fault;
-//! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis ([`paths`]);
+//! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis (`paths`);
 //! * [`Extended::unrolled`]: loops are cut off after so many rounds (Theorem 9);
 //! * [`Extended::released`]: the lock may be given back anywhere, by a thread that then stands still (see there).
 //!
@@ -73,7 +73,7 @@ impl Origin {
 }
 
 impl Extended {
-    /// The program itself, with faults made explicit: see [`faults`].
+    /// The program itself, with faults made explicit: see `faults`.
     pub fn new(program: &Program) -> Self {
         let mut same = Extended {
             program: program.clone(),

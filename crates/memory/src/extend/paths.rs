@@ -68,7 +68,7 @@ const MOST_WAYS: usize = 256;
 const MOST_LOCATIONS: usize = 1 << 20;
 
 impl Extended {
-    /// The program extended by paths of one thread: see [`super::paths`].
+    /// The program extended by paths of one thread: see `paths`.
     pub fn extend(
         &self,
         thread: ThreadId,
