@@ -228,10 +228,13 @@ pub struct FencesArgs {
     pub input: InputArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// What the fences are for
+    #[arg(long, default_value = "safety")]
+    pub goal: GoalArg,
     /// The memory model: tso or pso
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// Only for this property, may be repeated
+    /// Goal safety: only for this property, may be repeated
     #[arg(long, value_name = "NAME")]
     pub property: Vec<String>,
     /// Prices: fence=2,sfence=1,xchg=2 (only then a locked instruction may replace a store), loop=1 (more inside loops)
@@ -261,6 +264,17 @@ pub struct FencesArgs {
     /// Print the verdicts only: no places, no executions, no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// What fences are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GoalArg {
+    /// The properties of the program hold
+    Safety,
+    /// Every execution looks like one under SC
+    Robustness,
+    /// No triangular race
+    Triangular,
 }
 
 /// Prices of fences.

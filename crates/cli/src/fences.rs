@@ -3,15 +3,19 @@
 use std::time::Instant;
 
 use fencewright_engines::auto::Auto;
+use fencewright_engines::robust;
 use fencewright_engines::{Confirm, Limits, Progress};
-use fencewright_fences::{Examined, Goal, Kind, Options, Safety, Synthesis, Verdict, audit, synthesise};
+use fencewright_fences::{
+    Examined, Goal, Kind, Options, Robustness, Safety, Synthesis, Verdict, audit, synthesise,
+};
 use fencewright_lang::edit::{Edit, What, edited};
 use fencewright_lang::places::places;
 use fencewright_lang::{Loaded, load};
+use fencewright_memory::attack::Notion;
 use fencewright_program::MemoryModel;
 use fencewright_report::{Source, fences};
 
-use crate::args::FencesArgs;
+use crate::args::{FencesArgs, GoalArg};
 use crate::input::{describe, load_program, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -106,6 +110,19 @@ fn goal(args: &FencesArgs, loaded: &Loaded) -> Option<Box<dyn Goal>> {
     if *model == MemoryModel::Sc {
         complain("--model", "under sc there is nothing a fence could do");
         return None;
+    }
+    let notion = match args.goal {
+        GoalArg::Safety => None,
+        GoalArg::Robustness => Some(Notion::HappensBefore),
+        GoalArg::Triangular => Some(Notion::Triangular),
+    };
+    if let Some(notion) = notion {
+        if *model != MemoryModel::Tso {
+            complain("--goal", "robustness is about tso");
+            return None;
+        }
+        let options = robust::Options { notion, confirm, ..robust::Options::default() };
+        return Some(Box::new(Robustness { options }));
     }
     let goal = Safety { model: *model, properties: args.property.clone(), engine: Auto::default(), confirm };
     for name in &args.property {

@@ -1,17 +1,28 @@
 //! What fences are for: a goal says whether a program meets it, and shows an execution if not.
 
 use fencewright_engines::auto::Auto;
+use fencewright_engines::robust;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright_memory::attack::Notion;
 use fencewright_program::{MemoryModel, Program, Property, PropertyKind, Quantifier, Trace};
 
 /// What a goal says about a program.
 pub enum Examined {
-    /// It is met; the verdicts that show it, if it is about properties.
-    Met(Vec<Checked>),
+    /// It is met.
+    Met(Proof),
     /// It is not.
     Violated(Violation),
     /// Nobody knows, and why.
     Unknown(String),
+}
+
+/// What shows that a goal is met.
+#[derive(Debug, Default)]
+pub struct Proof {
+    /// The verdicts, if the goal is about properties.
+    pub verdicts: Vec<Checked>,
+    /// Whether all of it was checked; otherwise it stands on an engine alone.
+    pub checked: bool,
 }
 
 /// An execution that violates a goal.
@@ -28,6 +39,10 @@ pub trait Goal {
     fn name(&self) -> &'static str;
     /// The memory model it is about.
     fn model(&self) -> MemoryModel;
+    /// Whether an execution stays a violation when a store arrives earlier and nobody can see that.
+    fn ignores_unseen_delays(&self) -> bool {
+        true
+    }
     /// Whether a program meets it.
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined;
 }
@@ -89,7 +104,50 @@ impl Goal for Safety {
         match (violated, unknown) {
             (Some(violation), _) => Examined::Violated(violation),
             (None, Some(reason)) => Examined::Unknown(reason),
-            (None, None) => Examined::Met(verdicts),
+            (None, None) => {
+                let checked = verdicts.iter().all(|v| v.checked() == Some(true));
+                Examined::Met(Proof { verdicts, checked })
+            }
+        }
+    }
+}
+
+/// Every TSO execution looks like one under SC (THESIS16), or stronger notions of that.
+pub struct Robustness {
+    /// Which notion, and how to decide it.
+    pub options: robust::Options,
+}
+
+impl Goal for Robustness {
+    fn name(&self) -> &'static str {
+        match self.options.notion {
+            Notion::HappensBefore => "robustness",
+            Notion::Triangular => "triangular",
+        }
+    }
+
+    fn model(&self) -> MemoryModel {
+        MemoryModel::Tso
+    }
+
+    /// A triangular race is about a store that is delayed, seen or not.
+    fn ignores_unseen_delays(&self) -> bool {
+        self.options.notion == Notion::HappensBefore
+    }
+
+    fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined {
+        let found = robust::analyse(program, &self.options, limits, progress);
+        match (&found.robust, found.witness()) {
+            (Ok(true), _) => {
+                Examined::Met(Proof { verdicts: Vec::new(), checked: found.checked == Some(true) })
+            }
+            (Ok(false), Some((_, witness))) => {
+                Examined::Violated(Violation { trace: witness.trace().clone(), property: None })
+            }
+            (Ok(false), None) => {
+                Examined::Unknown("internal contradiction, please report it: no witness".into())
+            }
+            (Err(reason), _) => Examined::Unknown(reason.to_string()),
         }
     }
 }

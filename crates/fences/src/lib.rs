@@ -26,5 +26,5 @@ pub mod synthesis;
 
 pub use audit::{Audited, audit};
 pub use candidate::{Candidate, Kind, Prices};
-pub use goal::{Examined, Goal, Safety, Violation};
+pub use goal::{Examined, Goal, Proof, Robustness, Safety, Violation};
 pub use synthesis::{Chosen, Options, Synthesis, Verdict, synthesise};

@@ -1,6 +1,6 @@
 //! The loop: cheapest set, verify, learn a clause, until the program meets the goal.
 
-use fencewright_engines::{Checked, Limits, Progress};
+use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::Placed;
 use fencewright_program::{
     Event, EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, ThreadId, Trace,
@@ -9,7 +9,7 @@ use fencewright_program::{
 use crate::candidate::{Candidate, Kind, Prices, candidates};
 use crate::clause::{clause, shortened};
 use crate::fenced::Fenced;
-use crate::goal::{Examined, Goal, Violation};
+use crate::goal::{Examined, Goal, Proof, Violation};
 use crate::hitting::{Item, cheapest};
 
 /// How to look for fences.
@@ -82,8 +82,8 @@ pub struct Synthesis {
     pub rounds: usize,
     /// All sets that are as cheap and suffice, if more than one was asked for; the first is the answer.
     pub sets: Vec<Vec<Candidate>>,
-    /// The verdicts about the program with the fences.
-    pub proof: Vec<Checked>,
+    /// What shows that the program with the fences meets the goal.
+    pub proof: Proof,
     /// The program with the fences, which the proof is about.
     pub program: Option<Program>,
     /// If no fence helps, the execution that shows it.
@@ -135,7 +135,7 @@ const NO_REPLAY: &str = "internal contradiction, please report it: an execution 
 
 /// How a set turned out.
 enum Tried {
-    Sufficient(Vec<Checked>, Box<Program>),
+    Sufficient(Proof, Box<Program>),
     Clause,
     Unfixable(Box<Because>),
     Unknown(String),
@@ -192,7 +192,7 @@ impl Search<'_> {
                 "internal contradiction, please report it: an execution cannot be traced back".into(),
             );
         };
-        let short = shortened(&fenced.marked, model, &lifted, property.as_ref());
+        let short = self.shortened(&fenced, lifted, property.as_ref());
         let Ok(replayed) = short.replay(&fenced.marked, model) else {
             return Tried::Unknown(NO_REPLAY.into());
         };
@@ -210,6 +210,14 @@ impl Search<'_> {
         self.violations.push((short, name, clause.clone()));
         self.clauses.push(clause);
         Tried::Clause
+    }
+
+    /// The same violation with less delay, if the goal allows that.
+    fn shortened(&self, fenced: &Fenced, trace: Trace, property: Option<&Property>) -> Trace {
+        match self.goal.ignores_unseen_delays() {
+            true => shortened(&fenced.marked, self.goal.model(), &trace, property),
+            false => trace,
+        }
     }
 
     /// An execution as it is shown to people: without empty steps, and under SC if it is one there and that is asked for.
@@ -246,7 +254,7 @@ impl Search<'_> {
         &mut self,
         set: Vec<Item>,
         sets: &[Vec<Item>],
-        proof: Vec<Checked>,
+        proof: Proof,
         program: Program,
         options: &Options,
     ) -> Synthesis {
@@ -296,7 +304,7 @@ impl Search<'_> {
         let Violation { trace, property: name } = violation;
         let property = name.as_ref().map(|name| named(&fenced.marked, name));
         let lifted = fenced.lifted(&trace, model, property.as_ref())?;
-        let short = shortened(&fenced.marked, model, &lifted, property.as_ref());
+        let short = self.shortened(&fenced, lifted, property.as_ref());
         self.shown(fenced, &short, name.as_ref(), false)
     }
 
@@ -326,7 +334,7 @@ impl Search<'_> {
             count: 0,
             rounds: self.rounds,
             sets: Vec::new(),
-            proof: Vec::new(),
+            proof: Proof::default(),
             program: None,
             unfixable,
         }

@@ -6,12 +6,13 @@ use fencewright_fences::synthesis::{Because, thread_names};
 use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Verdict, audit::Need};
 use fencewright_lang::places::Side;
 use fencewright_lang::source::escape;
-use fencewright_program::Span;
+use fencewright_program::{Replayed, Span};
 use serde::Serialize;
 
 use crate::json::{Trace, line, micros};
+use crate::step::steps;
 use crate::style::Style;
-use crate::text::{execution, seconds};
+use crate::text::{Cells, Table, execution, seconds};
 use crate::words::Source;
 
 /// What was asked and how long it took.
@@ -88,7 +89,7 @@ pub fn text(
         let _ = writeln!(text, "  this happens under {} too:", because.replayed.model.name());
         text.push_str(&shown(source, because, style));
     }
-    for checked in &found.proof {
+    for checked in &found.proof.verdicts {
         let how = match checked.checked() {
             Some(true) => "confirmed",
             _ => "not confirmed: this stands on the engine alone",
@@ -111,8 +112,20 @@ fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
     let source = Source { program: &because.program, ..source };
     match &because.property {
         Some(property) => execution(source, &because.replayed, property, style),
-        None => String::new(),
+        None => executed(source, &because.replayed, style),
     }
+}
+
+/// An execution that is about no property.
+fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
+    let cells = Cells::all(source, &replayed.states[0]);
+    let spans = steps(source, replayed).filter_map(|step| step.span());
+    let table = Table::new(source, replayed.events.len(), spans);
+    let mut text = table.heading(style);
+    for (n, step) in steps(source, replayed).enumerate() {
+        text.push_str(&table.step(n + 1, &step, &cells, style));
+    }
+    text
 }
 
 /// One fence with the line it belongs to.
@@ -241,7 +254,7 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis) -> St
         optimal: found.optimal,
         rounds: found.rounds,
         seconds: micros(question.seconds),
-        checked: proved.then(|| found.proof.iter().all(|c| c.checked() == Some(true))),
+        checked: proved.then_some(found.proof.checked),
         fences: found.fences.iter().map(|c| fence(source, &c.fence, c.needed_because.as_ref())).collect(),
         alternatives: found
             .sets
