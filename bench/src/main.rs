@@ -8,15 +8,19 @@ mod explicit;
 mod fences12;
 mod programs;
 mod table;
+mod thesis;
 
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 4] = [
+const SECTIONS: [(&str, &str, fn()); 7] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
     ("fences12", "engine cegar: FENCES12 Table 1, proofs with certificates", fences12::table_1),
     ("threads", "engine cegar: more threads, unbounded integers", fences12::threads),
+    ("fences", "fences for FENCES12 Table 1, from the programs without any", thesis::fences),
+    ("lazy", "engine lazy: THESIS16 Fig. 5.1", thesis::lazy),
+    ("robust", "robustness and its fences: THESIS16 Fig. 5.9", thesis::robustness),
 ];
 
 fn main() -> ExitCode {

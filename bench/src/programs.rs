@@ -2,21 +2,35 @@
 
 use std::path::{Path, PathBuf};
 
-use fencewright_lang::load;
+use fencewright_lang::places::{Placed, places};
+use fencewright_lang::{Loaded, load};
 use fencewright_program::Program;
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
 }
 
-/// An example program with its constants set.
-pub fn example(name: &str, defines: &[(&str, i64)]) -> Program {
+fn loaded(name: &str, defines: &[(String, i64)]) -> Loaded {
     let bytes = std::fs::read(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let defines: Vec<(String, i64)> = defines.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-    match load(name, &bytes, None, &defines) {
-        Ok(loaded) => loaded.program,
+    match load(name, &bytes, None, defines) {
+        Ok(loaded) => loaded,
         Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
     }
+}
+
+fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
+    defines.iter().map(|(n, v)| (n.to_string(), *v)).collect()
+}
+
+/// An example program with its constants set.
+pub fn example(name: &str, defines: &[(&str, i64)]) -> Program {
+    loaded(name, &owned(defines)).program
+}
+
+/// An example program with the places where fences could go.
+pub fn placed(name: &str, defines: &[(&str, i64)]) -> Placed {
+    let defines = owned(defines);
+    places(&loaded(name, &defines), &defines).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
 }
 
 /// How many lines of an example are neither empty nor only a comment.
