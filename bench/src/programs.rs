@@ -10,9 +10,10 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
 }
 
-fn loaded(name: &str, defines: &[(String, i64)]) -> Loaded {
-    let bytes = std::fs::read(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
-    match load(name, &bytes, None, defines) {
+fn loaded(path: &Path, defines: &[(String, i64)]) -> Loaded {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{name}: {e}"));
+    match load(&name, &bytes, None, defines) {
         Ok(loaded) => loaded,
         Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
     }
@@ -24,13 +25,24 @@ fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
 
 /// An example program with its constants set.
 pub fn example(name: &str, defines: &[(&str, i64)]) -> Program {
-    loaded(name, &owned(defines)).program
+    program_at(&path(name), defines)
+}
+
+/// The program in a file.
+pub fn program_at(path: &Path, defines: &[(&str, i64)]) -> Program {
+    loaded(path, &owned(defines)).program
 }
 
 /// An example program with the places where fences could go.
 pub fn placed(name: &str, defines: &[(&str, i64)]) -> Placed {
+    placed_at(&path(name), defines)
+}
+
+/// The program in a file with the places where fences could go.
+pub fn placed_at(path: &Path, defines: &[(&str, i64)]) -> Placed {
     let defines = owned(defines);
-    places(&loaded(name, &defines), &defines).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
+    places(&loaded(path, &defines), &defines)
+        .unwrap_or_else(|errors| panic!("{}: {errors:?}", path.display()))
 }
 
 /// How many lines of an example are neither empty nor only a comment.

@@ -10,7 +10,7 @@ use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_fences::{Goal, Options, Robustness, Safety, synthesise};
 use fencewright_program::MemoryModel;
 
-use crate::programs::{example, placed};
+use crate::programs::{example, placed, placed_at, program_at};
 use crate::table::{grouped, print};
 
 fn limits() -> Limits {
@@ -40,11 +40,6 @@ pub fn lazy() {
         let start = Instant::now();
         let results = check(&Lazy::default(), &task, &limits(), &Progress::default(), Confirm::NOTHING);
         let ours = ms(start);
-        let word = |v: &Verdict| match v {
-            Verdict::Safe => "safe",
-            Verdict::Unsafe => "unsafe",
-            Verdict::Unknown(_) => "unknown",
-        };
         rows.push(vec![
             file.to_string(),
             threads.map_or("2".into(), |n| n.to_string()),
@@ -57,21 +52,62 @@ pub fn lazy() {
     print(&["program", "threads", "verdict", "ms", "thesis ms", "times faster"], &rows);
 }
 
-/// Fig. 5.9: the robustness verdict, all attacks, and the fences that make the program robust.
+/// Figs. 5.3 and 5.4: the branching and the unwinding family, and how the time grows.
+pub fn families() {
+    let mut rows = Vec::new();
+    for (file, sizes) in
+        [("branching-dekker.fw", [25, 50, 100, 200]), ("unwinding-dekker.fw", [10, 25, 50, 100])]
+    {
+        let mut before: Option<f64> = None;
+        for n in sizes {
+            let program = example(file, &[("N", n)]);
+            let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+            let start = Instant::now();
+            let results = check(&Lazy::default(), &task, &limits(), &Progress::default(), Confirm::NOTHING);
+            let ours = ms(start);
+            rows.push(vec![
+                file.to_string(),
+                n.to_string(),
+                results.iter().map(|r| word(r.verdict())).collect::<Vec<_>>().join(", "),
+                grouped(results.iter().map(|r| r.states).max().unwrap_or(0)),
+                format!("{ours:.1}"),
+                before.map_or(String::new(), |b| format!("{:.1}", ours / b)),
+            ]);
+            before = Some(ours);
+        }
+    }
+    print(&["program", "N", "verdict", "states", "ms", "growth"], &rows);
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Safe => "safe",
+        Verdict::Unsafe => "unsafe",
+        Verdict::Unknown(_) => "unknown",
+    }
+}
+
+/// Fig. 5.9: the robustness verdict, all attacks, and the fences that make the program robust. The programs are those of the
+/// original tool, which the corpora have.
 pub fn robustness() {
+    let Some(corpora) = std::env::var_os("FENCEWRIGHT_CORPORA") else {
+        println!("skipped: FENCEWRIGHT_CORPORA is not set");
+        return;
+    };
     let programs = [
-        ("dekker.fw", None, 165.0),
-        ("peterson.fw", None, 56.0),
-        ("lamport-fast.fw", Some(3), 3577.0),
-        ("clh-lock.fw", None, 29.0),
-        ("mcs-lock.fw", None, 11.0),
-        ("cilk-the-wrong.fw", None, 28597.0),
-        ("cilk-the.fw", None, 10.0),
+        ("dekker.txt", 165.0),
+        ("peterson.txt", 56.0),
+        ("lamport-fast-mutex-alg1.txt", 3577.0),
+        ("clh-lock.txt", 29.0),
+        ("mcs-lock.txt", 11.0),
+        ("cilk-the-wsq-wrongdoing.txt", 28597.0),
+        ("cilk-the-wsq.txt", 10.0),
     ];
     let mut rows = Vec::new();
-    for (file, threads, thesis) in programs {
-        let defines: Vec<(&str, i64)> = threads.map(|n| ("N", n)).into_iter().collect();
-        let program = example(file, &defines);
+    for (file, thesis) in programs {
+        let path = std::path::Path::new(&corpora).join("trencher").join(file);
+        let placed = placed_at(&path, &[]);
+        let program = program_at(&path, &[]);
         let start = Instant::now();
         let verdict = robust::analyse(&program, &robust::Options::default(), &limits(), &Progress::default());
         let first = ms(start);
@@ -82,8 +118,7 @@ pub fn robustness() {
         let feasible = all.attacks.iter().filter(|a| a.verdict == Finding::Feasible).count();
         let start = Instant::now();
         let goal = Robustness { options: robust::Options::default() };
-        let found =
-            synthesise(&placed(file, &defines), &goal, &Options::default(), &limits(), &Progress::default());
+        let found = synthesise(&placed, &goal, &Options::default(), &limits(), &Progress::default());
         let fences = ms(start);
         rows.push(vec![
             file.to_string(),

@@ -14,16 +14,24 @@ use crate::cegar::Cegar;
 use crate::explicit::{Explicit, Options};
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
 
-/// How long the explicit engine goes alone.
+/// How long the explicit engine goes alone, for most questions.
 const ALONE: Duration = Duration::from_millis(100);
 
 /// The engine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Auto {
     /// The one for finite state spaces.
     pub explicit: Explicit,
     /// The one for unbounded programs.
     pub cegar: Cegar,
+    /// How long the one for finite state spaces goes alone.
+    pub alone: Duration,
+}
+
+impl Default for Auto {
+    fn default() -> Self {
+        Auto { explicit: Explicit::default(), cegar: Cegar::default(), alone: ALONE }
+    }
 }
 
 impl Engine for Auto {
@@ -36,11 +44,9 @@ impl Engine for Auto {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        // One core is enough for a moment, and starting threads is not free.
-        let alone = Explicit { options: Options { workers: 1, ..self.explicit.options.clone() } };
-        let first = alone.run(task, &limits.within(ALONE), progress);
+        let first = self.explicit.run(task, &limits.within(self.alone), progress);
         if first.is_decided(task) {
-            return first.by(alone.name());
+            return first.by(self.explicit.name());
         }
         // Only one engine reports final states.
         if !task.observed.is_empty() {

@@ -49,14 +49,16 @@ pub fn registry() -> &'static [EngineInfo] {
     &[
         EngineInfo {
             name: "auto",
-            build: |o| Box::new(auto::Auto { explicit: explicit(o), cegar: cegar(o) }),
+            build: |o| {
+                Box::new(auto::Auto { explicit: explicit(o), cegar: cegar(o), ..auto::Auto::default() })
+            },
         },
         EngineInfo { name: "explicit", build: |o| Box::new(explicit(o)) },
         EngineInfo { name: "cegar", build: |o| Box::new(cegar(o)) },
         EngineInfo {
             name: "lazy",
             build: |o| {
-                let sc = auto::Auto { explicit: explicit(o), cegar: cegar(o) };
+                let sc = auto::Auto { explicit: explicit(o), cegar: cegar(o), ..auto::Auto::default() };
                 Box::new(lazy::Lazy { options: o.lazy, sc })
             },
         },

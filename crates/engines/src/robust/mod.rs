@@ -13,7 +13,7 @@ pub mod witness;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fencewright_certify::Certificate;
 use fencewright_memory::attack::{self, Instrumented, Notion};
@@ -25,6 +25,9 @@ use crate::check::{Checked, Confirm, Evidence, Verdict, check};
 use crate::explicit::{self, Explicit};
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
 pub use witness::{Shape, Witness};
+
+/// Attacks on finite programs are many states, but soon seen; those on unbounded ones are rare.
+const ALONE: Duration = Duration::from_millis(500);
 
 /// Which engine runs the instrumented program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -242,7 +245,7 @@ impl Robustness {
         let properties = if options.all { each.to_vec() } else { any.to_vec() };
         let explicit = Explicit { options: options.explicit.clone() };
         let cegar = Cegar { options: options.cegar };
-        let auto = Auto { explicit: explicit.clone(), cegar: cegar.clone() };
+        let auto = Auto { explicit: explicit.clone(), cegar: cegar.clone(), alone: ALONE };
         let engine: &dyn Engine = match options.search {
             Search::Auto => &auto,
             Search::Explicit => &explicit,
