@@ -8,7 +8,9 @@
 //! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
 //! there would choose the alternative before it is known whether it can be taken.
 
-use fencewright_program::{EdgeId, Program, Span, ThreadId};
+use std::collections::BTreeSet;
+
+use fencewright_program::{EdgeId, Observable, Program, Property, Span, ThreadId};
 
 use crate::ast::{Block, Item, Statement, StatementKind};
 use crate::diagnostic::Diagnostic;
@@ -55,14 +57,14 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let mut marked = loaded.file.clone();
     // Spans beyond the text are those of empty steps.
     let first = Span::new(loaded.source.text.len(), 0).start.saturating_add(1);
-    let mut marks = Marks { first, places: Vec::new() };
+    let mut marks = Marks { first, places: Vec::new(), mentioned: mentioned(&loaded.program) };
     for item in &mut marked.items {
         if let Item::Thread(thread) = item {
             marks.block(&mut thread.body, Start::Free, false);
         }
     }
     let mut program = lower::lower(&marked, defines)?;
-    let Marks { first, mut places } = marks;
+    let Marks { first, mut places, .. } = marks;
     for (t, thread) in program.threads.iter_mut().enumerate() {
         for (e, edge) in thread.edges.iter_mut().enumerate() {
             if let Some(place) = edge.span.start.checked_sub(first).and_then(|n| places.get_mut(n as usize)) {
@@ -90,6 +92,21 @@ enum Start {
 struct Marks {
     first: u32,
     places: Vec<Place>,
+    mentioned: BTreeSet<String>,
+}
+
+/// The labels of all locations that some property looks at.
+fn mentioned(program: &Program) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for formula in program.properties.iter().filter_map(Property::formula) {
+        formula.for_each_leaf(&mut |observable| {
+            if let Observable::At(thread, locations) = observable {
+                let code = program.thread(*thread);
+                found.extend(locations.iter().flat_map(|l| code.locations[l.index()].labels.iter().cloned()));
+            }
+        });
+    }
+    found
 }
 
 impl Marks {
@@ -108,8 +125,10 @@ impl Marks {
                 let offset = label.map_or(statement.span.start, |l| l.start);
                 block.statements.push(self.mark(offset, Side::Before, statement.span, label));
             }
-            // A place behind the labels is where all jumps to them meet.
-            if label.is_some() && statement.kind != StatementKind::Empty {
+            // A place behind the labels is where all jumps to them meet. Not where a property looks: to be at the label would
+            // then mean to be before the fence.
+            let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&l.text));
+            if label.is_some() && !looked_at && statement.kind != StatementKind::Empty {
                 let labels = std::mem::take(&mut statement.labels);
                 let mark = self.mark(statement.span.start, Side::Labelled, statement.span, label);
                 block.statements.push(Statement { labels, ..mark });
