@@ -5,15 +5,16 @@ use std::time::Instant;
 use fencewright_engines::auto::Auto;
 use fencewright_engines::robust;
 use fencewright_engines::{Confirm, Limits, Progress};
+use fencewright_fences::fenced::{Fenced, same};
 use fencewright_fences::{
     Examined, Goal, Kind, Options, Robustness, Safety, Synthesis, Verdict, audit, synthesise,
 };
 use fencewright_lang::edit::{Edit, What, edited};
 use fencewright_lang::places::places;
-use fencewright_lang::{Loaded, load};
+use fencewright_lang::{Format, Loaded, load};
 use fencewright_memory::attack::Notion;
 use fencewright_program::MemoryModel;
-use fencewright_report::{Source, fences};
+use fencewright_report::{Source, Style, fences};
 
 use crate::args::{FencesArgs, GoalArg};
 use crate::input::{describe, load_program, tell_notes};
@@ -23,6 +24,8 @@ use crate::{files, progress, stop};
 
 /// As many equally cheap sets as `--all` lists at most.
 const MOST_SETS: usize = 1_000;
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Finds fences for all files.
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
@@ -52,6 +55,13 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
     let start = Instant::now();
     if args.audit {
         let audited = progress::shown(show, &measured, || audit(&loaded.program, &*goal, &limits, &measured));
+        let audited = match audited {
+            Ok(audited) => audited,
+            Err(why) => {
+                complain(&loaded.source.name, &format!("there is nothing to audit: {why}"));
+                return Status::Unknown;
+            }
+        };
         let text = match args.json {
             true => fences::audit_json(source, &audited),
             false => fences::audit_text(source, &audited, !args.quiet, out.style),
@@ -68,8 +78,19 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
             return Status::Bad;
         }
     };
+    let unfenced = Fenced::new(&placed, &[]);
+    if !same(&unfenced.program, &loaded.program) {
+        let what = "internal contradiction, please report it: places change the program";
+        complain(&loaded.source.name, what);
+        return Status::Unknown;
+    }
     let sets = if args.all { MOST_SETS } else { 1 };
-    let options = Options { prices: args.price.prices(), sets, evidence: !args.no_evidence };
+    let mut prices = args.price.prices();
+    if prices.swap.is_some() && !matches!(loaded.format, Format::Fw | Format::Rmm) {
+        complain(&loaded.source.name, "note: in this format no locked instruction can replace a store");
+        prices.swap = None;
+    }
+    let options = Options { prices, sets, evidence: !args.no_evidence };
     let found =
         progress::shown(show, &measured, || synthesise(&placed, &*goal, &options, &limits, &measured));
     let seconds = start.elapsed().as_secs_f64();
@@ -80,7 +101,12 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
     };
     match (&edit, args.json) {
         (_, true) => out.print(&fences::json(source, question, &found)),
-        (Some(_), false) if args.diff => {}
+        (Some(_), false) if args.diff => {
+            if !matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed) {
+                let verdict = fences::text(source, question, &found, false, Style::default());
+                complain(&loaded.source.name, verdict.trim_end());
+            }
+        }
         _ => out.print(&fences::text(source, question, &found, !args.quiet, out.style)),
     }
     let status = match &found.verdict {
@@ -126,7 +152,11 @@ fn goal(args: &FencesArgs, loaded: &Loaded) -> Option<Box<dyn Goal>> {
     }
     let goal = Safety { model: *model, properties: args.property.clone(), engine: Auto::default(), confirm };
     for name in &args.property {
-        if name != "deadlock" && !loaded.program.properties.iter().any(|p| p.name == *name) {
+        if name == "deadlock" {
+            complain("--property", "a fence may make a deadlock, so none is looked for that prevents one");
+            return None;
+        }
+        if !loaded.program.properties.iter().any(|p| p.name == *name) {
             complain(&loaded.source.name, &format!("no property is called `{}`", name.escape_debug()));
             return None;
         }
@@ -168,6 +198,11 @@ fn new_text(
     }
     let again = load(&loaded.source.name, text.as_bytes(), Some(loaded.format), &args.input.define)
         .map_err(|_| "the fences cannot be written here in this format".to_string())?;
+    // A locked instruction also reads what it overwrites, which the program that was verified does not.
+    let swaps = edits.iter().any(|edit| edit.what == What::Swap);
+    if !swaps && found.program.as_ref().is_some_and(|program| !same(program, &again.program)) {
+        return Err("the fences cannot be written here in this format".into());
+    }
     match goal.examine(&again.program, limits, &Progress::default()) {
         Examined::Met(_) => Ok(text),
         Examined::Violated(_) => Err("the fences cannot be written here in this format".into()),
@@ -189,7 +224,10 @@ fn apply(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, text: &str,
         complain("-", "the standard input cannot be written to; use --diff");
         return Status::Bad;
     }
-    match files::replace(path, text) {
+    // A mark at the start of the file is not part of the text.
+    let marked = std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(BYTE_ORDER_MARK.as_bytes()));
+    let text = if marked { format!("{BYTE_ORDER_MARK}{text}") } else { text.to_string() };
+    match files::replace(path, &text) {
         Ok(()) => Status::Fine,
         Err(error) => {
             complain(&loaded.source.name, &describe(&error));

@@ -186,3 +186,35 @@ fn trencher_needs_no_fewer_fences() {
         }
     }
 }
+
+#[test]
+fn an_audit_needs_a_program_that_is_right() {
+    let files = Files::new(&[("bad.fw", "shared x, y; thread p { x = 1; fence; y = 1; assert y == 2; }")]);
+    let outcome = run(["fences", "--audit", &files.text("bad.fw")]);
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stderr.contains("nothing to audit"), "{outcome:?}");
+    assert_eq!(run(["fences", "--property", "deadlock", &files.text("bad.fw")]).status, 2);
+}
+
+#[test]
+fn marks_and_line_ends_stay() {
+    let text = format!("\u{feff}{}", BUFFERING.replace('\n', "\r\n"));
+    let files = Files::new(&[("sb.fw", &text)]);
+    let path = files.text("sb.fw");
+    assert_eq!(run(["fences", "--write", "--quiet", &path]).status, 0);
+    let expected =
+        text.replace("x = 1; r", "x = 1; fence; r").replace("    s = x", "    fence;\r\n    s = x");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+}
+
+#[test]
+fn an_index_may_compare() {
+    let text = "shared y, a[2]; thread p { var r; a[r == 1] = 1; r = y; P: skip; }
+thread q { var s; y = 1; fence; s = a[0]; Q: skip; }
+forbid sb: p@P && q@Q && p.r == 0 && q.s == 0;
+";
+    let files = Files::new(&[("sb.fw", text)]);
+    let outcome = run(["fences", "--diff", "--price", "xchg=1", &files.text("sb.fw")]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("swap(a[r == 1], 1);"), "{outcome:?}");
+}

@@ -190,7 +190,7 @@ fn check_tallies(tallies: &BTreeMap<&'static str, Tally>, control: usize, final_
 
 #[test]
 fn with_the_robustness_oracle_it_agrees_with_the_explicit_engine() {
-    check_tallies(&agree(Options::default(), wanted(1_000), 0, false), 95, 95);
+    check_tallies(&agree(Options::default(), wanted(1_000), 0, false), 90, 90);
 }
 
 #[test]
@@ -427,5 +427,35 @@ fn definite(checked: &Checked) -> Option<bool> {
         Verdict::Safe => Some(true),
         Verdict::Unsafe => Some(false),
         Verdict::Unknown(_) => None,
+    }
+}
+
+/// Choices that fault stop a thread at once, with its lock and its delayed stores: they are not supported, and that is said.
+#[test]
+fn choices_that_fault_are_never_a_proof() {
+    let texts = [
+        "numbers nat; shared x, z;
+         thread p { var r; var s = 7; a: lock; b: s = x; c: r = * in -1..2; d: unlock; e: assume 0 == 1; }
+         thread q { var r; x = 1; r = z; here: skip; }
+         forbid bad: q@here && p.s == 0 && !(p@a || p@b || p@c || p@d || p@e);",
+        "numbers nat; shared x, y;
+         thread p { var r = 7, s = 5; x = 1; snapshot { r = y; s = * in -1..1; } }
+         thread q { var t = 7, u = 7; y = 1; fence; t = x; u = x; }
+         forbid lost: p.r == 0 && q.t == 0 && q.u == 1 && p.s == 5;",
+        "numbers nat; shared y, a[-1..1];
+         thread p { var i, r; a[i - 1] = 1; r = y; fin: skip; }
+         thread q { var s; y = 1; fence; s = a[-1]; fin: skip; }
+         forbid sb: p.r == 0 && q.s == 0 && p@fin && q@fin;",
+    ];
+    for text in texts {
+        let loaded = fencewright_lang::load("test.fw", text.as_bytes(), None, &[]).expect("a program");
+        for oracle in [OracleName::Robust, OracleName::Enumerate] {
+            let lazy = Lazy { options: Options { oracle, ..Options::default() }, ..Lazy::default() };
+            let task =
+                Task::new(&loaded.program, MemoryModel::Tso, vec![loaded.program.properties[0].clone()]);
+            let limits = Limits::starting_now(Some(Duration::from_secs(5)), None, Default::default());
+            let answers = check(&lazy, &task, &limits, &Progress::default(), Confirm::NOTHING);
+            assert!(!matches!(answers[0].verdict(), Verdict::Safe), "{oracle:?}: {text}");
+        }
     }
 }

@@ -545,3 +545,39 @@ fn threads_that_are_alike_have_the_same_attacks() {
         assert!(attack.witness.is_some());
     }
 }
+
+#[test]
+fn negative_indices_over_the_naturals_are_not_called_robust() {
+    for text in [
+        "numbers nat; shared y, a[-1..1]; thread p { var i, r; a[i - 1] = 1; r = y; }
+         thread q { var s; y = 1; fence; s = a[-1]; }",
+        "numbers nat; shared x, a[-1..1]; thread p { var r; x = 1; r = a[-1]; }
+         thread q { var s; lock; s = x; a[-1] = 1; unlock; }",
+    ] {
+        for search in [Search::Explicit, Search::Cegar] {
+            let answer = ask(&parse(text), Notion::HappensBefore, search, false);
+            assert!(
+                matches!(answer.robust, Err(Reason::Unsupported(_, Some(_)))),
+                "{:?}: {text}",
+                answer.robust
+            );
+        }
+        let integers = text.replace("numbers nat;", "");
+        assert_eq!(ask(&parse(&integers), Notion::HappensBefore, Search::Explicit, false).robust, Ok(false));
+    }
+}
+
+#[test]
+fn a_large_program_ends_in_time() {
+    let thread = |name: &str, stored: &str, loaded: &str| {
+        let step = |n: usize| format!("{stored}[{}] = 1; r = {loaded}[{}]; ", n % 50, n % 49);
+        let steps: String = (0..4_000).map(step).collect();
+        format!("thread {name} {{ var r; {steps} }}\n")
+    };
+    let text = format!("shared a[50], b[50];\n{}{}", thread("p", "a", "b"), thread("q", "b", "a"));
+    let start = std::time::Instant::now();
+    let options = Options::default();
+    let limits = Limits::default().within(Duration::from_millis(300));
+    analyse(&parse(&text), &options, &limits, &Progress::default());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}

@@ -33,8 +33,20 @@ pub struct Audited {
     pub need: Need,
 }
 
-/// Examines every fence of a program.
-pub fn audit(program: &Program, goal: &dyn Goal, limits: &Limits, progress: &Progress) -> Vec<Audited> {
+/// Examines every fence of a program; in words why that makes no sense, if the goal is not met with all of them.
+pub fn audit(
+    program: &Program,
+    goal: &dyn Goal,
+    limits: &Limits,
+    progress: &Progress,
+) -> Result<Vec<Audited>, String> {
+    match goal.examine(program, limits, progress) {
+        Examined::Met(_) => {}
+        Examined::Violated(_) => {
+            return Err(format!("{} does not hold with all the fences there are", goal.name()));
+        }
+        Examined::Unknown(reason) => return Err(reason),
+    }
     let mut fences: BTreeMap<Span, Vec<(ThreadId, EdgeId)>> = BTreeMap::new();
     for (t, thread) in program.threads() {
         for (e, edge) in thread.edges.iter().enumerate() {
@@ -64,7 +76,7 @@ pub fn audit(program: &Program, goal: &dyn Goal, limits: &Limits, progress: &Pro
         threads.dedup();
         audited.push(Audited { span, kind, threads, need });
     }
-    audited
+    Ok(audited)
 }
 
 fn shown(program: &Program, goal: &dyn Goal, Violation { trace, property }: &Violation) -> Need {

@@ -101,7 +101,7 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
                 _ => None,
             });
             let in_loop = edges.iter().any(|&e| cyclic[thread.index()][code.edge(e).from.index()]);
-            let price = own.unwrap_or(base) + if in_loop { prices.in_loop } else { 0 };
+            let price = own.unwrap_or(base).saturating_add(if in_loop { prices.in_loop } else { 0 });
             candidate.price = candidate.price.saturating_add(price);
             let weight = price.saturating_mul(UNIT).saturating_add(u64::from(in_loop));
             candidate.weight = candidate.weight.saturating_add(weight);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a full fence | its thread passes the place with a store in its buffer |
 //! | a store-store fence | a store that its thread issues after the place reaches memory before one issued before it |
-//! | a locked instruction for a store | the thread does something else between the store and its arrival in memory, or an older store arrives later |
+//! | a locked instruction for a store | the store never arrives in memory, the thread does something else before it does, or an older store arrives later |
 //!
 //! Before that, delays that do not matter are shortened: a flush moves forward over everything it commutes with, and steps that the
 //! violation does not need are left out. The clause becomes smaller and says more.
@@ -109,7 +109,8 @@ pub fn clause(replayed: &Replayed, candidates: &[Candidate]) -> Vec<Item> {
                         e.thread == event.thread && !empty && store.issued < m && m < store.arrived
                     };
                     let late = |older: &&Store| older.issued < n && older.arrived > store.arrived;
-                    replayed.events.iter().enumerate().any(busy) || own().any(|s| late(&s))
+                    let pending = store.arrived == usize::MAX;
+                    pending || replayed.events.iter().enumerate().any(busy) || own().any(|s| late(&s))
                 }),
             };
             if prevented {

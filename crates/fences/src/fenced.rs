@@ -14,6 +14,9 @@ use fencewright_program::{
 
 use crate::candidate::{Candidate, Kind};
 
+/// Of more threads than this with steps left at the end of an execution, the last ones do not take them.
+const MOST_MOVING: usize = 10;
+
 /// A program with fences.
 pub struct Fenced {
     /// With all empty steps.
@@ -52,8 +55,7 @@ impl Fenced {
         let mut program = marked.clone();
         let (mut edges, mut removed, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for (t, thread) in marked.threads() {
-            let looked_at = looked_at(&marked, t);
-            let steps = removable(thread, &|e| unused.contains(&(t, e)), &looked_at);
+            let steps = removable(thread, &|e| unused.contains(&(t, e)));
             let (smaller, originals, number) = without(thread, &steps);
             program.threads[t.index()] = smaller;
             edges.push(originals);
@@ -112,29 +114,26 @@ impl Fenced {
             return Some(begun);
         }
         // At the end some threads must have taken the steps before the labels they are at: no more of them than needed.
+        let Ok(replayed) = begun.replay(&self.marked, model) else { return None };
         let trailing = |thread: usize| {
-            let (mut steps, mut here) = (Vec::new(), at[thread]);
+            let (mut steps, mut here) = (Vec::new(), replayed.last().locations[thread]);
             while let Some((step, to)) = self.step(ThreadId(thread as u32), here) {
                 steps.push(step);
                 here = to;
             }
             steps
         };
-        let mut trailing: Vec<Vec<Event>> = (0..at.len()).map(trailing).collect();
-        let with = |trailing: &[Vec<Event>]| {
-            let events = begun.events.iter().chain(trailing.iter().flatten()).cloned().collect();
-            Trace { events, ..begun.clone() }
-        };
-        if !fits(&with(&trailing)) {
-            return None;
-        }
-        for thread in 0..trailing.len() {
-            let steps = std::mem::take(&mut trailing[thread]);
-            if !fits(&with(&trailing)) {
-                trailing[thread] = steps;
-            }
-        }
-        Some(with(&trailing))
+        let trailing: Vec<Vec<Event>> = (0..at.len()).map(trailing).collect();
+        let moving: Vec<usize> =
+            (0..at.len()).filter(|&t| !trailing[t].is_empty()).take(MOST_MOVING).collect();
+        let mut subsets: Vec<u32> = (1..1u32 << moving.len()).collect();
+        subsets.sort_by_key(|set| set.count_ones());
+        subsets.into_iter().find_map(|set| {
+            let chosen = moving.iter().enumerate().filter(|(n, _)| set >> n & 1 == 1);
+            let more = chosen.flat_map(|(_, &t)| trailing[t].iter().cloned());
+            let trace = Trace { events: begun.events.iter().cloned().chain(more).collect(), ..begun.clone() };
+            fits(&trace).then_some(trace)
+        })
     }
 
     /// An execution of the marked program as one of the program: without the steps that were taken out.
@@ -156,28 +155,8 @@ impl Fenced {
     }
 }
 
-/// The locations of a thread that some property or hint looks at.
-fn looked_at(program: &Program, thread: ThreadId) -> BTreeSet<LocationId> {
-    let mut found = BTreeSet::new();
-    let formulas = program.properties.iter().filter_map(Property::formula);
-    for formula in formulas.chain(&program.hints.predicates) {
-        formula.for_each_leaf(&mut |o| {
-            if let Observable::At(t, at) = o
-                && *t == thread
-            {
-                found.extend(at.iter().copied());
-            }
-        });
-    }
-    found
-}
-
-/// For each location the empty step that can be taken out there: the only one that leaves it, from a location nobody looks at.
-fn removable(
-    thread: &Thread,
-    unused: &dyn Fn(EdgeId) -> bool,
-    looked_at: &BTreeSet<LocationId>,
-) -> Vec<Option<EdgeId>> {
+/// For each location the empty step that can be taken out there: the only one that leaves it.
+fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<EdgeId>> {
     let mut steps: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     for (n, step) in steps.iter_mut().enumerate() {
         let here = LocationId(n as u32);
@@ -185,7 +164,6 @@ fn removable(
         if let (Some((edge, code)), None) = (leaving.next(), leaving.next())
             && unused(edge)
             && code.to != here
-            && !looked_at.contains(&here)
         {
             *step = Some(edge);
         }
@@ -240,4 +218,69 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> (Thread, Vec<EdgeId>, V
         ..thread.clone()
     };
     (smaller, originals, numbers)
+}
+
+/// Whether two programs are the same but for the numbers of locations and the places in the text.
+pub fn same(one: &Program, other: &Program) -> bool {
+    let threads = one.threads.len() == other.threads.len();
+    let numbers: Option<Vec<Vec<Option<LocationId>>>> =
+        one.threads.iter().zip(&other.threads).map(|(a, b)| matched(a, b)).collect();
+    let Some(numbers) = numbers.filter(|_| threads) else { return false };
+    let renamed = |formula: &Formula| {
+        formula.map(&mut |o| {
+            Expr::Leaf(match o {
+                Observable::At(t, at) => {
+                    let mut at: Vec<LocationId> =
+                        at.iter().filter_map(|l| numbers[t.index()][l.index()]).collect();
+                    at.sort_unstable();
+                    Observable::At(*t, at)
+                }
+                other => other.clone(),
+            })
+        })
+    };
+    let sorted = |formula: &Formula| {
+        formula.map(&mut |o| {
+            Expr::Leaf(match o {
+                Observable::At(t, at) => {
+                    // Locations that cannot be reached are never at anything.
+                    let reached = |l: &&LocationId| numbers[t.index()].contains(&Some(**l));
+                    let mut at: Vec<LocationId> = at.iter().filter(reached).copied().collect();
+                    at.sort_unstable();
+                    Observable::At(*t, at)
+                }
+                other => other.clone(),
+            })
+        })
+    };
+    let formulas = |a: &Property, b: &Property| a.formula().map(renamed) == b.formula().map(sorted);
+    one.properties.len() == other.properties.len()
+        && one.properties.iter().zip(&other.properties).all(|(a, b)| a.name == b.name && formulas(a, b))
+}
+
+/// For each location of a thread that can be reached the one of another thread that does the same; nothing if they differ.
+fn matched(one: &Thread, other: &Thread) -> Option<Vec<Option<LocationId>>> {
+    let mut numbers: Vec<Option<LocationId>> = vec![None; one.locations.len()];
+    numbers[one.fault.index()] = Some(other.fault);
+    numbers[one.entry.index()] = Some(other.entry);
+    let mut open = vec![one.entry];
+    while let Some(here) = open.pop() {
+        let there = numbers[here.index()]?;
+        let (mut a, mut b) = (one.edges_from(here), other.edges_from(there));
+        loop {
+            match (a.next(), b.next()) {
+                (None, None) => break,
+                (Some((_, x)), Some((_, y))) if x.action == y.action => match numbers[x.to.index()] {
+                    Some(known) if known == y.to => {}
+                    Some(_) => return None,
+                    None => {
+                        numbers[x.to.index()] = Some(y.to);
+                        open.push(x.to);
+                    }
+                },
+                _ => return None,
+            }
+        }
+    }
+    Some(numbers)
 }

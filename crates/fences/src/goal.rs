@@ -60,12 +60,10 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// The properties that fences can help with: `finally exists` asks for an execution, and fences only take some away.
+    /// The properties that fences can help with. `finally exists` asks for an execution, and fences only take some away; a
+    /// deadlock is not among them, for a fence may make one.
     pub fn of(&self, program: &Program) -> Vec<Property> {
         let mut properties = program.properties.clone();
-        if self.properties.iter().any(|name| name == "deadlock") {
-            properties.push(Property::deadlock());
-        }
         properties.retain(|p| {
             let wanted = self.properties.is_empty() || self.properties.contains(&p.name);
             wanted && !matches!(p.kind, PropertyKind::Finally(Quantifier::Exists, _))

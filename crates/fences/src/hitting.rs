@@ -6,9 +6,24 @@
 /// An item: its position in the list of costs.
 pub type Item = usize;
 
-/// The cheapest sets that hit every clause, at most `most` of them, each sorted; none if some clause is empty. Sets with an item
-/// that could be left out are not among them.
-pub fn cheapest(costs: &[u64], clauses: &[Vec<Item>], most: usize) -> Option<(u64, Vec<Vec<Item>>)> {
+/// The sets that were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cheapest {
+    /// What each of them costs.
+    pub cost: u64,
+    /// The sets, each sorted, without items that could be left out.
+    pub sets: Vec<Vec<Item>>,
+    /// Whether these are all: not if there are more than were asked for.
+    pub complete: bool,
+}
+
+/// The cheapest sets that hit every clause, at most `most` of them; none if some clause is empty or `stop` said so.
+pub fn cheapest(
+    costs: &[u64],
+    clauses: &[Vec<Item>],
+    most: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<Cheapest> {
     if clauses.iter().any(Vec::is_empty) {
         return None;
     }
@@ -33,9 +48,14 @@ pub fn cheapest(costs: &[u64], clauses: &[Vec<Item>], most: usize) -> Option<(u6
         best: u64::MAX,
         sets: Vec::new(),
         most: most.max(1),
+        complete: true,
+        steps: 0,
+        stop,
+        stopped: false,
     };
     search.branch(0);
-    Some((search.best, search.sets))
+    let Search { best, sets, complete, stopped, .. } = search;
+    (!stopped).then_some(Cheapest { cost: best, sets, complete })
 }
 
 struct Search<'a> {
@@ -47,10 +67,19 @@ struct Search<'a> {
     best: u64,
     sets: Vec<Vec<Item>>,
     most: usize,
+    complete: bool,
+    steps: u64,
+    stop: &'a dyn Fn() -> bool,
+    stopped: bool,
 }
 
 impl Search<'_> {
     fn branch(&mut self, cost: u64) {
+        self.steps += 1;
+        self.stopped |= self.steps.is_multiple_of(1024) && (self.stop)();
+        if self.stopped {
+            return;
+        }
         let open = |clause: &&Vec<Item>| !clause.iter().any(|item| self.chosen.contains(item));
         let left: Vec<&Vec<Item>> = self.clauses.iter().filter(open).collect();
         let free = |clause: &Vec<Item>| clause.iter().copied().filter(|&i| !self.excluded[i]).collect();
@@ -59,9 +88,11 @@ impl Search<'_> {
             return self.found(cost);
         }
         left.sort_by_key(Vec::len);
-        let enough =
-            if self.most == 1 && !self.sets.is_empty() { self.best } else { self.best.saturating_add(1) };
-        if cost.saturating_add(self.bound(&left)) >= enough {
+        let least = cost.saturating_add(self.bound(&left));
+        // With as many sets as were asked for, only cheaper ones are of interest.
+        let full = self.sets.len() >= self.most;
+        if least > self.best || (full && least >= self.best) {
+            self.complete &= least != self.best;
             return;
         }
         let clause = left.swap_remove(0);
@@ -96,6 +127,7 @@ impl Search<'_> {
         if cost < self.best {
             self.best = cost;
             self.sets.clear();
+            self.complete = true;
         }
         // An item that costs nothing may not be needed.
         let mut set = self.chosen.clone();
@@ -106,7 +138,9 @@ impl Search<'_> {
             }
         }
         set.sort_unstable();
-        if self.sets.len() < self.most && !self.sets.contains(&set) {
+        if self.sets.len() >= self.most {
+            self.complete = false;
+        } else if !self.sets.contains(&set) {
             self.sets.push(set);
         }
     }
@@ -118,11 +152,12 @@ mod tests {
 
     fn check(costs: &[u64], clauses: &[&[Item]], expected: Option<(u64, &[&[Item]])>) {
         let clauses: Vec<Vec<Item>> = clauses.iter().map(|c| c.to_vec()).collect();
-        let mut found = cheapest(costs, &clauses, 100);
-        if let Some((_, sets)) = &mut found {
-            sets.sort();
+        let mut found = cheapest(costs, &clauses, 100, &|| false);
+        if let Some(found) = &mut found {
+            found.sets.sort();
         }
-        let expected = expected.map(|(cost, sets)| (cost, sets.iter().map(|s| s.to_vec()).collect()));
+        let sets = |sets: &[&[Item]]| sets.iter().map(|s| s.to_vec()).collect();
+        let expected = expected.map(|(cost, all)| Cheapest { cost, sets: sets(all), complete: true });
         assert_eq!(found, expected, "{costs:?} {clauses:?}");
     }
 
@@ -153,9 +188,17 @@ mod tests {
                     best = best.min((0..costs.len()).filter(has).map(|i| costs[i]).sum());
                 }
             }
-            let (cost, sets) = cheapest(&costs, &clauses, 1).expect("no clause is empty");
+            let found = cheapest(&costs, &clauses, 1, &|| false).expect("no clause is empty");
+            let Cheapest { cost, sets, .. } = found;
             assert_eq!(cost, best, "{costs:?} {clauses:?}");
             assert_eq!(sets[0].iter().map(|&i| costs[i]).sum::<u64>(), best);
         }
+    }
+
+    #[test]
+    fn many_independent_clauses_are_no_matter() {
+        let clauses: Vec<Vec<Item>> = (0..40).map(|n| (5 * n..5 * n + 5).collect()).collect();
+        let found = cheapest(&[1; 200], &clauses, 64, &|| false).expect("no clause is empty");
+        assert_eq!((found.cost, found.sets.len(), found.complete), (40, 64, false));
     }
 }

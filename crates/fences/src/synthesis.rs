@@ -2,15 +2,14 @@
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::Placed;
-use fencewright_program::{
-    Event, EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, ThreadId, Trace,
-};
+use fencewright_program::reference::Access;
+use fencewright_program::{Event, EventKind, MemoryModel, Program, Property, Replayed, ThreadId, Trace};
 
 use crate::candidate::{Candidate, Kind, Prices, candidates};
 use crate::clause::{clause, shortened};
 use crate::fenced::Fenced;
 use crate::goal::{Examined, Goal, Proof, Violation};
-use crate::hitting::{Item, cheapest};
+use crate::hitting::{Cheapest, Item, cheapest};
 
 /// How to look for fences.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +79,10 @@ pub struct Synthesis {
     pub optimal: bool,
     /// How many sets were verified.
     pub rounds: usize,
-    /// All sets that are as cheap and suffice, if more than one was asked for; the first is the answer.
+    /// Sets that are as cheap and suffice, if more than one was asked for; the first is the answer.
     pub sets: Vec<Vec<Candidate>>,
+    /// Whether these are all of them.
+    pub sets_complete: bool,
     /// What shows that the program with the fences meets the goal.
     pub proof: Proof,
     /// The program with the fences, which the proof is about.
@@ -104,7 +105,8 @@ pub fn synthesise(
         goal,
         limits,
         progress,
-        costs: candidates.iter().map(|c| c.weight).collect(),
+        // To list all sets of the same price, nothing finer than the price may decide.
+        costs: candidates.iter().map(|c| if options.sets > 1 { c.price } else { c.weight }).collect(),
         candidates,
         clauses: Vec::new(),
         violations: Vec::new(),
@@ -144,18 +146,28 @@ enum Tried {
 impl Search<'_> {
     fn run(&mut self, options: &Options) -> Synthesis {
         loop {
-            let Some((_, sets)) = cheapest(&self.costs, &self.clauses, options.sets.max(COMPARED)) else {
-                let reason = "no set of fences could be verified".to_string();
+            let stop = || self.limits.exceeded(0).is_some();
+            let most = options.sets.max(COMPARED);
+            let Some(Cheapest { sets, complete, .. }) = cheapest(&self.costs, &self.clauses, most, &stop)
+            else {
+                let reason = match self.limits.exceeded(0) {
+                    Some(reason) => reason.to_string(),
+                    None => "no set of fences could be verified".into(),
+                };
                 return self.ended(Verdict::Unknown(reason), None);
             };
             let set = self.most_symmetric(&sets);
             self.progress.say(format!("round {}: {} fences", self.rounds + 1, set.len()));
             match self.attempt(&set) {
                 Tried::Sufficient(proof, program) => {
-                    if options.sets > 1 && !self.all_sufficient(&set, &sets) {
-                        continue;
+                    let listed = match options.sets > 1 {
+                        true => self.all_sufficient(&set, &sets, complete),
+                        false => Some((vec![set.clone()], true)),
+                    };
+                    // Otherwise another set turned out not to suffice, and there is one more clause.
+                    if let Some(listed) = listed {
+                        return self.found(set, listed, proof, *program, options);
                     }
-                    return self.found(set, &sets, proof, *program, options);
                 }
                 Tried::Clause => {}
                 Tried::Unfixable(because) => return self.ended(Verdict::Unfixable, Some(*because)),
@@ -228,32 +240,41 @@ impl Search<'_> {
             Some(property) => trace.replay_for(&fenced.program, model, property).ok(),
             None => trace.replay(&fenced.program, model).ok(),
         };
-        let flush = |e: &Event| matches!(e.kind, EventKind::Flush { .. });
-        let steps = plain.events.iter().filter(|e| !flush(e)).cloned().collect();
-        let at_once = Trace { events: steps, ..plain.clone() };
-        let under_sc = sc.then(|| replay(&at_once, MemoryModel::Sc)).flatten();
-        let replayed = under_sc.or_else(|| replay(&plain, self.goal.model()))?;
+        let first = replay(&plain, self.goal.model())?;
+        let under_sc = || {
+            let late = Trace { events: stores_on_arrival(&first), ..plain.clone() };
+            let flush = |e: &Event| matches!(e.kind, EventKind::Flush { .. });
+            let steps = plain.events.iter().filter(|e| !flush(e)).cloned().collect();
+            let early = Trace { events: steps, ..plain.clone() };
+            replay(&late, MemoryModel::Sc).or_else(|| replay(&early, MemoryModel::Sc))
+        };
+        let replayed = sc.then(under_sc).flatten().unwrap_or(first);
         Some(Because { program: fenced.program, replayed, property })
     }
 
-    /// Whether all other sets suffice too; a clause is learnt from the first that does not.
-    fn all_sufficient(&mut self, set: &[Item], sets: &[Vec<Item>]) -> bool {
-        let before = self.clauses.len();
+    /// Of these sets, the first known to suffice, all that do, and whether that is all there are; nothing if a clause was
+    /// learnt from one that does not.
+    fn all_sufficient(
+        &mut self,
+        set: &[Item],
+        sets: &[Vec<Item>],
+        mut complete: bool,
+    ) -> Option<(Vec<Vec<Item>>, bool)> {
+        let mut sufficient = vec![set.to_vec()];
         for other in sets.iter().filter(|other| other.as_slice() != set) {
             match self.attempt(other) {
-                Tried::Sufficient(..) => {}
-                Tried::Clause => return false,
-                // Not known to suffice: leave it out.
-                Tried::Unfixable(_) | Tried::Unknown(_) => {}
+                Tried::Sufficient(..) => sufficient.push(other.clone()),
+                Tried::Clause => return None,
+                Tried::Unfixable(_) | Tried::Unknown(_) => complete = false,
             }
         }
-        self.clauses.len() == before
+        Some((sufficient, complete))
     }
 
     fn found(
         &mut self,
         set: Vec<Item>,
-        sets: &[Vec<Item>],
+        (sets, complete): (Vec<Vec<Item>>, bool),
         proof: Proof,
         program: Program,
         options: &Options,
@@ -267,12 +288,9 @@ impl Search<'_> {
             })
             .collect();
         let all = |set: &Vec<Item>| set.iter().map(|&item| self.candidates[item].clone()).collect();
-        let mut listed: Vec<Vec<Item>> = vec![set.clone()];
-        if options.sets > 1 {
-            listed.extend(sets.iter().filter(|other| **other != set).cloned());
-        }
         let mut answer = self.ended(verdict, None);
-        answer.sets = listed.iter().take(options.sets.max(1)).map(all).collect();
+        answer.sets = sets.iter().map(all).collect();
+        answer.sets_complete = complete;
         answer.fences = fences;
         answer.fences.sort_by_key(|chosen: &Chosen| (chosen.fence.place.offset, chosen.fence.kind));
         answer.cost = set.iter().map(|&item| self.candidates[item].price).sum();
@@ -321,8 +339,10 @@ impl Search<'_> {
             let twins = |p: &(usize, usize, Kind)| places.iter().filter(|q| *q == p).count();
             places.iter().map(twins).sum::<usize>()
         };
-        let best = sets.iter().map(alike).max();
-        sets.iter().find(|set| Some(alike(set)) == best).cloned().unwrap_or_default()
+        let weight = |set: &Vec<Item>| set.iter().map(|&item| self.candidates[item].weight).sum::<u64>();
+        let rank = |set: &Vec<Item>| (std::cmp::Reverse(weight(set)), alike(set));
+        let best = sets.iter().map(rank).max();
+        sets.iter().find(|set| Some(rank(set)) == best).cloned().unwrap_or_default()
     }
 
     fn ended(&self, verdict: Verdict, unfixable: Option<Because>) -> Synthesis {
@@ -334,6 +354,7 @@ impl Search<'_> {
             count: 0,
             rounds: self.rounds,
             sets: Vec::new(),
+            sets_complete: false,
             proof: Proof::default(),
             program: None,
             unfixable,
@@ -341,13 +362,30 @@ impl Search<'_> {
     }
 }
 
-/// The property of a program with this name; those that every program has need not be stated.
+/// The steps of an execution with each store where it reaches memory, as far as its thread does nothing else in between.
+fn stores_on_arrival(replayed: &Replayed) -> Vec<Event> {
+    let mut events: Vec<Option<Event>> = replayed.events.iter().cloned().map(Some).collect();
+    for n in 0..events.len() {
+        let Event { thread, kind: EventKind::Flush { .. } } = replayed.events[n] else { continue };
+        // The store is the last step of its thread before the flush, or it stays where it is.
+        let own = |m: &usize| {
+            replayed.events[*m].thread == thread
+                && !matches!(replayed.events[*m].kind, EventKind::Flush { .. })
+        };
+        let step = (0..n).rev().find(own);
+        let stored = step.filter(|&m| {
+            let buffered = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
+            replayed.effects[m].iter().any(buffered)
+        });
+        events[n] = stored.and_then(|m| events[m].take());
+    }
+    events.into_iter().flatten().collect()
+}
+
+/// The property of a program with this name; `assertions` need not be stated.
 pub(crate) fn named(program: &Program, name: &str) -> Property {
     let stated = program.properties.iter().find(|p| p.name == name).cloned();
-    stated.unwrap_or_else(|| match name {
-        "deadlock" => Property::deadlock(),
-        _ => Property { kind: PropertyKind::Assertions, ..Property::assertions() },
-    })
+    stated.unwrap_or_else(Property::assertions)
 }
 
 /// The names of the threads that have a fence.

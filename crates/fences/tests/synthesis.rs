@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
-use fencewright_fences::{Options, Safety, Synthesis, Verdict, synthesise};
+use fencewright_fences::fenced::{Fenced, same};
+use fencewright_fences::{Options, Prices, Safety, Synthesis, Verdict, synthesise};
 use fencewright_lang::places::places;
 use fencewright_lang::{Loaded, load};
 use fencewright_program::MemoryModel;
@@ -105,4 +106,84 @@ fn what_happens_under_sc_cannot_be_fixed() {
     assert_eq!(found.verdict, Verdict::Unfixable);
     let because = found.unfixable.expect("the execution that shows it");
     assert_eq!(because.replayed.model, MemoryModel::Sc);
+}
+
+/// Small programs with the answer for TSO: verdict, cost.
+#[test]
+fn labels_ends_and_pending_stores_count_as_they_should() {
+    let swap = Prices { swap: Some(1), ..Prices::default() };
+    let usual = Prices::default();
+    let check = |text: &str, prices: Prices, verdict: Verdict, cost: u64| {
+        let options = Options { prices, ..Options::default() };
+        let found = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &options);
+        assert_eq!((&found.verdict, found.cost), (&verdict, cost), "{text}");
+        assert!(found.optimal, "{text}");
+    };
+    // A label on a loop is passed again and again.
+    let text = "shared x; thread p { L: while x < 3 { x = x + 1; fence; } } forbid again: p@L && x == 2;";
+    check(text, usual, Verdict::Unfixable, 0);
+    // A thread that cannot go on has not left its label.
+    let text =
+        "shared y; thread p { var r; L: assume r == 1; } thread q { y = 1; } forbid left: !(p@L) && y == 1;";
+    check(text, usual, Verdict::AlreadySafe, 0);
+    check(&text.replace("L: assume", "{ L: } assume"), usual, Verdict::AlreadySafe, 0);
+    // A store that never arrives.
+    let text = "shared x; thread p { x = 1; done: skip; } forbid early: p@done && x == 0;";
+    check(text, usual, Verdict::Fixed, 2);
+    check(text, swap, Verdict::Fixed, 1);
+    // At the end of a thread there is a place too.
+    let text = "shared x; thread p { x = 1; } forbid early: p@end && x == 0;";
+    check(text, usual, Verdict::Fixed, 2);
+    check(text, swap, Verdict::Fixed, 1);
+    // A thread that has faulted stays where it is.
+    let text =
+        "shared x; thread p { x = 1; L: skip; } thread r { var v; atomic { v = 1; assert v == 0; } skip; }
+                forbid b: p@L && r.v == 1 && x == 0;";
+    let program = loaded("test", text.as_bytes());
+    let placed = places(&program, &[]).expect("it was lowered before");
+    let (model, properties) = (MemoryModel::Tso, vec!["b".to_string()]);
+    let goal = Safety { model, properties, engine: Auto::default(), confirm: Confirm::default() };
+    let found = synthesise(&placed, &goal, &Options::default(), &Limits::default(), &Progress::default());
+    assert_eq!((found.verdict, found.cost, found.optimal), (Verdict::Fixed, 2, true));
+}
+
+#[test]
+fn an_sc_execution_is_shown_as_one() {
+    // The store must be seen to arrive after the other thread has read.
+    let text = "shared x; thread p { x = 1; L: skip; } thread q { var r; r = x; Q: skip; }
+                forbid a: p@L && q@Q && q.r == 0 && x == 1;";
+    let found = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &Options::default());
+    assert_eq!(found.verdict, Verdict::Unfixable);
+    assert_eq!(found.unfixable.expect("an execution").replayed.model, MemoryModel::Sc);
+}
+
+#[test]
+fn all_cheapest_sets_are_listed_and_verified() {
+    let text = "shared x, y; thread p { var r, i; x = 1; while i < 2 { i = i + 1; } r = y; P: skip; }
+                thread q { var r; y = 1; fence; r = x; Q: skip; }
+                forbid sb: p@P && q@Q && p.r == 0 && q.r == 0;";
+    let options = Options { sets: 100, ..Options::default() };
+    let found = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &options);
+    // Before the loop, at either end of its body (it runs at least once), and after it.
+    assert_eq!((found.sets.len(), found.sets_complete), (4, true));
+    let one = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &Options::default());
+    assert_eq!(one.cost, found.cost);
+}
+
+#[test]
+fn without_fences_the_program_is_the_source() {
+    let examples = format!("{}/../../examples", env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for entry in std::fs::read_dir(examples).expect("the examples") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_none_or(|e| e != "fw") {
+            continue;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let loaded = loaded(&name, &std::fs::read(&path).expect("readable"));
+        let placed = places(&loaded, &[]).expect("it was lowered before");
+        assert!(same(&Fenced::new(&placed, &[]).program, &loaded.program), "{name}");
+        seen += 1;
+    }
+    assert!(seen > 70, "only {seen} examples");
 }

@@ -46,11 +46,12 @@ struct Change {
 pub fn edited(loaded: &Loaded, edits: &[Edit]) -> Result<String, String> {
     let text = &loaded.source.text;
     let mut changes = Vec::new();
-    for (n, edit) in edits.iter().enumerate() {
+    let mut names = Vec::new();
+    for edit in edits {
         match loaded.format {
             Format::Fw => fw(text, edit, &mut changes)?,
             Format::Rmm => rmm(text, edit, &mut changes)?,
-            Format::Trencher => trencher(text, edit, n, &mut changes)?,
+            Format::Trencher => trencher(text, edit, &mut names, &mut changes)?,
             Format::Litmus => litmus(text, edit, &mut changes)?,
         }
     }
@@ -79,10 +80,16 @@ fn indentation(text: &str, at: usize) -> (&str, bool) {
     (&before[..blanks], blanks == before.len())
 }
 
+/// How lines of a text end.
+fn line_end(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
 /// A statement `word` with its separator, before another one: on a line of its own if that one starts its line.
 fn inserted_before(text: &str, at: usize, word: &str) -> Change {
     let (indent, starts_line) = indentation(text, at);
-    let text = if starts_line { format!("{word}\n{indent}") } else { format!("{word} ") };
+    let end = line_end(text);
+    let text = if starts_line { format!("{word}{end}{indent}") } else { format!("{word} ") };
     Change { at, length: 0, text }
 }
 
@@ -93,7 +100,7 @@ fn fw(text: &str, edit: &Edit, changes: &mut Vec<Change>) -> Result<(), String> 
         What::StoreFence => "sfence;",
         What::Swap => {
             let written = slice(text, statement);
-            let (target, value) = written.split_once('=').ok_or("this is not an assignment")?;
+            let (target, value) = assignment(written).ok_or("this is not an assignment")?;
             let value = value.trim().trim_end_matches(';').trim_end();
             let length = written.trim_end_matches(';').len();
             let text = format!("swap({}, {value})", target.trim());
@@ -111,11 +118,26 @@ fn fw(text: &str, edit: &Edit, changes: &mut Vec<Change>) -> Result<(), String> 
             let at = if rest.trim_start().starts_with(';') { at + skipped + 1 } else { at };
             let ends_line = text[at..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
             let (indent, _) = indentation(text, statement.start as usize);
-            let text = if ends_line { format!("\n{indent}{word}") } else { format!(" {word}") };
+            let end = line_end(text);
+            let text = if ends_line { format!("{end}{indent}{word}") } else { format!(" {word}") };
             Change { at, length: 0, text }
         }
     });
     Ok(())
+}
+
+/// The two sides of an assignment: at its first `=` outside brackets.
+fn assignment(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    for (n, c) in text.char_indices() {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            '=' if depth == 0 => return Some((&text[..n], &text[n + 1..])),
+            _ => {}
+        }
+    }
+    None
 }
 
 fn rmm(text: &str, edit: &Edit, changes: &mut Vec<Change>) -> Result<(), String> {
@@ -152,18 +174,24 @@ fn rmm(text: &str, edit: &Edit, changes: &mut Vec<Change>) -> Result<(), String>
     Ok(())
 }
 
-fn trencher(text: &str, edit: &Edit, number: usize, changes: &mut Vec<Change>) -> Result<(), String> {
+fn trencher(
+    text: &str,
+    edit: &Edit,
+    names: &mut Vec<String>,
+    changes: &mut Vec<Change>,
+) -> Result<(), String> {
     let word = match edit.what {
         What::Fence => "mfence",
         What::StoreFence => return Err("trencher has no store-store fence".into()),
         What::Swap => return Err("trencher has no locked instruction".into()),
     };
-    let fresh = (number + 1..)
+    let fresh = (1..)
         .map(|n| format!("fence{n}"))
-        .find(|name| !text.contains(name.as_str()))
+        .find(|name| !text.contains(name.as_str()) && !names.contains(name))
         .ok_or("no name is free")?;
+    names.push(fresh.clone());
     let at = edit.place.offset as usize;
-    let line_end = |at: usize| text[at..].find('\n').map_or(text.len(), |n| at + n);
+    let end_of_line = |at: usize| text[at..].find('\n').map_or(text.len(), |n| at + n);
     match (edit.place.side, edit.place.label) {
         // Before the jump to the next state: a new state in between.
         (Side::Before, None) => {
@@ -173,7 +201,7 @@ fn trencher(text: &str, edit: &Edit, number: usize, changes: &mut Vec<Change>) -
             if !text[line..at].trim_start().starts_with("transition") {
                 return Err("this place is not behind a transition".into());
             }
-            let end = line_end(statement.end as usize);
+            let end = end_of_line(statement.end as usize);
             let added = format!("\ntransition {fresh} {target} {word}");
             changes.push(Change { at: end, length: 0, text: added });
             changes.push(Change { at: statement.start as usize, length: target.len(), text: fresh });

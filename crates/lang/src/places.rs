@@ -8,7 +8,7 @@
 //! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
 //! there would choose the alternative before it is known whether it can be taken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use fencewright_program::{EdgeId, Observable, Program, Property, Span, ThreadId};
 
@@ -33,7 +33,7 @@ pub struct Place {
 }
 
 /// Which side of a statement a place is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// Before the statement and its labels.
     Before,
@@ -60,7 +60,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let mut marks = Marks { first, places: Vec::new(), mentioned: mentioned(&loaded.program) };
     for item in &mut marked.items {
         if let Item::Thread(thread) = item {
-            marks.block(&mut thread.body, Start::Free, false);
+            marks.block(&mut thread.body, Start::Free, true);
         }
     }
     let mut program = lower::lower(&marked, defines)?;
@@ -77,8 +77,28 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
         }
     }
     places.retain(|place| !place.edges.is_empty());
+    let mut places = one_for_each_text(places);
     places.sort_by_key(|place| place.offset);
     Ok(Placed { program, places })
+}
+
+/// Joins places of different threads that are the same point of the text, where an importer made several threads of it. Places of
+/// the same thread stay apart: the first is joined with the first of the others, and so on.
+fn one_for_each_text(places: Vec<Place>) -> Vec<Place> {
+    let mut joined: Vec<Place> = Vec::new();
+    let mut known: HashMap<(u32, Span, Side), Vec<usize>> = HashMap::new();
+    for place in places {
+        let same = known.entry((place.offset, place.statement, place.side)).or_default();
+        let shares = |other: &Place| other.edges.iter().any(|(t, _)| place.edges.iter().any(|(u, _)| t == u));
+        match same.iter().copied().find(|&n| !shares(&joined[n])) {
+            Some(n) => joined[n].edges.extend(place.edges),
+            None => {
+                same.push(joined.len());
+                joined.push(place);
+            }
+        }
+    }
+    joined
 }
 
 /// What the first statement of a block may have before it.
@@ -146,7 +166,14 @@ impl Marks {
         match &mut statement.kind {
             StatementKind::If(_, then, otherwise) => {
                 self.block(then, Start::Free, true);
-                otherwise.iter_mut().for_each(|block| self.block(block, Start::Free, true));
+                match otherwise {
+                    // `else if` is a block without braces: nothing can be put into it.
+                    Some(Block { statements, span }) if is_bare(statements, *span) => {
+                        statements.iter_mut().for_each(|inner| self.inside(inner, Start::Free));
+                    }
+                    Some(block) => self.block(block, Start::Free, true),
+                    None => {}
+                }
             }
             StatementKind::While(_, body) | StatementKind::For(_, _, body) => {
                 self.block(body, Start::Free, true);
@@ -166,6 +193,11 @@ impl Marks {
         let span = Span { start: number, end: number };
         Statement { labels: Vec::new(), kind: StatementKind::Skip, span }
     }
+}
+
+/// Whether a block is a single `if` without braces around it.
+fn is_bare(statements: &[Statement], block: Span) -> bool {
+    matches!(statements, [Statement { kind: StatementKind::If(..), span, .. }] if span.start <= block.start)
 }
 
 /// Whether control never comes to the point after a statement.

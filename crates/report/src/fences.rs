@@ -6,7 +6,7 @@ use fencewright_fences::synthesis::{Because, thread_names};
 use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Verdict, audit::Need};
 use fencewright_lang::places::Side;
 use fencewright_lang::source::escape;
-use fencewright_program::{Replayed, Span};
+use fencewright_program::{MemoryModel, Replayed, Span};
 use serde::Serialize;
 
 use crate::json::{Trace, line, micros};
@@ -79,14 +79,18 @@ pub fn text(
         }
     }
     if found.sets.len() > 1 {
-        let _ = writeln!(text, "  {} sets cost as little:", found.sets.len());
+        let all = if found.sets_complete { "" } else { ", and there may be more" };
+        let _ = writeln!(text, "  {} sets cost as little{all}:", found.sets.len());
         for set in &found.sets {
             let places: Vec<String> = set.iter().map(|fence| short(source, fence)).collect();
             let _ = writeln!(text, "    {}", places.join(", "));
         }
     }
     if let Some(because) = &found.unfixable {
-        let _ = writeln!(text, "  this happens under {} too:", because.replayed.model.name());
+        let _ = match because.replayed.model {
+            MemoryModel::Sc => writeln!(text, "  this happens under sc too:"),
+            _ => writeln!(text, "  no fence at an allowed place prevents this:"),
+        };
         text.push_str(&shown(source, because, style));
     }
     for checked in &found.proof.verdicts {
@@ -203,6 +207,7 @@ struct Answer<'a> {
     checked: Option<bool>,
     fences: Vec<Fence<'a>>,
     alternatives: Vec<Vec<Fence<'a>>>,
+    alternatives_complete: bool,
     trace: Option<Trace<'a>>,
 }
 
@@ -262,6 +267,7 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis) -> St
             .skip(1)
             .map(|s| s.iter().map(|c| fence(source, c, None)).collect())
             .collect(),
+        alternatives_complete: found.sets_complete,
         trace: found
             .unfixable
             .as_ref()

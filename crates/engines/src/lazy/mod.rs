@@ -19,7 +19,7 @@ mod oracle;
 mod rounds;
 
 use fencewright_memory::extend::{AttackingStore, Extended};
-use fencewright_program::{MemoryModel, Program};
+use fencewright_program::{Action, Edge, MemoryModel, Op, Program, Span};
 
 use crate::auto::Auto;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
@@ -87,6 +87,18 @@ impl Lazy {
     }
 }
 
+/// A choice that may fault, if there is one: its thread stops at once, with its lock and without its delayed stores.
+fn faulting_choice(program: &Program) -> Option<Span> {
+    program.threads.iter().find_map(|thread| {
+        let faults = |edge: &&Edge| {
+            let choice = |op: &&Op| matches!(op, Op::Havoc(..));
+            let alone = |op: &Op| Edge { action: Action::Op(op.clone()), ..(*edge).clone() };
+            edge.action.ops().iter().filter(choice).any(|op| program.edge_may_fault(thread, &alone(op)))
+        };
+        thread.edges.iter().find(faults).map(|edge| edge.span)
+    })
+}
+
 /// A cyclic program is unrolled after so many rounds on the program itself.
 const ROUNDS_BEFORE_UNROLLING: u32 = 8;
 
@@ -108,6 +120,12 @@ impl Engine for Lazy {
                 let answers = vec![Answer::Unknown(Reason::Unsupported(why, None)); task.properties.len()];
                 return Report { answers, ..Report::default() };
             }
+        }
+        if let Some(span) = faulting_choice(task.program) {
+            let why = "engine lazy does not support a `*` that may not fit where it is written".to_string();
+            let reason = Reason::Unsupported(why, Some(span));
+            let answers = vec![Answer::Unknown(reason); task.properties.len()];
+            return Report { answers, ..Report::default() };
         }
         let oracle = self.oracle();
         let program = Extended::new(task.program);

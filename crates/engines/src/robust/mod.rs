@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use fencewright_certify::Certificate;
 use fencewright_memory::attack::{self, Instrumented, Notion};
-use fencewright_program::{EdgeId, MemoryModel, Program, ThreadId};
+use fencewright_program::{EdgeId, MemoryModel, Numbers, Program, ThreadId, Variable};
 
 use crate::auto::Auto;
 use crate::cegar::{self, Cegar};
@@ -67,7 +67,7 @@ pub enum Finding {
     Infeasible,
     /// Nobody knows.
     Unknown(Reason),
-    /// Nobody looked, because another one is feasible.
+    /// Nobody looked: another one is feasible, or a limit was reached.
     Unexamined,
 }
 
@@ -125,10 +125,27 @@ impl Robustness {
     }
 }
 
+/// What attacks cannot be made for: an index is kept in a register, and over the naturals a negative one does not fit.
+fn unsupported(program: &Program) -> Option<Reason> {
+    let negative = |v: &&Variable| v.indices.is_some_and(|range| range.low < 0);
+    let found = program.variables.iter().find(negative).filter(|_| program.numbers == Numbers::Nat)?;
+    let what = "robustness with negative indices over the naturals is not supported";
+    Some(Reason::Unsupported(what.into(), Some(found.span)))
+}
+
 /// Decides whether a program is robust.
 pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: &Progress) -> Robustness {
     let start = Instant::now();
-    let candidates = attack::candidates(program, options.notion);
+    let stop = || limits.exceeded(0).is_some();
+    let found = match unsupported(program) {
+        Some(reason) => Err(reason),
+        None => attack::candidates(program, options.notion, &stop)
+            .ok_or_else(|| limits.exceeded(0).unwrap_or(Reason::Cancelled)),
+    };
+    let (candidates, refused) = match found {
+        Ok(candidates) => (candidates, None),
+        Err(reason) => (Vec::new(), Some(reason)),
+    };
     let mut answer = Robustness {
         notion: options.notion,
         robust: Ok(true),
@@ -142,7 +159,7 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
         states: 0,
         bytes: 0,
     };
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { unknown: refused, ..Outcome::default() };
     let batches = batches(program, &candidates, options.all);
     for batch in &batches {
         if let Some(reason) = limits.exceeded(0) {

@@ -110,7 +110,7 @@ pub const MOST_ATTACKS: usize = 50_000;
 /// All attacks that are not impossible at first sight: from the store a path without a fence leads to the load, which may be of
 /// another cell, and the conflicts between the other threads, whatever their data, may lead from the load back to the store. Of several
 /// threads that are alike only the first attacks. No more than [`MOST_ATTACKS`] and one are looked for.
-pub fn candidates(program: &Program, notion: Notion) -> Vec<Attack> {
+pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) -> Option<Vec<Attack>> {
     let mut attacks = Vec::new();
     for (t, thread) in program.threads() {
         if program.threads[..t.index()].iter().any(|earlier| alike(earlier, thread)) {
@@ -123,6 +123,9 @@ pub fn candidates(program: &Program, notion: Notion) -> Vec<Attack> {
             let stored = cells_of(program, address);
             let region = reachable(thread, store.to, can_delay);
             for (l, load) in thread.edges.iter().enumerate().filter(|(_, e)| region[e.from.index()]) {
+                if stop() {
+                    return None;
+                }
                 let mut loads = plain_loads(&load.action).map(|a| cells_of(program, a));
                 if loads.all(|cells| is_one_cell(&cells, &stored)) {
                     continue;
@@ -132,12 +135,12 @@ pub fn candidates(program: &Program, notion: Notion) -> Vec<Attack> {
                     attacks.push(Attack { thread: t, store: EdgeId(s as u32), load: EdgeId(l as u32) });
                 }
                 if attacks.len() > MOST_ATTACKS {
-                    return attacks;
+                    return Some(attacks);
                 }
             }
         }
     }
-    attacks
+    Some(attacks)
 }
 
 /// The locations where a thread always holds the lock. A store there is no attack: the thread cannot unlock while it delays the store, and
