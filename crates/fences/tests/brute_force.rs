@@ -68,14 +68,18 @@ fn with_places(thread: &Thread, id: ThreadId, places: &mut Vec<Place>) -> (Threa
     (marked, (0..thread.locations.len()).map(|n| LocationId(2 * n as u32 + 1)).collect())
 }
 
-/// The final states of a program, each as a formula; nothing if there are too many states.
-fn finals(program: &Program, model: MemoryModel) -> Option<HashSet<Formula>> {
+/// The states of a program (or the final ones only), each as a formula; nothing if there are too many.
+fn outcomes(program: &Program, model: MemoryModel, all: bool) -> Option<HashSet<Formula>> {
     let reachable = explore(program, model, 3_000, &mut || false).ok()?;
     let reference = Reference::new(program, model);
     let mut found = HashSet::new();
-    for state in reachable.states.iter().filter(|state| reference.is_final(state)) {
+    for state in reachable.states.iter().filter(|state| all || reference.is_final(state)) {
         let is = |o, v| Formula::binary(BinaryOp::Eq, Expr::Leaf(o), Expr::Const(v));
         let mut parts = Vec::new();
+        if all {
+            let at = |(t, l): (usize, &LocationId)| Expr::Leaf(Observable::At(ThreadId(t as u32), vec![*l]));
+            parts.extend(state.locations.iter().enumerate().map(at));
+        }
         for (t, registers) in state.registers.iter().enumerate() {
             for (r, v) in registers.iter().enumerate() {
                 parts.push(is(Observable::Register(ThreadId(t as u32), RegisterId(r as u32)), *v));
@@ -115,7 +119,7 @@ fn accesses(random: &mut Random) -> Program {
 
 /// Whether a set suffices, by the reference semantics; nothing if there are too many states.
 fn suffices(placed: &Placed, set: &[&Candidate], model: MemoryModel) -> Option<bool> {
-    let program = Fenced::new(placed, set).program;
+    let program = Fenced::new(placed, set).marked;
     let reachable = explore(&program, model, 3_000, &mut || false).ok()?;
     let exists = |p: &&fencewright_program::Property| !p.kind.is_existence();
     let mut holds = true;
@@ -132,6 +136,13 @@ fn no_cheaper_set_suffices() {
         seed += 1;
         let mut random = Random::new(9_000_000 + seed);
         let mut program = accesses(&mut random);
+        // A store to replace is known by its place in the text.
+        for (t, thread) in program.threads.iter_mut().enumerate() {
+            for (e, edge) in thread.edges.iter_mut().enumerate() {
+                let at = (100_000 + 1_000 * t + e) as u32;
+                edge.span = Span { start: at, end: at };
+            }
+        }
         let has =
             |t: &Thread, wanted: fn(&Op) -> bool| t.edges.iter().flat_map(|e| e.action.ops()).any(wanted);
         let store = |op: &Op| matches!(op, Op::Store(..));
@@ -142,20 +153,24 @@ fn no_cheaper_set_suffices() {
             continue;
         }
         let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
-        // What is forbidden: final states that this model has and SC has not.
-        let (Some(under_sc), Some(weak)) = (finals(&program, MemoryModel::Sc), finals(&program, model))
-        else {
-            continue;
-        };
+        // What is forbidden: states, or final states, that this model has and SC has not.
+        let all_states = random.one_in(2);
+        let of = |model| outcomes(&program, model, all_states);
+        let (Some(under_sc), Some(weak)) = (of(MemoryModel::Sc), of(model)) else { continue };
         let new: Vec<&Formula> = weak.iter().filter(|f| !under_sc.contains(f)).collect();
         if new.is_empty() {
             continue;
         }
         let forbidden = (0..1 + random.below(2)).map(|_| (*random.pick(&new)).clone()).collect();
-        let kind = PropertyKind::Finally(Quantifier::Never, Formula::any(forbidden));
+        let forbidden = Formula::any(forbidden);
+        let kind = match all_states {
+            true => PropertyKind::Never(forbidden),
+            false => PropertyKind::Finally(Quantifier::Never, forbidden),
+        };
         program.properties = vec![Property { name: "new".into(), kind, span: Span::default() }];
         let placed = placed(program);
-        let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap: None, in_loop: 0 };
+        let swap = random.one_in(2).then(|| 1 + random.below(3) as u64);
+        let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap, in_loop: 0 };
         let all = candidates(&placed, model, prices);
         if all.len() > 16 || suffices(&placed, &[], model) != Some(false) {
             safe += 1;
