@@ -44,7 +44,9 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
         (Ok(false), _) => "; replayed on the reference semantics)".into(),
         (Ok(true), _) if attacks == 0 => "; no store can be delayed past a load and be noticed)".into(),
         (Ok(true), Some(true)) if answer.certificate.is_some() => "; certificate accepted)".into(),
-        (Ok(true), Some(true)) => "; the program with its attacks was explored again on the reference semantics)".into(),
+        (Ok(true), Some(true)) => {
+            "; the program with its attacks was explored again on the reference semantics)".into()
+        }
         (Ok(true), _) => "; not confirmed: the verdict stands on the engine alone)".into(),
     };
     text.push_str(&how);
