@@ -58,8 +58,10 @@ pub fn text(
             );
         }
         Verdict::Unfixable => {
-            let _ =
-                writeln!(text, "{}: no fence gives {goal} under {model} ({rounds})", style.bad("unfixable"));
+            // Where the execution is not one under SC, a fence at a place that was not allowed might help.
+            let under_sc = found.unfixable.as_ref().is_some_and(|b| b.replayed.model == MemoryModel::Sc);
+            let what = if under_sc { "no fence gives" } else { "no fence at an allowed place gives" };
+            let _ = writeln!(text, "{}: {what} {goal} under {model} ({rounds})", style.bad("unfixable"));
         }
         Verdict::Unknown(reason) => {
             let _ = writeln!(text, "{} ({rounds}): {}", style.unsure("unknown"), escape(reason));
