@@ -78,7 +78,7 @@ const UNIT: u64 = 1 << 16;
 pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Candidate> {
     let program = &placed.program;
     let prices = stated(program, prices);
-    let cyclic: Vec<Vec<bool>> = program.threads.iter().map(on_cycles).collect();
+    let cyclic: Vec<Vec<bool>> = program.threads.iter().map(Thread::on_cycles).collect();
     let mut all = Vec::new();
     let mut add = |kind: Kind, place: Place| {
         let base = match kind {
@@ -142,24 +142,4 @@ fn stated(program: &Program, prices: Prices) -> Prices {
             Price::Place(..) => prices,
         }
     })
-}
-
-/// For each location of a thread whether it lies on a cycle.
-fn on_cycles(thread: &Thread) -> Vec<bool> {
-    let reaches_itself = |start: usize| {
-        let mut seen = vec![false; thread.locations.len()];
-        let mut open = vec![start];
-        while let Some(location) = open.pop() {
-            for (_, edge) in thread.edges_from(LocationId(location as u32)) {
-                if edge.to.index() == start {
-                    return true;
-                }
-                if !std::mem::replace(&mut seen[edge.to.index()], true) {
-                    open.push(edge.to.index());
-                }
-            }
-        }
-        false
-    };
-    (0..thread.locations.len()).map(reaches_itself).collect()
 }

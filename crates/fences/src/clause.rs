@@ -19,8 +19,14 @@ use fencewright_program::{
 use crate::candidate::{Candidate, Kind};
 use crate::hitting::Item;
 
-/// The same violation with less delay: nothing of it happens later, and nothing else happens.
-pub fn shortened(program: &Program, model: MemoryModel, trace: &Trace, property: Option<&Property>) -> Trace {
+/// The same violation with less delay: nothing of it happens later, and nothing else happens. `stop` is asked whether to be content.
+pub fn shortened(
+    program: &Program,
+    model: MemoryModel,
+    trace: &Trace,
+    property: Option<&Property>,
+    stop: &dyn Fn() -> bool,
+) -> Trace {
     let valid = |trace: &Trace| match property {
         Some(property) => trace.replay_for(program, model, property).ok(),
         None => trace.replay(program, model).ok(),
@@ -28,7 +34,7 @@ pub fn shortened(program: &Program, model: MemoryModel, trace: &Trace, property:
     let mut best = trace.clone();
     if property.is_some() {
         let mut n = best.events.len();
-        while n > 0 {
+        while n > 0 && !stop() {
             n -= 1;
             let mut fewer = best.clone();
             fewer.events.remove(n);

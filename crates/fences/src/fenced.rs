@@ -4,7 +4,7 @@
 //! that got nothing are taken out again, so that engines do not pay for them; an execution of the smaller program becomes one of
 //! the larger by putting each step back as late as possible: right before the next step of its thread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use fencewright_lang::places::Placed;
 use fencewright_program::{
@@ -138,10 +138,13 @@ impl Fenced {
 
     /// An execution of the marked program as one of the program: without the steps that were taken out.
     pub fn plain(&self, trace: &Trace) -> Trace {
+        let number =
+            |edges: &Vec<EdgeId>| edges.iter().zip((0..).map(EdgeId)).map(|(a, b)| (*a, b)).collect();
+        let numbers: Vec<HashMap<EdgeId, EdgeId>> = self.edges.iter().map(number).collect();
         let plain = |event: &Event| {
             let EventKind::Step { edge, chosen } = &event.kind else { return Some(event.clone()) };
-            let position = self.edges[event.thread.index()].iter().position(|original| original == edge)?;
-            let kind = EventKind::Step { edge: EdgeId(position as u32), chosen: chosen.clone() };
+            let edge = *numbers[event.thread.index()].get(edge)?;
+            let kind = EventKind::Step { edge, chosen: chosen.clone() };
             Some(Event { kind, ..event.clone() })
         };
         Trace { events: trace.events.iter().filter_map(plain).collect(), ..trace.clone() }

@@ -227,7 +227,10 @@ impl Search<'_> {
     /// The same violation with less delay, if the goal allows that.
     fn shortened(&self, fenced: &Fenced, trace: Trace, property: Option<&Property>) -> Trace {
         match self.goal.ignores_unseen_delays() {
-            true => shortened(&fenced.marked, self.goal.model(), &trace, property),
+            true => {
+                let stop = || self.limits.exceeded(0).is_some();
+                shortened(&fenced.marked, self.goal.model(), &trace, property, &stop)
+            }
             false => trace,
         }
     }

@@ -196,12 +196,3 @@ impl Extended {
         self.program.threads.iter().map(|t| t.edges.len()).sum()
     }
 }
-
-/// Whether an action waits until the own buffer is empty.
-pub fn drains(action: &Action) -> bool {
-    match action {
-        Action::Fence | Action::Lock | Action::Unlock => true,
-        Action::Atomic { drains, .. } => *drains,
-        Action::Op(_) | Action::StoreFence => false,
-    }
-}

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_memory::extend::{AttackingStore, Extended, drains};
+use fencewright_memory::extend::{AttackingStore, Extended};
 use fencewright_program::oracle::explore;
 use fencewright_program::{
     Action, EdgeId, LocationId, MemoryModel, Op, Program, Reference, State, ThreadId, Trace,
@@ -47,7 +47,7 @@ fn walk(random: &mut Random, program: &Program) -> Option<(ThreadId, Vec<EdgeId>
     for _ in 0..8 {
         let at = code.edge(*edges.last()?).to;
         let onwards: Vec<EdgeId> =
-            code.edges_from(at).filter(|(_, e)| !drains(&e.action)).map(|(id, _)| id).collect();
+            code.edges_from(at).filter(|(_, e)| !e.action.drains()).map(|(id, _)| id).collect();
         edges.push(*onwards.get(random.below(onwards.len()))?);
         let ops = code.edge(*edges.last()?).action.ops();
         if ops.iter().any(|op| matches!(op, Op::Load(..))) && random.one_in(2) {

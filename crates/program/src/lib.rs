@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod expr;
+mod graph;
 pub mod happens_before;
 pub mod model;
 pub mod oracle;

@@ -327,6 +327,22 @@ impl Program {
         }
     }
 
+    /// The memory cells an address may denote.
+    pub fn cells_of(&self, address: &Address) -> std::ops::Range<u32> {
+        let variable = &self.variables[address.variable.index()];
+        let all = variable.cells();
+        match (&address.index, variable.indices) {
+            (Some(index), Some(range)) => match index.constant() {
+                Some(i) if range.contains(i) => {
+                    let cell = variable.base + (i - range.low) as u32;
+                    cell..cell + 1
+                }
+                _ => all.start as u32..all.end as u32,
+            },
+            _ => variable.base..variable.base + 1,
+        }
+    }
+
     /// The threads with their numbers.
     pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Thread)> {
         self.threads.iter().enumerate().map(|(i, t)| (ThreadId(i as u32), t))

@@ -336,7 +336,7 @@ fn thread_code(
                         task.model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. });
                     let writes_memory = direct
                         && ops.iter().any(|op| match op {
-                            Op::Store(a, _) => cells_of(program, a).any(|c| visible.memory[c as usize]),
+                            Op::Store(a, _) => program.cells_of(a).any(|c| visible.memory[c as usize]),
                             _ => false,
                         });
                     let seen = moves || writes_register || writes_memory;
@@ -383,22 +383,6 @@ fn is_local(action: &Action, model: MemoryModel) -> bool {
     }
 }
 
-/// The memory cells an address may denote.
-fn cells_of(program: &Program, address: &Address) -> std::ops::Range<u32> {
-    let variable = &program.variables[address.variable.index()];
-    let all = variable.cells();
-    match (&address.index, variable.indices) {
-        (Some(index), Some(range)) => match index.constant() {
-            Some(i) if range.contains(i) => {
-                let cell = variable.base + (i - range.low) as u32;
-                cell..cell + 1
-            }
-            _ => all.start as u32..all.end as u32,
-        },
-        _ => variable.base..variable.base + 1,
-    }
-}
-
 /// The cells a thread stores to through its buffer.
 fn buffered_cells(program: &Program, id: ThreadId, model: MemoryModel) -> Vec<u32> {
     if model == MemoryModel::Sc {
@@ -409,7 +393,7 @@ fn buffered_cells(program: &Program, id: ThreadId, model: MemoryModel) -> Vec<u3
         Action::Op(Op::Store(address, _)) => Some(address),
         _ => None,
     });
-    let mut cells: Vec<u32> = stores.flat_map(|a| cells_of(program, a)).collect();
+    let mut cells: Vec<u32> = stores.flat_map(|a| program.cells_of(a)).collect();
     cells.sort_unstable();
     cells.dedup();
     cells

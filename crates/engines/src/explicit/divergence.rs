@@ -1,6 +1,6 @@
 //! Why a search did not end: which buffer or counter grows, and which loop makes it grow.
 
-use fencewright_program::{Action, LocationId, Op, Program, Span, Thread};
+use fencewright_program::{Action, Op, Program, Span, Thread};
 
 use super::code::Code;
 use super::layout::Sizes;
@@ -14,14 +14,9 @@ const WIDE_RANGE: u64 = 24;
 pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
     let mut sentences = Vec::new();
     for (thread, &entries) in program.threads.iter().zip(&sizes.entries) {
-        let drains = |action: &Action| match action {
-            Action::Fence | Action::Lock | Action::Unlock => true,
-            Action::Atomic { drains, .. } => *drains,
-            Action::Op(_) | Action::StoreFence => false,
-        };
         let stores = |action: &Action| matches!(action, Action::Op(Op::Store(..)));
         if entries >= LONG_BUFFER
-            && let Some(span) = in_loop(thread, &|a| !drains(a), &stores)
+            && let Some(span) = in_loop(thread, &|a| !a.drains(), &stores)
         {
             let name = &thread.name;
             let sentence = format!(
@@ -90,20 +85,7 @@ fn in_loop(
     passable: &dyn Fn(&Action) -> bool,
     wanted: &dyn Fn(&Action) -> bool,
 ) -> Option<Span> {
-    let returns = |from: LocationId, to: LocationId| {
-        let mut seen = vec![false; thread.locations.len()];
-        let mut stack = vec![from];
-        while let Some(location) = stack.pop() {
-            if location == to {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[location.index()], true) {
-                let next = thread.edges_from(location).filter(|(_, e)| passable(&e.action));
-                stack.extend(next.map(|(_, e)| e.to));
-            }
-        }
-        false
-    };
+    let component = thread.components(passable);
     let mut candidates = thread.edges.iter().filter(|e| wanted(&e.action) && passable(&e.action));
-    candidates.find(|e| returns(e.to, e.from)).map(|e| e.span)
+    candidates.find(|e| component[e.from.index()] == component[e.to.index()]).map(|e| e.span)
 }

@@ -10,7 +10,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use fencewright_memory::extend::drains;
 use fencewright_program::{Action, Address, EdgeId, Op, Program, Thread, ThreadId};
 
 use super::oracle::{Advice, Oracle};
@@ -71,7 +70,7 @@ fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeI
     seen[thread.edge(store).to.index()] = true;
     while let Some(location) = open.pop_front() {
         for (number, edge) in thread.edges_from(location) {
-            if drains(&edge.action) {
+            if edge.action.drains() {
                 continue;
             }
             let loads = edge.action.ops().iter().filter_map(|op| match op {

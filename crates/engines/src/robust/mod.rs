@@ -329,7 +329,7 @@ impl Robustness {
     fn repeat_for_alike(&mut self, program: &Program) {
         let first: Vec<Attack> = self.attacks.clone();
         for (t, thread) in program.threads() {
-            let like = program.threads().take(t.index()).find(|(_, earlier)| attack::alike(earlier, thread));
+            let like = program.threads().take(t.index()).find(|(_, earlier)| earlier.is_like(thread));
             let Some((original, _)) = like else { continue };
             for attack in first.iter().filter(|a| a.thread == original) {
                 let swapped = attack

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferShape, Cell, CellId, Command, Control, Linear, Machine};
 use fencewright_program::{
-    BinaryOp, Expr, Formula, LocationId, Observable, Property, PropertyKind, Thread, ThreadId,
+    BinaryOp, Expr, Formula, LocationId, Observable, Property, PropertyKind, ThreadId,
 };
 
 use crate::task::{Limits, Reason, Task};
@@ -55,7 +55,7 @@ impl Symmetry {
         let program = task.program;
         let mut classes: Vec<Vec<usize>> = Vec::new();
         for (n, thread) in program.threads.iter().enumerate() {
-            match classes.iter_mut().find(|class| identical(&program.threads[class[0]], thread)) {
+            match classes.iter_mut().find(|class| program.threads[class[0]].is_like(thread)) {
                 Some(class) => class.push(n),
                 None => classes.push(vec![n]),
             }
@@ -182,15 +182,6 @@ fn renamed(machine: &Machine<'_>, cell: CellId, name: &impl Fn(usize) -> usize) 
         Cell::Entry(t, position) => Cell::Entry(to(t), position),
         Cell::Last(t, c) => Cell::Last(to(t), c),
     })
-}
-
-/// Whether two threads have the same code and start alike.
-fn identical(a: &Thread, b: &Thread) -> bool {
-    let registers = a.registers.len() == b.registers.len()
-        && a.registers.iter().zip(&b.registers).all(|(x, y)| (x.init, x.range) == (y.init, y.range));
-    let edges = a.edges.len() == b.edges.len()
-        && a.edges.iter().zip(&b.edges).all(|(x, y)| (x.from, x.to, &x.action) == (y.from, y.to, &y.action));
-    registers && edges && (a.entry, a.fault, a.locations.len()) == (b.entry, b.fault, b.locations.len())
 }
 
 /// Whether a property says the same with two threads exchanged: its disjuncts, as sets of conjuncts, are the same.

@@ -6,36 +6,12 @@ use fencewright_program::{Action, Address, EdgeId, LocationId, Op, Program, Thre
 
 use super::{Attack, Notion};
 
-/// The memory cells an address may denote.
-pub fn cells_of(program: &Program, address: &Address) -> Range<u32> {
-    let variable = &program.variables[address.variable.index()];
-    let all = variable.cells();
-    match (&address.index, variable.indices) {
-        (Some(index), Some(range)) => match index.constant() {
-            Some(i) if range.contains(i) => {
-                let cell = variable.base + (i - range.low) as u32;
-                cell..cell + 1
-            }
-            _ => all.start as u32..all.end as u32,
-        },
-        _ => variable.base..variable.base + 1,
-    }
-}
-
 /// Whether an operation is an access, and then its address and whether it stores.
 pub fn access(op: &Op) -> Option<(&Address, bool)> {
     match op {
         Op::Load(_, address) => Some((address, false)),
         Op::Store(address, _) => Some((address, true)),
         Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(_) => None,
-    }
-}
-
-/// Whether an action can be performed while stores of its thread are delayed.
-pub fn can_delay(action: &Action) -> bool {
-    match action {
-        Action::Op(_) | Action::StoreFence | Action::Atomic { drains: false, .. } => true,
-        Action::Fence | Action::Lock | Action::Unlock | Action::Atomic { drains: true, .. } => false,
     }
 }
 
@@ -49,7 +25,7 @@ pub fn delayed_store(action: &Action) -> Option<&Address> {
 
 /// The addresses an action loads while stores may be delayed.
 pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
-    let ops = if can_delay(action) { action.ops() } else { &[] };
+    let ops = if action.drains() { &[] } else { action.ops() };
     ops.iter().filter_map(|op| match op {
         Op::Load(_, address) => Some(address),
         _ => None,
@@ -67,7 +43,7 @@ pub fn contended(program: &Program) -> Vec<bool> {
     let mut written = vec![false; program.cells()];
     for (t, thread) in program.threads() {
         for (address, stores) in thread.edges.iter().flat_map(|e| e.action.ops()).filter_map(access) {
-            for cell in cells_of(program, address) {
+            for cell in program.cells_of(address) {
                 let cell = cell as usize;
                 several[cell] |= accessed[cell].replace(t).is_some_and(|other| other != t);
                 written[cell] |= stores;
@@ -75,33 +51,6 @@ pub fn contended(program: &Program) -> Vec<bool> {
         }
     }
     several.iter().zip(written).map(|(&several, written)| several && written).collect()
-}
-
-/// The locations a thread can reach from one of its locations through edges that `follow` accepts, this one included.
-pub fn reachable(thread: &Thread, from: LocationId, follow: impl Fn(&Action) -> bool) -> Vec<bool> {
-    let mut seen = vec![false; thread.locations.len()];
-    let mut work = vec![from];
-    seen[from.index()] = true;
-    while let Some(location) = work.pop() {
-        for (_, edge) in thread.edges_from(location).filter(|(_, e)| follow(&e.action)) {
-            if !std::mem::replace(&mut seen[edge.to.index()], true) {
-                work.push(edge.to);
-            }
-        }
-    }
-    seen
-}
-
-/// Whether two threads have the same code and start alike, so that each can do what the other can.
-pub fn alike(a: &Thread, b: &Thread) -> bool {
-    let edge = |e: &fencewright_program::Edge| (e.from, e.to, e.action.clone());
-    a.entry == b.entry
-        && a.fault == b.fault
-        && a.registers.len() == b.registers.len()
-        && a.registers.iter().zip(&b.registers).all(|(x, y)| x.init == y.init && x.range == y.range)
-        && a.edges.len() == b.edges.len()
-        && a.edges.iter().zip(&b.edges).all(|(x, y)| edge(x) == edge(y))
-        && a.locations.len() == b.locations.len()
 }
 
 /// A program with more attacks than this is too large to examine.
@@ -113,20 +62,20 @@ pub const MOST_ATTACKS: usize = 50_000;
 pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) -> Option<Vec<Attack>> {
     let mut attacks = Vec::new();
     for (t, thread) in program.threads() {
-        if program.threads[..t.index()].iter().any(|earlier| alike(earlier, thread)) {
+        if program.threads[..t.index()].iter().any(|earlier| earlier.is_like(thread)) {
             continue;
         }
         let mut cones: Vec<Option<Vec<bool>>> = vec![None; thread.edges.len()];
         let holding = always_locked(thread);
         for (s, store) in thread.edges.iter().enumerate().filter(|(_, e)| !holding[e.from.index()]) {
             let Some(address) = delayed_store(&store.action) else { continue };
-            let stored = cells_of(program, address);
-            let region = reachable(thread, store.to, can_delay);
+            let stored = program.cells_of(address);
+            let region = thread.reachable(store.to, |a| !a.drains());
             for (l, load) in thread.edges.iter().enumerate().filter(|(_, e)| region[e.from.index()]) {
                 if stop() {
                     return None;
                 }
-                let mut loads = plain_loads(&load.action).map(|a| cells_of(program, a));
+                let mut loads = plain_loads(&load.action).map(|a| program.cells_of(a));
                 if loads.all(|cells| is_one_cell(&cells, &stored)) {
                     continue;
                 }
@@ -171,7 +120,7 @@ fn always_locked(thread: &Thread) -> Vec<bool> {
 fn cone_of(program: &Program, notion: Notion, attacker: ThreadId, load: &Action) -> Vec<bool> {
     let mut touched = vec![false; program.cells()];
     let mut stored = vec![false; program.cells()];
-    let loaded: Vec<Range<u32>> = plain_loads(load).map(|a| cells_of(program, a)).collect();
+    let loaded: Vec<Range<u32>> = plain_loads(load).map(|a| program.cells_of(a)).collect();
     loaded.iter().cloned().flatten().for_each(|cell| touched[cell as usize] = true);
     let mut entered: Vec<Vec<bool>> = program.threads.iter().map(|t| vec![false; t.edges.len()]).collect();
     let mut helped = false;
@@ -181,7 +130,7 @@ fn cone_of(program: &Program, notion: Notion, attacker: ThreadId, load: &Action)
             for (e, edge) in thread.edges.iter().enumerate() {
                 let meets = |(address, stores): (&Address, bool)| {
                     let met = if stores { &touched } else { &stored };
-                    cells_of(program, address).any(|cell| met[cell as usize])
+                    program.cells_of(address).any(|cell| met[cell as usize])
                 };
                 if entered[t.index()][e] || !edge.action.ops().iter().filter_map(access).any(meets) {
                     continue;
@@ -189,12 +138,12 @@ fn cone_of(program: &Program, notion: Notion, attacker: ThreadId, load: &Action)
                 (changed, helped) = (true, true);
                 // Everything after it in program order is in the cone too, and with locks what came before in the section.
                 let locks = thread.edges.iter().any(|e| e.action == Action::Lock);
-                let after = reachable(thread, edge.to, |_| true);
+                let after = thread.reachable(edge.to, |_| true);
                 for (later, other) in thread.edges.iter().enumerate() {
                     if later == e || locks || after[other.from.index()] {
                         entered[t.index()][later] = true;
                         for (address, stores) in other.action.ops().iter().filter_map(access) {
-                            for cell in cells_of(program, address) {
+                            for cell in program.cells_of(address) {
                                 touched[cell as usize] = true;
                                 stored[cell as usize] |= stores;
                             }
@@ -217,7 +166,7 @@ fn cone_of(program: &Program, notion: Notion, attacker: ThreadId, load: &Action)
 
 /// Whether two addresses are always the same cell.
 pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
-    is_one_cell(&cells_of(program, a), &cells_of(program, b))
+    is_one_cell(&program.cells_of(a), &program.cells_of(b))
 }
 
 /// What is known about the time while the store of an edge is delayed.
@@ -234,15 +183,15 @@ impl Delay {
     /// The delay of a store, for attacks with these loads.
     pub fn new(program: &Program, thread: &Thread, store: EdgeId, loads: &[EdgeId]) -> Self {
         let first = thread.edge(store);
-        let region = reachable(thread, first.to, can_delay);
-        let edges = || thread.edges.iter().filter(|e| region[e.from.index()] && can_delay(&e.action));
+        let region = thread.reachable(first.to, |a| !a.drains());
+        let edges = || thread.edges.iter().filter(|e| region[e.from.index()] && !e.action.drains());
         let mut delayed = vec![false; program.cells()];
         for address in edges().chain([first]).filter_map(|e| delayed_store(&e.action)) {
-            cells_of(program, address).for_each(|cell| delayed[cell as usize] = true);
+            program.cells_of(address).for_each(|cell| delayed[cell as usize] = true);
         }
         let mut forwarded = vec![false; program.variables.len()];
         for load in edges().flat_map(|e| plain_loads(&e.action)) {
-            forwarded[load.variable.index()] |= cells_of(program, load).any(|cell| delayed[cell as usize]);
+            forwarded[load.variable.index()] |= program.cells_of(load).any(|cell| delayed[cell as usize]);
         }
         let mut before: Vec<Vec<LocationId>> = vec![Vec::new(); thread.locations.len()];
         edges().for_each(|e| before[e.to.index()].push(e.from));

@@ -2,7 +2,7 @@
 
 use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Numbers, Op, Range, RegisterId};
 
-use super::accesses::{Delay, can_delay, delayed_store, must_alias, plain_loads};
+use super::accesses::{Delay, delayed_store, must_alias, plain_loads};
 use super::auxiliary::{beside, is, neutral, one, scalar};
 use super::graph::{Graph, Place};
 use super::{Attack, Notion, Origin, Unsupported};
@@ -69,7 +69,7 @@ impl Graph<'_> {
 
     /// An edge of the attacker while it delays stores.
     pub fn delaying_edge(&mut self, first: EdgeId, id: EdgeId, edge: &Edge) -> Result<(), Unsupported> {
-        if !can_delay(&edge.action) {
+        if edge.action.drains() {
             return Ok(());
         }
         let attack = Attack { thread: self.id, store: first, load: id };

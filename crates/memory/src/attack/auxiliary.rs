@@ -3,7 +3,7 @@
 use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, Span, Variable, VariableId};
 
 use super::Notion;
-use super::accesses::{Delay, cells_of, contended};
+use super::accesses::{Delay, contended};
 
 /// The additional variables; for each variable of the program those that belong to it, if they are needed.
 pub struct Auxiliary {
@@ -118,7 +118,7 @@ impl Auxiliary {
 
     /// Whether another thread may access the cell too, and one of them stores.
     pub fn is_contended(&self, program: &Program, address: &Address) -> bool {
-        cells_of(program, address).any(|cell| self.contended[cell as usize])
+        program.cells_of(address).any(|cell| self.contended[cell as usize])
     }
 }
 

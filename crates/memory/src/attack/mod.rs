@@ -43,7 +43,7 @@ use fencewright_program::{
 };
 
 use accesses::Delay;
-pub use accesses::{MOST_ATTACKS, alike, candidates};
+pub use accesses::{MOST_ATTACKS, candidates};
 
 /// What is asked of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

@@ -34,7 +34,7 @@ use fencewright_program::{
 };
 
 use super::graph::{Arc, Graph};
-use super::{Extended, Origin, drains};
+use super::{Extended, Origin};
 
 /// What happens to the store that a path starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -113,7 +113,7 @@ impl Tree {
                     return Err(refused("a path that is not one"));
                 }
                 let is_store = matches!(arc.action, Action::Op(Op::Store(..)));
-                if drains(&arc.action) || (above.is_none() && !is_store) {
+                if arc.action.drains() || (above.is_none() && !is_store) {
                     return Err(Refused {
                         why: "a path on which no store can be delayed",
                         span: Some(arc.span),
@@ -196,7 +196,7 @@ impl Delay<'_> {
         }
         for (number, _) in self.thread.edges_from(*location) {
             let arc = &self.arcs[&number].1;
-            if drains(&arc.action) {
+            if arc.action.drains() {
                 continue;
             }
             let child = children.get(&number).copied();
