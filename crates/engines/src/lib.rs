@@ -8,7 +8,11 @@
 pub mod auto;
 pub mod cegar;
 mod check;
+mod concrete;
+pub mod contexts;
 pub mod domain;
+mod encode;
+mod examine;
 pub mod explicit;
 pub mod lazy;
 mod liveness;
@@ -28,6 +32,8 @@ pub struct EngineOptions {
     pub cegar: cegar::Options,
     /// How stores are delayed.
     pub lazy: lazy::Options,
+    /// How often threads take turns.
+    pub contexts: contexts::Options,
 }
 
 /// An engine that can be asked for by name.
@@ -62,5 +68,6 @@ pub fn registry() -> &'static [EngineInfo] {
                 Box::new(lazy::Lazy { options: o.lazy, sc })
             },
         },
+        EngineInfo { name: "contexts", build: |o| Box::new(contexts::ContextBound { options: o.contexts }) },
     ]
 }

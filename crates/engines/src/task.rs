@@ -145,6 +145,8 @@ pub enum Reason {
     Limit(Limit, Span),
     /// The engine does not support something, in words, and where in the source that is if it is somewhere.
     Unsupported(String, Option<Span>),
+    /// There is no violation within so many contexts; and why more were not tried, if not because nobody asked for more.
+    Contexts(u32, Option<Box<Reason>>),
     /// There is a proof, but no time was left to check it.
     NotConfirmed,
     /// Two independent computations disagree: a defect of the tool.
@@ -166,6 +168,14 @@ impl fmt::Display for Reason {
             }
             Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
             Reason::Unsupported(what, _) => write!(f, "{what}"),
+            Reason::Contexts(n, why) => {
+                let s = if *n == 1 { "" } else { "s" };
+                write!(f, "no violation within {n} context{s}")?;
+                match why {
+                    Some(why) => write!(f, "; with {}: {why}", n + 1),
+                    None => Ok(()),
+                }
+            }
             Reason::NotConfirmed => write!(
                 f,
                 "a proof was found, but there was no time left to check it; allow more, or accept it with --no-certify"
@@ -204,6 +214,17 @@ pub struct Invariant {
     pub states: Vec<(Control, Vec<Cube>)>,
 }
 
+/// What exploring all executions with so many contexts took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// How many contexts.
+    pub contexts: u32,
+    /// How many states were stored.
+    pub states: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
 /// What an engine gives back.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -219,6 +240,8 @@ pub struct Report {
     pub state_bytes: u64,
     /// How many predicates (templates) were found on the way, if the engine looks for any.
     pub predicates: usize,
+    /// For engines that allow more and more contexts, what each number of them took.
+    pub rounds: Vec<Round>,
     /// Whether every reachable state was seen.
     pub complete: bool,
     /// The values of [`Task::observed`] in the final states that were seen, sorted.

@@ -7,7 +7,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fencewright_engines::cegar::{Cegar, DomainName, Fixed, Options};
+use fencewright_engines::cegar::{Cegar, Fixed, Options};
+use fencewright_engines::domain::DomainName;
 use fencewright_engines::task::Order;
 use fencewright_engines::{Confirm, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_memory::Kept;

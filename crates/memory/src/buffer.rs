@@ -6,6 +6,7 @@
 //! | `Queue` | THESIS16 Fig. 2.19, EXTRA13 Fig. 5 and 12 | appends; at the bound, *overflow* | the oldest entry (PSO: of any cell before the first barrier) |
 //! | `Partial`, oldest kept | FENCES12 Fig. 5, THESIS16 Fig. 3.10 | WRITE-L, WRITE-G | UPDATE-NE; when no ordered entry is left, UPDATE-AM and UPDATE-AS |
 //! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
+//! | `Grouped` | CONTEXT24 Fig. 4 | a new group; beyond the bound two neighbours become one: see [`groups`](crate::groups) | the oldest group |
 //!
 //! `Partial` keeps k stores in order (PSO: k for each memory cell) and of all others only which cells they are to and, for each such
 //! cell, the value of the newest of them, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an
@@ -21,6 +22,7 @@ use fencewright_program::{Expr, MemoryModel, ThreadId};
 
 use crate::cells::{Cell, CellId, Cells};
 use crate::control::{BufferShape, Entry};
+use crate::groups::Groups;
 use crate::machine::Command;
 
 /// Which end of a partial buffer is kept in order.
@@ -53,6 +55,12 @@ pub enum Buffers {
         /// Which ones.
         kept: Kept,
     },
+    /// TSO with stores in groups that leave together, at most so many groups in each thread. For machines that show what can
+    /// happen, not for proofs: a bound leaves behaviour out.
+    Grouped {
+        /// How many groups fit, at least one.
+        groups: u32,
+    },
 }
 
 /// A change of one buffer: the commands that go with it and the new shape.
@@ -68,8 +76,8 @@ pub struct Change {
 pub enum Stored {
     /// It goes straight to memory.
     Memory,
-    /// It enters the buffer.
-    Buffered(Change),
+    /// It enters the buffer, in one of these ways.
+    Buffered(Vec<Change>),
     /// It does not fit.
     Overflow,
 }
@@ -80,6 +88,7 @@ impl Buffers {
         match self {
             Buffers::Sc => MemoryModel::Sc,
             Buffers::Queue { model, .. } | Buffers::Partial { model, .. } => model,
+            Buffers::Grouped { .. } => MemoryModel::Tso,
         }
     }
 
@@ -91,6 +100,7 @@ impl Buffers {
             Buffers::Partial { model: MemoryModel::Pso, k, .. } => k.saturating_mul(cells as u32),
             // With the newest kept, a store enters the queue before the oldest entry leaves it.
             Buffers::Partial { k, .. } => k,
+            Buffers::Grouped { groups } => groups.saturating_mul(cells as u32),
         };
         // Under PSO each barrier stands behind a store.
         if self.model() == MemoryModel::Pso { 2 * stores + 1 } else { stores }
@@ -114,7 +124,7 @@ impl Buffers {
             Buffers::Queue { bound, .. } => {
                 let stores = shape.queue.iter().filter(|e| **e != Entry::Barrier).count();
                 match stores < bound as usize {
-                    true => Stored::Buffered(self.append(cells, thread, shape, target, value)),
+                    true => Stored::Buffered(vec![self.append(cells, thread, shape, target, value)]),
                     false => Stored::Overflow,
                 }
             }
@@ -124,17 +134,21 @@ impl Buffers {
                 } else {
                     shape.queue.len() >= k as usize || !shape.set.is_empty()
                 };
-                Stored::Buffered(match full {
+                Stored::Buffered(vec![match full {
                     false => self.append(cells, thread, shape, target, value),
                     true => {
                         let last = cells.id(Cell::Last(thread, target));
                         let shape = with_set_member(shape.clone(), target);
                         Change { commands: vec![Command::Assign(last, value)], shape }
                     }
-                })
+                }])
             }
             Buffers::Partial { k, kept: Kept::Newest, .. } => {
-                Stored::Buffered(self.push_newest(cells, thread, shape, target, value, k))
+                Stored::Buffered(vec![self.push_newest(cells, thread, shape, target, value, k)])
+            }
+            Buffers::Grouped { groups } => {
+                let stored = Groups::of(shape).stored(cells, thread, target, value, groups.max(1) as usize);
+                Stored::Buffered(stored)
             }
         }
     }
@@ -203,6 +217,9 @@ impl Buffers {
 
     /// The cell that holds the newest buffered store to memory cell `target`, if there is one.
     pub fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId> {
+        if let Buffers::Grouped { .. } = self {
+            return Groups::of(shape).newest(cells, thread, target);
+        }
         let position = shape.queue.iter().rposition(|e| *e == Entry::Store(target));
         let ordered = position.map(|p| cells.id(Cell::Entry(thread, p as u32)));
         let in_set = shape.set.contains(&target).then(|| cells.id(Cell::Last(thread, target)));
@@ -221,9 +238,24 @@ impl Buffers {
         shape
     }
 
+    /// The cells that hold the values of a buffer of this shape.
+    pub fn values(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<CellId> {
+        if let Buffers::Grouped { .. } = self {
+            return Groups::of(shape).values(cells, thread).map(|(_, _, id)| id).collect();
+        }
+        let stores = shape.queue.iter().enumerate().filter(|(_, e)| **e != Entry::Barrier);
+        let ordered = stores.map(|(p, _)| cells.id(Cell::Entry(thread, p as u32)));
+        ordered.chain(shape.set.iter().map(|&c| cells.id(Cell::Last(thread, c)))).collect()
+    }
+
     /// All flushes that are possible: the memory cell that is written, and the change.
     pub fn flushes(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<(u32, Change)> {
         let kept = match self {
+            Buffers::Grouped { .. } => {
+                let groups = Groups::of(shape);
+                let oldest = shape.queue.iter().find_map(Entry::cell);
+                return oldest.map(|c| (c, groups.flushed(cells, thread, 1))).into_iter().collect();
+            }
             Buffers::Partial { kept, .. } => kept,
             _ => Kept::Oldest,
         };

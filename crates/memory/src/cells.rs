@@ -48,6 +48,11 @@ impl Cells {
         Cells { memory, registers, entries, positions, last, total: last + threads * memory }
     }
 
+    /// How many of them are shared memory.
+    pub fn memory(&self) -> u32 {
+        self.memory
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.total as usize

@@ -28,8 +28,18 @@ pub struct BufferShape {
 pub enum Entry {
     /// A store to this memory cell.
     Store(u32),
-    /// A store-store fence.
+    /// A store-store fence; where stores are in groups, the end of one group and the start of the next.
     Barrier,
+}
+
+impl Entry {
+    /// The memory cell of a store.
+    pub fn cell(&self) -> Option<u32> {
+        match self {
+            Entry::Store(cell) => Some(*cell),
+            Entry::Barrier => None,
+        }
+    }
 }
 
 impl BufferShape {

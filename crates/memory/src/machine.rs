@@ -74,6 +74,8 @@ struct Way {
     commands: Vec<Command>,
     buffer: Option<BufferShape>,
     end: End,
+    /// Whether it differs from the way before it only by how the buffer is represented.
+    variant: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -146,7 +148,8 @@ impl<'p> Machine<'p> {
         steps
     }
 
-    fn flush_steps(&self, control: &Control, thread: ThreadId, steps: &mut Vec<Step>) {
+    /// The flushes of the buffer of a thread.
+    pub fn flush_steps(&self, control: &Control, thread: ThreadId, steps: &mut Vec<Step>) {
         let Some(shape) = control.buffers.get(thread.index()) else { return };
         for (case, (target, change)) in
             self.buffers.flushes(&self.cells, thread, shape).into_iter().enumerate()
@@ -164,7 +167,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn edge_steps(&self, control: &Control, thread: ThreadId, id: EdgeId, steps: &mut Vec<Step>) {
+    /// The steps of one edge of a thread.
+    pub fn edge_steps(&self, control: &Control, thread: ThreadId, id: EdgeId, steps: &mut Vec<Step>) {
         let code = self.program.thread(thread);
         let edge = code.edge(id);
         let drained = control.drained(thread);
@@ -195,9 +199,13 @@ impl<'p> Machine<'p> {
         if !enabled {
             return;
         }
-        let direct = matches!(edge.action, Action::Atomic { drains: true, .. });
-        let first =
-            Way { commands: Vec::new(), buffer: next.buffers.get(thread.index()).cloned(), end: End::Open };
+        let direct = self.is_direct(&edge.action);
+        let first = Way {
+            commands: Vec::new(),
+            buffer: next.buffers.get(thread.index()).cloned(),
+            end: End::Open,
+            variant: false,
+        };
         let mut ways = vec![first];
         for op in edge.action.ops() {
             let mut longer = Vec::new();
@@ -208,13 +216,15 @@ impl<'p> Machine<'p> {
                 }
                 if longer.len() > MOST_CASES {
                     let end = End::Beyond("a step with too many cases");
-                    longer = vec![Way { commands: Vec::new(), buffer: None, end }];
+                    longer = vec![Way { commands: Vec::new(), buffer: None, end, variant: false }];
                     break;
                 }
             }
             ways = longer;
         }
-        for (case, way) in ways.into_iter().enumerate() {
+        let mut cases = 0;
+        for way in ways {
+            cases += !way.variant as u32;
             let mut next = next.clone();
             if let Some(shape) = way.buffer {
                 next.buffers[thread.index()] = shape;
@@ -227,9 +237,14 @@ impl<'p> Machine<'p> {
                 }
                 End::Beyond(what) => Outcome::Beyond(what, edge.span),
             };
-            let case = case as u32;
+            let case = cases - 1;
             steps.push(Step { thread, edge: Some(id), flushed: None, case, commands: way.commands, outcome });
         }
+    }
+
+    /// Whether stores of an action go straight to memory.
+    pub(crate) fn is_direct(&self, action: &Action) -> bool {
+        self.buffers == Buffers::Sc || matches!(action, Action::Atomic { drains: true, .. })
     }
 
     /// All ways to perform one operation after `way`.
@@ -332,9 +347,14 @@ impl<'p> Machine<'p> {
                             way.commands
                                 .push(Command::Assign(self.cells.id(Cell::Memory(target)), e.clone()));
                         }
-                        Stored::Buffered(change) => {
-                            way.commands.extend(change.commands);
-                            way.buffer = Some(change.shape);
+                        Stored::Buffered(changes) => {
+                            for (n, change) in changes.into_iter().enumerate() {
+                                let mut way = Way { variant: n > 0, ..way.clone() };
+                                way.commands.extend(change.commands);
+                                way.buffer = Some(change.shape);
+                                ways.push(way);
+                            }
+                            continue;
                         }
                         Stored::Overflow => way.end = End::Beyond(OVERFLOW),
                     }
@@ -421,6 +441,18 @@ impl<'p> Machine<'p> {
                 Some(at_end(control.is_final(self.program), self.formula(control, formula).not()))
             }
             PropertyKind::Finally(Quantifier::Exists, _) | PropertyKind::NoDeadlock => None,
+        }
+    }
+
+    /// The condition on cells under which a control state is evidence about a property: a violation, or for a final state that is to
+    /// exist, that it is one. `None` for deadlocks.
+    pub fn evidence(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
+        match &property.kind {
+            PropertyKind::Finally(Quantifier::Exists, formula) if control.is_final(self.program) => {
+                Some(self.formula(control, formula))
+            }
+            PropertyKind::Finally(Quantifier::Exists, _) => Some(Expr::Const(0)),
+            _ => self.violation(control, property),
         }
     }
 

@@ -6,33 +6,25 @@
 //! order. (4) Otherwise the integers were known too coarsely: the clip constant of zones grows, or interpolants give new
 //! predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
 
-mod encode;
 mod path;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fencewright_memory::linear::{is_nonlinear, truths};
+use fencewright_memory::linear::is_nonlinear;
 use fencewright_memory::machine::OVERFLOW;
-use fencewright_memory::{Buffers, Command, Kept, Linear, Machine};
-use fencewright_program::{Formula, MemoryModel, Program, Property, Span};
+use fencewright_memory::{Buffers, Command, Kept, Machine};
+use fencewright_program::{MemoryModel, Program, Property, Span};
 
-use crate::domain::Domain;
+use crate::domain::order;
 use crate::domain::predicates::{Predicates, Template};
 use crate::domain::zones::Zones;
+use crate::domain::{Domain, DomainName};
+use crate::examine::{self, Examined};
 use crate::search::live::LiveCells;
 use crate::search::reach::{Path, Reach, Reached};
 use crate::search::symmetry::Symmetry;
 use crate::task::{Answer, Engine, Invariant, Limits, Order, Progress, Reason, Report, Task};
-
-/// How integers are represented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DomainName {
-    /// Difference bounds, clipped at a constant.
-    Zones,
-    /// Conjunctions of predicates from interpolants.
-    Predicates,
-}
 
 /// Where to start.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +106,8 @@ impl Engine for Cegar {
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
-        let mut precision = Precision { k: self.options.k, clip: self.options.clip, templates: hints(task) };
+        let mut precision =
+            Precision { k: self.options.k, clip: self.options.clip, templates: examine::hints(task) };
         let mut rounds = 0;
         if let Some(bound) = self.options.buffer_bound.filter(|&bound| bound > LARGEST_BOUND) {
             let reason = format!("engine cegar has exact buffers up to {LARGEST_BOUND} stores, not {bound}");
@@ -145,6 +138,7 @@ impl Engine for Cegar {
                 DomainName::Predicates => {
                     format!("round {rounds}: k = {}, {} predicates", precision.k, precision.templates.len())
                 }
+                DomainName::Order => format!("round {rounds}: k = {}", precision.k),
             });
             let (order, run) = (self.options.order, Run { limits, progress, report: &mut report });
             let found = match self.options.domain {
@@ -153,6 +147,10 @@ impl Engine for Cegar {
                     let domain = Predicates::new(precision.templates.clone(), limits.budget());
                     search(&sub, &machine, &live, domain, order, run)
                 }
+                DomainName::Order => match order::fragment(task.program, &sub.properties) {
+                    Ok(domain) => search(&sub, &machine, &live, domain, order, run),
+                    Err(unfit) => Found::Nothing(unfit.into()),
+                },
             };
             let unknown = |reason: Reason| Some(Answer::Unknown(reason));
             match found {
@@ -183,17 +181,6 @@ impl Engine for Cegar {
         report.answers = answers.into_iter().flatten().collect();
         report
     }
-}
-
-/// Predicates to start with: those that the source suggests, as templates.
-fn hints(task: &Task<'_>) -> BTreeSet<Template> {
-    let machine = Machine::new(task.program, Buffers::Sc);
-    let initial = machine.initial();
-    let atoms = |formula: &Formula| {
-        let e = machine.formula(&initial, formula);
-        [truths(&e, true), truths(&e, false)].concat().into_iter().flatten().collect::<Vec<Linear>>()
-    };
-    task.program.hints.predicates.iter().flat_map(atoms).map(|linear| Template::of(&linear)).collect()
 }
 
 /// The first statement on a path whose arithmetic is not linear, if there is one.
@@ -294,7 +281,7 @@ impl Cegar {
             Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear))
         };
         match path::examine(machine, path, property) {
-            path::Examined::Possible => {
+            Examined::Possible => {
                 if task.model == MemoryModel::Sc || self.options.buffer_bound.is_some() {
                     return stuck("the solver says that it is possible");
                 }
@@ -310,7 +297,7 @@ impl Cegar {
                     None => return stuck("no number of stores kept in order rules it out"),
                 }
             }
-            path::Examined::Impossible(interpolants) => match self.options.domain {
+            Examined::Impossible(interpolants) => match self.options.domain {
                 DomainName::Zones => {
                     let enough = |&more: &i32| !path::feasible(machine, live, path, property, more, limits);
                     match (precision.clip + 1..=MOST_CLIP).find(enough) {
@@ -322,6 +309,7 @@ impl Cegar {
                         None => return stuck("no clip constant rules it out"),
                     }
                 }
+                DomainName::Order => return stuck("how values compare does not rule it out"),
                 DomainName::Predicates if self.options.fixed.predicates => {
                     return stuck("it takes more predicates, and those of the file are all there are");
                 }
@@ -333,7 +321,7 @@ impl Cegar {
                     }
                 }
             },
-            path::Examined::Unknown => return stuck("the solver gave up on it"),
+            Examined::Unknown => return stuck("the solver gave up on it"),
         }
         Ok(())
     }

@@ -3,11 +3,23 @@
 //! A domain never looks at control: it is given the cells that matter before and after a step, and the commands in between.
 
 mod bounds;
+pub mod order;
 pub mod predicates;
 pub mod zones;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Command};
+
+/// The domains that one can ask for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainName {
+    /// Difference bounds, clipped at a constant.
+    Zones,
+    /// Conjunctions of predicates from interpolants.
+    Predicates,
+    /// How values compare.
+    Order,
+}
 
 /// The cells that matter in a control state, sorted.
 pub type Live = [CellId];
@@ -16,7 +28,7 @@ pub type Live = [CellId];
 /// make it larger, never smaller.
 pub trait Domain {
     /// A set of valuations.
-    type State: Clone;
+    type State: Clone + Eq + std::hash::Hash;
     /// The commands of a step, prepared for the cells that matter before and after it.
     type Transition;
 
@@ -38,4 +50,17 @@ pub trait Domain {
 
     /// Whether every valuation in `smaller` (as a step gave it) is one in `larger` (as it is stored).
     fn covers(&self, larger: &Self::State, smaller: &Self::State) -> bool;
+
+    /// Whether a state covers no other than itself.
+    fn is_discrete(&self) -> bool {
+        false
+    }
+
+    /// With more live cells than this a single step takes too long, or does not fit.
+    fn most_cells(&self) -> usize {
+        300
+    }
+
+    /// Roughly how many bytes a state takes.
+    fn size(&self, state: &Self::State) -> usize;
 }

@@ -239,6 +239,10 @@ impl Domain for Predicates {
     fn covers(&self, larger: &Known, smaller: &Known) -> bool {
         larger.bits.iter().zip(&smaller.bits).all(|(l, s)| l & !s == 0)
     }
+
+    fn size(&self, known: &Known) -> usize {
+        size_of::<Known>() + size_of_val(&*known.bits)
+    }
 }
 
 /// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown

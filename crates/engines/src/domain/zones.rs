@@ -184,6 +184,10 @@ impl Domain for Zones {
         };
         Zone { size: zone.size, bounds: zone.bounds.iter().map(clip).collect() }
     }
+
+    fn size(&self, zone: &Zone) -> usize {
+        size_of::<Zone>() + size_of_val(&*zone.bounds)
+    }
 }
 
 /// `linear <= 0` as an operation: a bound if it is a difference.

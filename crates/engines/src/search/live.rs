@@ -1,6 +1,6 @@
 //! The cells that matter in a control state of a machine.
 
-use fencewright_memory::{Cell, CellId, Control, Entry, Machine};
+use fencewright_memory::{Cell, CellId, Control, Machine};
 use fencewright_program::{RegisterId, ThreadId};
 
 use crate::liveness::{Registers, live_registers};
@@ -27,9 +27,7 @@ impl LiveCells {
             let registers = self.registers[t][location.index()].iter().enumerate().filter(|(_, live)| **live);
             live.extend(registers.map(|(r, _)| cells.id(Cell::Register(thread, RegisterId(r as u32)))));
             let Some(shape) = control.buffers.get(t) else { continue };
-            let stores = shape.queue.iter().enumerate().filter(|(_, e)| **e != Entry::Barrier);
-            live.extend(stores.map(|(p, _)| cells.id(Cell::Entry(thread, p as u32))));
-            live.extend(shape.set.iter().map(|&c| cells.id(Cell::Last(thread, c))));
+            live.extend(machine.buffers.values(cells, thread, shape));
         }
         live.sort_unstable();
         live

@@ -4,7 +4,7 @@
 //! covers another: a new one that is covered is dropped, and those that it covers are. The steps of a control state are computed
 //! once and prepared for the domain, with only the cells that matter on both sides.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 
 use fencewright_memory::{CellId, Command, Control, Machine, Outcome, Step};
@@ -56,6 +56,8 @@ struct ControlNode<D: Domain> {
     /// For each property, the assumption that it is violated; prepared when the first state comes.
     violations: Option<Vec<Option<D::Transition>>>,
     nodes: Vec<usize>,
+    /// The states, where none covers another.
+    seen: HashSet<D::State>,
 }
 
 struct Prepared<T> {
@@ -88,9 +90,6 @@ enum Stop {
     /// There is no point, or no time, to go on.
     Limit(Reason),
 }
-
-/// With more live cells than this a single step takes too long.
-const MOST_CELLS: usize = 300;
 
 impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     /// A search of a machine for violations of the task's properties.
@@ -221,7 +220,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     fn expand(&mut self, node: usize, limits: &Limits) -> Result<(), Stop> {
         let control = self.nodes[node].control;
         let cells = self.controls[control].live.len();
-        if cells > MOST_CELLS {
+        if cells > self.domain.most_cells() {
             let what = format!("{cells} cells matter at once, too many to know their differences");
             return Err(Stop::Limit(Reason::Unsupported(what, None)));
         }
@@ -288,21 +287,25 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
 
     /// Stores a state unless it is covered.
     fn add(&mut self, control: usize, state: &D::State, parent: Option<Parent>) -> Result<(), Stop> {
-        let known = &self.controls[control].nodes;
-        if known.iter().any(|&n| self.domain.covers(&self.nodes[n].state, state)) {
-            return Ok(());
-        }
         let stored = self.domain.stored(state);
-        let (covered, kept): (Vec<usize>, Vec<usize>) =
-            known.iter().partition(|&&n| self.domain.covers(&stored, &self.nodes[n].state));
-        for n in covered {
-            self.nodes[n].covered = true;
+        if self.domain.is_discrete() {
+            if !self.controls[control].seen.insert(stored.clone()) {
+                return Ok(());
+            }
+        } else {
+            let known = &self.controls[control].nodes;
+            if known.iter().any(|&n| self.domain.covers(&self.nodes[n].state, state)) {
+                return Ok(());
+            }
+            let (covered, kept): (Vec<usize>, Vec<usize>) =
+                known.iter().partition(|&&n| self.domain.covers(&stored, &self.nodes[n].state));
+            for n in covered {
+                self.nodes[n].covered = true;
+            }
+            self.controls[control].nodes = kept;
         }
         let node = self.nodes.len();
-        // A matrix over the live cells; other domains need less.
-        let cells = self.controls[control].live.len() as u64 + 1;
-        self.bytes += cells * cells * 4 + 128;
-        self.controls[control].nodes = kept;
+        self.bytes += self.domain.size(&stored) as u64 + 128;
         self.controls[control].nodes.push(node);
         self.nodes.push(Node { control, state: stored, parent, covered: false });
         self.queue.push_back(node);
@@ -340,7 +343,8 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         let number = self.controls.len();
         self.bytes += 512 + 2 * (control.locations.len() * 40 + 4 * live.len()) as u64;
         self.numbers.insert(control.clone(), number);
-        self.controls.push(ControlNode { control, live, steps: None, violations: None, nodes: Vec::new() });
+        let (nodes, seen) = (Vec::new(), HashSet::new());
+        self.controls.push(ControlNode { control, live, steps: None, violations: None, nodes, seen });
         number
     }
 }

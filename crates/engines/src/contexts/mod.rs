@@ -1,0 +1,266 @@
+//! Engine `contexts`: everything that can happen within so many contexts (CONTEXT24).
+//!
+//! The machine [`Contexts`] with one of the domains: `order`, for which programs of the paper's fragment are decided exactly, whatever the
+//! values and however long the buffers; or zones or predicates for everything else, where a path that is no execution makes
+//! the domain more precise, as in `cegar`. The number of contexts grows from 1 on, so a violation is found with the
+//! smallest number that shows it.
+//!
+//! Without a violation the answer is `unknown`: there is none within that many contexts. Only if more contexts would not lead to
+//! a single new state, and no two stores were put together because of the bound, is the program safe.
+
+mod layers;
+mod relevance;
+mod trace;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use fencewright_memory::{Command, Contexts};
+use fencewright_program::{MemoryModel, Property, PropertyKind};
+
+use crate::domain::order::{self, Order};
+use crate::domain::predicates::{Predicates, Template};
+use crate::domain::zones::Zones;
+use crate::domain::{Domain, DomainName};
+use crate::examine::{self, Examined};
+use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Round, Task};
+use layers::{Found, Layers, Next};
+use relevance::Relevance;
+
+/// How to search.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How many contexts at most.
+    pub contexts: Option<u32>,
+    /// How integers are represented: `order` where that is exact and otherwise zones, unless something is said.
+    pub domain: Option<DomainName>,
+}
+
+/// More contexts than this would take forever.
+pub const MOST_CONTEXTS: u32 = 64;
+/// Zones begin with this clip constant and end with that one.
+const FIRST_CLIP: i32 = 2;
+const LAST_CLIP: i32 = 64;
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct ContextBound {
+    /// How to search.
+    pub options: Options,
+}
+
+/// How integers are known at the moment.
+enum Precision {
+    Order(Order),
+    Zones(i32),
+    Predicates(BTreeSet<Template>),
+}
+
+/// How one number of contexts ended.
+enum Ended {
+    /// Nothing was found; whether more contexts would find nothing either, and whether there were paths that are no executions.
+    Nothing {
+        saturated: bool,
+        spurious: bool,
+    },
+    /// An answer to the property with this number.
+    Answer(usize, Answer),
+    /// The domain became more precise.
+    Refined,
+    Stopped(Reason),
+}
+
+impl Engine for ContextBound {
+    fn name(&self) -> &'static str {
+        "contexts"
+    }
+
+    fn about(&self) -> &'static str {
+        "all executions in which threads take turns so many times: exact for programs that only compare values"
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let mut run =
+            Run { task, limits, progress, report: Report::default(), answers: Vec::new(), states: 0 };
+        run.answers = task.properties.iter().map(|p| unanswerable(task, p)).collect();
+        match self.precision(task) {
+            Ok(precision) => run.iterate(precision, self.options.contexts.unwrap_or(MOST_CONTEXTS)),
+            Err(reason) => run.give_up(&reason),
+        }
+        run.report.answers = run.answers.into_iter().flatten().collect();
+        run.report
+    }
+}
+
+/// What the engine cannot decide whatever it finds.
+fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
+    let what = match (&property.kind, task.model) {
+        (_, MemoryModel::Pso) => "engine contexts knows SC and TSO, not PSO",
+        (PropertyKind::NoDeadlock, _) => "engine contexts cannot decide deadlocks",
+        _ => return None,
+    };
+    Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
+}
+
+impl ContextBound {
+    fn precision(&self, task: &Task<'_>) -> Result<Precision, Reason> {
+        let fragment = order::fragment(task.program, &task.properties);
+        let reals = task.program.has_real_choices();
+        match (self.options.domain, fragment) {
+            (None | Some(DomainName::Order), Ok(order)) => Ok(Precision::Order(order)),
+            (Some(DomainName::Order), Err(unfit)) => Err(unfit.into()),
+            // No other domain knows the reals.
+            (None, Err(unfit)) if reals => Err(unfit.into()),
+            (Some(DomainName::Zones | DomainName::Predicates), _) if reals => {
+                let what = "programs that choose real numbers need domain order";
+                Err(Reason::Unsupported(what.into(), None))
+            }
+            (None | Some(DomainName::Zones), _) => Ok(Precision::Zones(FIRST_CLIP)),
+            (Some(DomainName::Predicates), _) => Ok(Precision::Predicates(examine::hints(task))),
+        }
+    }
+}
+
+/// A run of the engine.
+struct Run<'a, 'p> {
+    task: &'a Task<'p>,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    report: Report,
+    answers: Vec<Option<Answer>>,
+    /// How many states the last search stored.
+    states: u64,
+}
+
+impl Run<'_, '_> {
+    /// More and more contexts, until everything is answered.
+    fn iterate(&mut self, mut precision: Precision, most: u32) {
+        let mut bound = 1;
+        let mut start = Instant::now();
+        while bound <= most && self.answers.iter().any(Option::is_none) {
+            self.progress.say(format!("{bound} contexts"));
+            match self.explore(bound, &mut precision) {
+                Ended::Answer(n, answer) => {
+                    self.answers[n] = Some(answer);
+                    if self.task.first_violation {
+                        self.give_up(&Reason::Cancelled);
+                    }
+                }
+                Ended::Refined => {}
+                Ended::Nothing { saturated: true, spurious: false } => self.close(),
+                Ended::Nothing { .. } => {
+                    let seconds = start.elapsed().as_secs_f64();
+                    self.report.rounds.push(Round { contexts: bound, states: self.states, seconds });
+                    start = Instant::now();
+                    bound += 1;
+                }
+                Ended::Stopped(reason) => {
+                    let reason = match bound {
+                        1 => reason,
+                        _ => Reason::Contexts(bound - 1, Some(Box::new(reason))),
+                    };
+                    return self.give_up(&reason);
+                }
+            }
+        }
+        self.give_up(&Reason::Contexts(bound - 1, None));
+    }
+
+    /// All executions with this many contexts, for the properties that are open.
+    fn explore(&mut self, bound: u32, precision: &mut Precision) -> Ended {
+        let open: Vec<usize> = (0..self.answers.len()).filter(|&n| self.answers[n].is_none()).collect();
+        let properties: Vec<Property> = open.iter().map(|&n| self.task.properties[n].clone()).collect();
+        let sub = Task { properties, observed: Vec::new(), ..self.task.clone() };
+        let ended = match precision {
+            Precision::Order(order) => {
+                // Order is exact: a path without values is one that explicit numbers cannot hold.
+                self.search(&sub, bound, order.clone(), |_, _, _| None)
+            }
+            Precision::Zones(clip) => {
+                let (from, mut finer) = (*clip, None);
+                let ended = self.search(&sub, bound, Zones::new(from), |layers, found, _| {
+                    let enough = |&more: &i32| !layers.feasible(found, &mut Zones::new(more));
+                    finer = (from + 1..=LAST_CLIP).find(enough);
+                    finer.map(drop)
+                });
+                *clip = finer.unwrap_or(from);
+                ended
+            }
+            Precision::Predicates(templates) => {
+                let mut more = templates.clone();
+                let domain = Predicates::new(templates.clone(), self.limits.budget());
+                let ended = self.search(&sub, bound, domain, |_, found, start| {
+                    let steps = found.path.iter().map(|s| (s.commands.as_slice(), s.way));
+                    let path: Vec<(&[Command], u32)> = std::iter::once((start, 0)).chain(steps).collect();
+                    let Examined::Impossible(interpolants) = examine::examine(&path, &found.condition) else {
+                        return None;
+                    };
+                    let before = more.len();
+                    more.extend(interpolants.iter().map(Template::of));
+                    (more.len() > before).then_some(())
+                });
+                *templates = more;
+                ended
+            }
+        };
+        match ended {
+            Ended::Answer(n, answer) => Ended::Answer(open[n], answer),
+            other => other,
+        }
+    }
+
+    /// A search with one domain. `refine` is asked about paths that are no executions whether a more precise domain rules them out.
+    fn search<D: Domain>(
+        &mut self,
+        task: &Task<'_>,
+        bound: u32,
+        domain: D,
+        mut refine: impl FnMut(&Layers<'_, '_, D>, &Found, &[Command]) -> Option<()>,
+    ) -> Ended {
+        let relevance = Relevance::new(task);
+        let groups = layers::most_groups(bound, 1, relevance.sees_memory());
+        let Some(machine) = Contexts::new(task.program, task.model, groups) else {
+            return Ended::Stopped(Reason::Cancelled);
+        };
+        let start = machine.initial_values();
+        let mut layers = Layers::new(machine, &relevance, &task.properties, domain, bound);
+        let mut spurious = false;
+        let ended = loop {
+            match layers.next(self.limits, self.progress) {
+                Next::Found(found) => {
+                    let property = &task.properties[found.property];
+                    match trace::execution(task.program, task.model, &found, property) {
+                        Some(trace) if property.kind.is_existence() => {
+                            break Ended::Answer(found.property, Answer::Holds(Some(trace)));
+                        }
+                        Some(trace) => break Ended::Answer(found.property, Answer::Violated(Some(trace))),
+                        None if refine(&layers, &found, &start).is_some() => break Ended::Refined,
+                        None => spurious = true,
+                    }
+                }
+                Next::Done { saturated } => {
+                    let saturated = saturated && layers.beyond().is_none();
+                    break Ended::Nothing { saturated, spurious };
+                }
+                Next::Stopped(reason) => break Ended::Stopped(reason),
+            }
+        };
+        self.states = layers.states() as u64;
+        self.report.states += self.states;
+        self.report.bytes = self.report.bytes.max(layers.bytes());
+        ended
+    }
+
+    /// More contexts would not lead to more states.
+    fn close(&mut self) {
+        for (answer, property) in self.answers.iter_mut().zip(&self.task.properties) {
+            let exists = property.kind.is_existence();
+            answer.get_or_insert(if exists { Answer::Violated(None) } else { Answer::Holds(None) });
+        }
+    }
+
+    /// Leaves what is open open, for this reason.
+    fn give_up(&mut self, reason: &Reason) {
+        self.answers.iter_mut().for_each(|a| _ = a.get_or_insert_with(|| Answer::Unknown(reason.clone())));
+    }
+}

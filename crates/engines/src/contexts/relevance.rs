@@ -1,0 +1,314 @@
+//! What can still matter: which cells somebody can still read, where a context may as well end, and which states of the last
+//! context lead nowhere.
+//!
+//! Three observations keep the state space small, none of which loses an execution.
+//!
+//! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, stores that only the thread
+//!   itself could still see and that a newer one hides.
+//! * *A context ends right behind something that others can notice* ([`Relevance::ending`]): a load (it could have seen something else
+//!   later), a lock, a store that leaves at once, or what a property looks at. Anything after it could as well be done first
+//!   thing in the next context of the thread, and if there is none, nobody misses it.
+//! * *In the last context nobody else moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads only what properties
+//!   see of them matters, and if that rules out every violation, the context is not begun.
+
+use fencewright_memory::{Cell, CellId, ContextControl, Contexts};
+use fencewright_program::{
+    Action, BinaryOp, Edge, Expr, LocationId, MemoryModel, Observable, Op, Program, Property, PropertyKind,
+    RegisterId, Thread, ThreadId,
+};
+
+use crate::liveness::{Registers, live_registers};
+use crate::task::Task;
+
+/// A set of memory cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct CellSet(Vec<u64>);
+
+impl CellSet {
+    fn new(cells: usize) -> Self {
+        CellSet(vec![0; cells.div_ceil(64)])
+    }
+
+    fn insert(&mut self, cell: u32) {
+        self.0[cell as usize / 64] |= 1 << (cell % 64);
+    }
+
+    fn contains(&self, cell: u32) -> bool {
+        self.0[cell as usize / 64] >> (cell % 64) & 1 == 1
+    }
+
+    /// Adds all of another set; whether that made a difference.
+    fn add(&mut self, other: &CellSet) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            changed |= theirs & !*mine != 0;
+            *mine |= theirs;
+        }
+        changed
+    }
+}
+
+/// How a context may end at a location.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// In any way.
+    pub any: bool,
+    /// With all stores leaving.
+    pub drained: bool,
+}
+
+/// What is known about one thread.
+struct ThreadFacts {
+    /// For each location the live registers.
+    live: Vec<Registers>,
+    /// For each location the memory cells that may still be loaded.
+    loads: Vec<CellSet>,
+    /// For each location how a context may end there.
+    endings: Vec<Ending>,
+    /// For each location whether the thread may still fault.
+    may_fault: Vec<bool>,
+    /// For each location one that looks the same to all properties.
+    representatives: Vec<LocationId>,
+    /// The registers that properties look at.
+    observed: Registers,
+}
+
+/// What can still matter.
+pub struct Relevance<'p> {
+    program: &'p Program,
+    properties: Vec<Property>,
+    threads: Vec<ThreadFacts>,
+    /// The memory cells that properties look at.
+    observed: CellSet,
+    /// Whether some property is about final states.
+    finals: bool,
+}
+
+impl<'p> Relevance<'p> {
+    /// For the properties of a task.
+    pub fn new(task: &Task<'p>) -> Self {
+        let program = task.program;
+        let mut observed = CellSet::new(program.cells());
+        for_each_observable(&task.properties, &mut |o| {
+            if let Observable::Memory(cell) = o {
+                observed.insert(*cell);
+            }
+        });
+        let finals = task.properties.iter().any(|p| matches!(p.kind, PropertyKind::Finally(..)));
+        let threads = program.threads().map(|(t, _)| ThreadFacts::new(task, t, finals)).collect();
+        Relevance { program, properties: task.properties.clone(), threads, observed, finals }
+    }
+
+    /// Whether a property looks at memory.
+    pub fn sees_memory(&self) -> bool {
+        self.observed.0.iter().any(|word| *word != 0)
+    }
+
+    /// Whether a property is about final states.
+    pub fn finals(&self) -> bool {
+        self.finals
+    }
+
+    /// How a context may end here.
+    pub fn ending(&self, thread: ThreadId, location: LocationId) -> Ending {
+        self.threads[thread.index()].endings[location.index()]
+    }
+
+    /// A location that looks the same to all properties.
+    pub fn representative(&self, thread: ThreadId, location: LocationId) -> LocationId {
+        self.threads[thread.index()].representatives[location.index()]
+    }
+
+    /// The cells whose values matter in a control state, sorted; in the `last` context only the active thread goes on.
+    pub fn live(&self, contexts: &Contexts<'_>, at: &ContextControl, last: bool) -> Vec<CellId> {
+        let cells = contexts.cells();
+        let locations = &at.control.locations;
+        let goes_on = |t: ThreadId| !last || t == at.active;
+        let facts = |t: ThreadId| (&self.threads[t.index()], locations[t.index()].index());
+        let loads = |t: ThreadId, c: u32| {
+            let (facts, location) = facts(t);
+            goes_on(t) && facts.loads[location].contains(c)
+        };
+        let ids = || (0..locations.len() as u32).map(ThreadId);
+        let buffers: Vec<_> = ids().map(|t| contexts.groups(&at.control, t)).collect();
+        let mut live = Vec::new();
+        for c in 0..self.program.cells() as u32 {
+            // What a thread has buffered itself hides memory from it until it is overwritten.
+            let read = |t: ThreadId| loads(t, c) && buffers[t.index()].newest_group(c).is_none();
+            if self.observed.contains(c) || ids().any(read) {
+                live.push(cells.id(Cell::Memory(c)));
+            }
+        }
+        for t in ids() {
+            let (facts, location) = facts(t);
+            let registers = if goes_on(t) { &facts.live[location] } else { &facts.observed };
+            let registers = registers.iter().enumerate().filter(|(_, live)| **live);
+            live.extend(registers.map(|(r, _)| cells.id(Cell::Register(t, RegisterId(r as u32)))));
+            if !goes_on(t) {
+                continue;
+            }
+            let groups = &buffers[t.index()];
+            for (group, c, id) in groups.values(cells, t) {
+                let own = loads(t, c) && groups.newest_group(c) == Some(group);
+                if own || self.observed.contains(c) || ids().any(|u| u != t && loads(u, c)) {
+                    live.push(id);
+                }
+            }
+        }
+        live.sort_unstable();
+        live
+    }
+
+    /// Whether no property can be violated in a last context that begins here.
+    pub fn hopeless(&self, contexts: &Contexts<'_>, at: &ContextControl) -> bool {
+        !self.properties.iter().any(|p| self.may_be_decided(contexts, at, p))
+    }
+
+    fn may_be_decided(&self, contexts: &Contexts<'_>, at: &ContextControl, property: &Property) -> bool {
+        let locations = &at.control.locations;
+        let active = at.active;
+        let code = self.program.thread(active);
+        let reachable = code.reachable(locations[active.index()], |_| true);
+        let known = |observable: &Observable| match observable {
+            Observable::At(t, set) if *t != active => Some(set.contains(&locations[t.index()]) as i64),
+            Observable::At(_, set) if !set.iter().any(|l| reachable[l.index()]) => Some(0),
+            _ => None,
+        };
+        match &property.kind {
+            PropertyKind::Never(formula) => possible(formula, &known) != Some(0),
+            PropertyKind::Assertions => {
+                at.control.has_fault(self.program)
+                    || self.threads[active.index()].may_fault[locations[active.index()].index()]
+            }
+            PropertyKind::Finally(..) => self.program.threads().all(|(t, thread)| {
+                let ended = thread.is_end(locations[t.index()]);
+                t == active || (ended && contexts.groups(&at.control, t).0.is_empty())
+            }),
+            PropertyKind::NoDeadlock => false,
+        }
+    }
+}
+
+/// The value of a formula if what is known of its observables decides it.
+fn possible(formula: &Expr<Observable>, known: &dyn Fn(&Observable) -> Option<i64>) -> Option<i64> {
+    match formula {
+        Expr::Const(value) => Some(*value),
+        Expr::Leaf(observable) => known(observable),
+        Expr::Unary(op, operand) => op.apply(possible(operand, known)?).ok(),
+        Expr::Binary(op, left, right) => {
+            let (left, right) = (possible(left, known), possible(right, known));
+            let decided = |value: Option<i64>| match (op, value) {
+                (BinaryOp::And, Some(0)) => Some(0),
+                (BinaryOp::Or, Some(v)) if v != 0 => Some(1),
+                _ => None,
+            };
+            decided(left).or(decided(right)).or_else(|| op.apply(left?, right?).ok())
+        }
+    }
+}
+
+fn for_each_observable(properties: &[Property], visit: &mut impl FnMut(&Observable)) {
+    properties.iter().filter_map(Property::formula).for_each(|f| f.for_each_leaf(&mut |o| visit(o)));
+}
+
+impl ThreadFacts {
+    fn new(task: &Task<'_>, id: ThreadId, finals: bool) -> Self {
+        let program = task.program;
+        let thread = program.thread(id);
+        let mut observed = vec![false; thread.registers.len()];
+        let mut sets: Vec<Vec<LocationId>> = Vec::new();
+        for_each_observable(&task.properties, &mut |o| match o {
+            Observable::Register(t, r) if *t == id => observed[r.index()] = true,
+            Observable::At(t, set) if *t == id && !sets.contains(set) => sets.push(set.clone()),
+            _ => {}
+        });
+        let seen = |l: LocationId| -> Vec<bool> {
+            let end = [finals && thread.is_end(l), l == thread.fault];
+            sets.iter().map(|set| set.contains(&l)).chain(end).collect()
+        };
+        let looks: Vec<Vec<bool>> = (0..thread.locations.len() as u32).map(|l| seen(LocationId(l))).collect();
+        let representatives = representatives(&looks);
+        let visible = |edge: &Edge| {
+            looks[edge.from.index()] != looks[edge.to.index()]
+                || edge.action.ops().iter().filter_map(Op::written_register).any(|r| observed[r.index()])
+        };
+        let mut endings = vec![Ending::default(); thread.locations.len()];
+        for edge in &thread.edges {
+            let ending = &mut endings[edge.to.index()];
+            match &edge.action {
+                Action::Op(Op::Store(..)) if task.model != MemoryModel::Sc => ending.drained = true,
+                Action::Op(Op::Load(..) | Op::Store(..))
+                | Action::Atomic { .. }
+                | Action::Lock
+                | Action::Unlock => ending.any = true,
+                // A fence lets stores leave that could have left at the end of the context before it.
+                Action::Op(_) | Action::Fence | Action::StoreFence => {}
+            }
+            ending.any |= visible(edge);
+        }
+        endings[thread.fault.index()].any = true;
+        ThreadFacts {
+            live: live_registers(task, id),
+            loads: loads(program, thread),
+            may_fault: may_fault(program, thread),
+            endings,
+            representatives,
+            observed,
+        }
+    }
+}
+
+/// For each location the first one that looks the same.
+fn representatives(looks: &[Vec<bool>]) -> Vec<LocationId> {
+    let mut first: Vec<(&Vec<bool>, u32)> = Vec::new();
+    let mut of = |(n, look)| match first.iter().find(|(known, _)| *known == look) {
+        Some((_, same)) => LocationId(*same),
+        None => {
+            first.push((look, n as u32));
+            LocationId(n as u32)
+        }
+    };
+    looks.iter().enumerate().map(&mut of).collect()
+}
+
+/// For each location the memory cells that may be loaded from there on.
+fn loads(program: &Program, thread: &Thread) -> Vec<CellSet> {
+    let mut sets = vec![CellSet::new(program.cells()); thread.locations.len()];
+    for edge in &thread.edges {
+        for op in edge.action.ops() {
+            if let Op::Load(_, address) = op {
+                program.cells_of(address).for_each(|c| sets[edge.from.index()].insert(c));
+            }
+        }
+    }
+    backwards(thread, &mut sets, |before, after| before.add(after));
+    sets
+}
+
+/// For each location whether the thread may fault from there on.
+fn may_fault(program: &Program, thread: &Thread) -> Vec<bool> {
+    let mut faults = vec![false; thread.locations.len()];
+    for edge in &thread.edges {
+        faults[edge.from.index()] |= program.edge_may_fault(thread, edge);
+    }
+    backwards(thread, &mut faults, |before, after| {
+        let changed = *after && !*before;
+        *before |= *after;
+        changed
+    });
+    faults
+}
+
+/// What holds after an edge is added to what holds before it, until nothing changes.
+fn backwards<T: Clone>(thread: &Thread, facts: &mut [T], mut add: impl FnMut(&mut T, &T) -> bool) {
+    loop {
+        let mut changed = false;
+        for edge in thread.edges.iter().rev() {
+            let after = facts[edge.to.index()].clone();
+            changed |= add(&mut facts[edge.from.index()], &after);
+        }
+        if !changed {
+            return;
+        }
+    }
+}

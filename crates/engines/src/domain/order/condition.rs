@@ -1,0 +1,261 @@
+//! Conditions of the fragment: comparisons of cells and constants, joined by `and` and `or`, with negation pushed to the leaves.
+
+use fencewright_memory::CellId;
+use fencewright_memory::linear::{Linear, cases};
+use fencewright_program::{BinaryOp, Expr, Numbers, UnaryOp};
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// A cell.
+    Cell(CellId),
+    /// A constant.
+    Constant(i64),
+}
+
+/// How two values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `left = right`.
+    Equal,
+    /// `left != right`.
+    Different,
+    /// `left < right`.
+    Less,
+    /// `left <= right`.
+    AtMost,
+}
+
+/// A condition over operands of type `O`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition<O> {
+    /// Always or never.
+    Constant(bool),
+    /// A comparison.
+    Related {
+        /// How.
+        relation: Relation,
+        /// The left side.
+        left: O,
+        /// The right side.
+        right: O,
+        /// Whether the program asks for more than one between them: `left + n < right`.
+        distant: bool,
+    },
+    /// All of these.
+    All(Vec<Condition<O>>),
+    /// One of these.
+    Any(Vec<Condition<O>>),
+}
+
+/// What is assigned.
+pub enum Value {
+    /// The value of a cell, or a constant.
+    Same(Operand),
+    /// 1 if this holds, else 0.
+    Truth(Condition<Operand>),
+}
+
+/// Why an expression is not one of the fragment, in words.
+pub type Outside = &'static str;
+
+const ARITHMETIC: Outside = "arithmetic on values";
+const UPPER_BOUND: Outside = "an upper bound on how far apart two values are";
+
+impl<O> Condition<O> {
+    /// The condition with other names for its operands, if all have one.
+    pub fn map<P>(&self, name: &mut impl FnMut(&O) -> Option<P>) -> Option<Condition<P>> {
+        Some(match self {
+            Condition::Constant(value) => Condition::Constant(*value),
+            Condition::Related { relation, left, right, distant } => Condition::Related {
+                relation: *relation,
+                left: name(left)?,
+                right: name(right)?,
+                distant: *distant,
+            },
+            Condition::All(parts) => {
+                Condition::All(parts.iter().map(|p| p.map(name)).collect::<Option<_>>()?)
+            }
+            Condition::Any(parts) => {
+                Condition::Any(parts.iter().map(|p| p.map(name)).collect::<Option<_>>()?)
+            }
+        })
+    }
+
+    /// Calls `visit` on every operand.
+    pub fn for_each(&self, visit: &mut impl FnMut(&O)) {
+        self.for_each_comparison(&mut |_, left, right, _| {
+            visit(left);
+            visit(right);
+        });
+    }
+
+    /// Calls `visit` on every comparison.
+    pub fn for_each_comparison(&self, visit: &mut impl FnMut(Relation, &O, &O, bool)) {
+        match self {
+            Condition::Constant(_) => {}
+            Condition::Related { relation, left, right, distant } => visit(*relation, left, right, *distant),
+            Condition::All(parts) | Condition::Any(parts) => {
+                parts.iter().for_each(|p| p.for_each_comparison(visit));
+            }
+        }
+    }
+}
+
+/// The value of an expression.
+pub fn value(e: &Expr<CellId>, numbers: Numbers) -> Result<Value, Outside> {
+    match e {
+        Expr::Leaf(cell) => Ok(Value::Same(Operand::Cell(*cell))),
+        _ if e.constant().is_some() => Ok(Value::Same(Operand::Constant(e.constant().unwrap_or(0)))),
+        _ if is_truth(e) => truth(e, true, numbers).map(Value::Truth),
+        _ => Err(ARITHMETIC),
+    }
+}
+
+/// Whether the value of an expression is 0 or 1.
+fn is_truth(e: &Expr<CellId>) -> bool {
+    match e {
+        Expr::Unary(UnaryOp::Not, _) => true,
+        Expr::Binary(op, _, _) => op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or),
+        _ => false,
+    }
+}
+
+/// Where an expression is `wanted` (not 0, or 0).
+pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Condition<Operand>, Outside> {
+    match e {
+        _ if e.constant().is_some() => Ok(Condition::Constant((e.constant() != Some(0)) == wanted)),
+        Expr::Unary(UnaryOp::Not, operand) => truth(operand, !wanted, numbers),
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+            let parts = vec![truth(left, wanted, numbers)?, truth(right, wanted, numbers)?];
+            Ok(if (*op == BinaryOp::And) == wanted { Condition::All(parts) } else { Condition::Any(parts) })
+        }
+        Expr::Binary(op, left, right) if op.is_comparison() => {
+            let op = if wanted { *op } else { negated(*op) };
+            match (linear(left), linear(right)) {
+                (Some(left), Some(right)) => {
+                    let difference = left.minus(&right).ok_or(ARITHMETIC)?;
+                    comparison(op, difference, numbers)
+                }
+                // `(a < b) == 1` and the like: a truth against a constant.
+                _ => against_constant(op, left, right, numbers),
+            }
+        }
+        _ => {
+            let difference = linear(e).ok_or(ARITHMETIC)?;
+            comparison(if wanted { BinaryOp::Ne } else { BinaryOp::Eq }, difference, numbers)
+        }
+    }
+}
+
+/// The only value of an expression without comparisons in it.
+fn linear(e: &Expr<CellId>) -> Option<Linear> {
+    match cases(e).as_slice() {
+        [(cube, Some(value))] if cube.is_empty() => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn against_constant(
+    op: BinaryOp,
+    left: &Expr<CellId>,
+    right: &Expr<CellId>,
+    numbers: Numbers,
+) -> Result<Condition<Operand>, Outside> {
+    let (e, constant, op) = match (left.constant(), right.constant()) {
+        (None, Some(c)) if is_truth(left) => (left, c, op),
+        (Some(c), None) if is_truth(right) => (right, c, mirrored(op)),
+        _ => return Err(ARITHMETIC),
+    };
+    let holds = |value: i64| op.apply(value, constant).is_ok_and(|v| v != 0);
+    match (holds(1), holds(0)) {
+        (true, false) => truth(e, true, numbers),
+        (false, true) => truth(e, false, numbers),
+        (both, _) => Ok(Condition::Constant(both)),
+    }
+}
+
+/// `difference op 0` as a condition.
+fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Condition<Operand>, Outside> {
+    use BinaryOp::*;
+    let constant = difference.constant;
+    // `left op right`, where `left + gap op right` was asked for.
+    let (left, right, gap) = match difference.terms.as_slice() {
+        [] => return Ok(Condition::Constant(op.apply(constant, 0).is_ok_and(|v| v != 0))),
+        [(cell, 1)] => {
+            (Operand::Cell(*cell), Operand::Constant(constant.checked_neg().ok_or(ARITHMETIC)?), 0)
+        }
+        [(cell, -1)] => (Operand::Constant(constant), Operand::Cell(*cell), 0),
+        [(x, 1), (y, -1)] => (Operand::Cell(*x), Operand::Cell(*y), constant),
+        [(y, -1), (x, 1)] => (Operand::Cell(*x), Operand::Cell(*y), constant),
+        _ => return Err(ARITHMETIC),
+    };
+    let related = |relation, left, right, distant| {
+        Ok(natural(Condition::Related { relation, left, right, distant }, numbers))
+    };
+    let whole = numbers != Numbers::Real;
+    match (op, gap) {
+        (Eq, 0) => related(Relation::Equal, left, right, false),
+        (Ne, 0) => related(Relation::Different, left, right, false),
+        (Le, 0) => related(Relation::AtMost, left, right, false),
+        (Lt, 0) => related(Relation::Less, left, right, false),
+        (Ge, 0) => related(Relation::AtMost, right, left, false),
+        (Gt, 0) => related(Relation::Less, right, left, false),
+        // Over the integers `left + 1 <= right` and `left < right` are the same, and so are `left < right + 1` and `left <= right`.
+        (Le, 1) if whole => related(Relation::Less, left, right, false),
+        (Ge, -1) if whole => related(Relation::Less, right, left, false),
+        (Lt, -1) if whole => related(Relation::AtMost, left, right, false),
+        (Gt, 1) if whole => related(Relation::AtMost, right, left, false),
+        (Le | Lt, 1..) => related(Relation::Less, left, right, true),
+        (Ge | Gt, ..=-1) => related(Relation::Less, right, left, true),
+        (Le | Lt | Ge | Gt, _) => Err(UPPER_BOUND),
+        _ => Err(ARITHMETIC),
+    }
+}
+
+/// Over the naturals nothing is below 0, so comparisons with 0 are questions of equality, and those with less are decided.
+fn natural(condition: Condition<Operand>, numbers: Numbers) -> Condition<Operand> {
+    let Condition::Related { relation, left, right, .. } = condition else { return condition };
+    if numbers != Numbers::Nat {
+        return condition;
+    }
+    let simpler = |relation| Condition::Related { relation, left, right, distant: false };
+    match (relation, left, right) {
+        (Relation::Equal, Operand::Constant(..=-1), _) | (Relation::Equal, _, Operand::Constant(..=-1)) => {
+            Condition::Constant(false)
+        }
+        (Relation::Different, Operand::Constant(..=-1), _)
+        | (Relation::Different, _, Operand::Constant(..=-1)) => Condition::Constant(true),
+        (Relation::AtMost, Operand::Constant(..=0), _) => Condition::Constant(true),
+        (Relation::AtMost, _, Operand::Constant(..=-1)) => Condition::Constant(false),
+        (Relation::AtMost, _, Operand::Constant(0)) => simpler(Relation::Equal),
+        (Relation::Less, Operand::Constant(..=-1), _) => Condition::Constant(true),
+        (Relation::Less, Operand::Constant(0), _) => simpler(Relation::Different),
+        (Relation::Less, _, Operand::Constant(..=0)) => Condition::Constant(false),
+        _ => condition,
+    }
+}
+
+fn mirrored(op: BinaryOp) -> BinaryOp {
+    use BinaryOp::*;
+    match op {
+        Lt => Gt,
+        Le => Ge,
+        Gt => Lt,
+        Ge => Le,
+        other => other,
+    }
+}
+
+fn negated(op: BinaryOp) -> BinaryOp {
+    use BinaryOp::*;
+    match op {
+        Eq => Ne,
+        Ne => Eq,
+        Lt => Ge,
+        Le => Gt,
+        Gt => Le,
+        Ge => Lt,
+        other => other,
+    }
+}

@@ -1,0 +1,155 @@
+//! Which programs the domain is exact for: CONTEXT24 Theorem 4, and what docs/contexts.md proves beyond it.
+
+use std::collections::BTreeSet;
+
+use fencewright_memory::{Buffers, Cell, Command, Machine};
+use fencewright_program::{
+    Action, EdgeId, Expr, Numbers, Observable, Program, Property, PropertyKind, Quantifier, Span,
+};
+
+use super::condition::{Condition, Operand, Relation, Value, truth, value};
+use super::{MOST_CLASSES, Order, Relations};
+use crate::task::Reason;
+
+/// Why a program is outside the fragment, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// What is outside, in words.
+    pub what: String,
+    /// Where in the source, if it is somewhere.
+    pub span: Option<Span>,
+}
+
+impl From<Unfit> for Reason {
+    fn from(unfit: Unfit) -> Reason {
+        Reason::Unsupported(format!("domain order cannot represent {}", unfit.what), unfit.span)
+    }
+}
+
+/// Points that take more than half the bytes leave too little for cells.
+const MOST_POINTS: i64 = (MOST_CLASSES / 2) as i64;
+
+#[derive(Default)]
+struct Scan {
+    constants: BTreeSet<i64>,
+    ordered: bool,
+    /// The first place where a distance is asked for.
+    distance: Option<Span>,
+    /// The first place with a constant other than 0.
+    constant: Option<(i64, Span)>,
+}
+
+/// The domain for a program and its properties, if they are in the fragment: values are copied, chosen freely, compared with each other and
+/// with constants by `= != < <=`, or are the truth of such comparisons; distances `x + n < y` and `x + n <= y` are only asked for
+/// positively, and if there are any, 0 is the only constant.
+pub fn fragment(program: &Program, properties: &[Property]) -> Result<Order, Unfit> {
+    let machine = Machine::new(program, Buffers::Sc);
+    let mut scan = Scan::default();
+    scan.constants.insert(0);
+    scan.commands(&machine.initial_values(), Span::default(), program.numbers)?;
+    for (t, thread) in program.threads() {
+        for (n, edge) in thread.edges.iter().enumerate() {
+            let mut control = machine.initial();
+            control.locations[t.index()] = edge.from;
+            control.lock = matches!(edge.action, Action::Unlock).then_some(t);
+            let mut steps = Vec::new();
+            machine.edge_steps(&control, t, EdgeId(n as u32), &mut steps);
+            for step in steps {
+                scan.commands(&step.commands, edge.span, program.numbers)?;
+            }
+        }
+    }
+    for property in properties {
+        let wanted = !matches!(property.kind, PropertyKind::Finally(Quantifier::Forall, _));
+        let Some(formula) = property.formula() else { continue };
+        // Where threads are is control; any constant stands for it here.
+        let condition = formula.map(&mut |observable| match observable {
+            Observable::At(..) => Expr::Const(1),
+            Observable::Register(t, r) => Expr::Leaf(machine.cells.id(Cell::Register(*t, *r))),
+            Observable::Memory(c) => Expr::Leaf(machine.cells.id(Cell::Memory(*c))),
+        });
+        let scanned = truth(&condition, wanted, program.numbers).map(|c| scan.condition(&c, property.span));
+        scanned.map_err(|what| Unfit { what: what.into(), span: Some(property.span) })?;
+    }
+    scan.finish(program.numbers)
+}
+
+impl Scan {
+    fn commands(&mut self, commands: &[Command], span: Span, numbers: Numbers) -> Result<(), Unfit> {
+        let unfit = |what: &str| Unfit { what: what.into(), span: Some(span) };
+        for command in commands {
+            match command {
+                Command::Assume(e) => match truth(e, true, numbers).map_err(unfit)? {
+                    // What comes after it does not happen.
+                    Condition::Constant(false) => return Ok(()),
+                    condition => self.condition(&condition, span),
+                },
+                Command::Assign(_, e) => match value(e, numbers).map_err(unfit)? {
+                    Value::Same(operand) => self.operand(&operand, span),
+                    Value::Truth(condition) => {
+                        self.condition(&condition, span);
+                        // The other truth is asked for as well.
+                        let other = truth(e, false, numbers).map_err(unfit)?;
+                        self.condition(&other, span);
+                        [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));
+                    }
+                },
+                Command::Havoc(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn condition(&mut self, condition: &Condition<Operand>, span: Span) {
+        condition.for_each_comparison(&mut |relation, left, right, distant| {
+            self.operand(left, span);
+            self.operand(right, span);
+            self.ordered |= matches!(relation, Relation::Less | Relation::AtMost);
+            if distant {
+                self.distance.get_or_insert(span);
+            }
+        });
+    }
+
+    fn operand(&mut self, operand: &Operand, span: Span) {
+        if let Operand::Constant(value) = operand
+            && self.constants.insert(*value)
+        {
+            self.constant.get_or_insert((*value, span));
+        }
+    }
+
+    fn finish(self, numbers: Numbers) -> Result<Order, Unfit> {
+        if let (Some(span), Some((value, _))) = (self.distance, self.constant) {
+            let what =
+                format!("a distance between values, in a program with a constant other than 0 ({value})");
+            return Err(Unfit { what, span: Some(span) });
+        }
+        if let (Numbers::Nat, Some(..=-1)) = (numbers, self.constants.first()) {
+            return Err(Unfit { what: "a negative number among naturals".into(), span: None });
+        }
+        let relations = if self.ordered { Relations::Order } else { Relations::Equality };
+        let far = || Unfit {
+            what: format!(
+                "constants that are more than {MOST_POINTS} apart, in a program that compares by order"
+            ),
+            span: self.constant.map(|(_, span)| span),
+        };
+        let (first, last) = (self.constants.first().copied(), self.constants.last().copied());
+        let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
+        let points: Vec<i64> = match (relations, numbers) {
+            // Between two constants there are only so many integers: each is a point.
+            (Relations::Order, Numbers::Int | Numbers::Nat) => {
+                if last.checked_sub(first).is_none_or(|width| width >= MOST_POINTS) {
+                    return Err(far());
+                }
+                (first..=last).collect()
+            }
+            _ => self.constants.iter().copied().collect(),
+        };
+        if points.len() as i64 > MOST_POINTS {
+            return Err(Unfit { what: format!("more than {MOST_POINTS} constants"), span: None });
+        }
+        Ok(Order { numbers, relations, points })
+    }
+}

@@ -1,0 +1,235 @@
+//! The machine `contexts`: executions in which threads take turns (CONTEXT24 s.6.2, Fig. 4).
+//!
+//! An execution consists of contexts. In each one thread is *active*: only it takes edges, and only its stores leave the buffer. A
+//! load of another thread cannot come in between, so it makes no difference when in a context stores leave: they do at its end, or
+//! where the thread needs an empty buffer. Stores that leave together are a [group](crate::groups).
+//!
+//! | Fig. 4 | here |
+//! |---|---|
+//! | init | any thread is active first |
+//! | local, buffer read, memory read | the edge, as in every [`Machine`] |
+//! | write | the edge; the context in which the store leaves is open until it does |
+//! | buffer arw, memory arw | all groups leave, then the edge, on memory; so do fences and locks |
+//! | context switch | the oldest groups leave, as many as one likes, and another thread is active |
+//!
+//! Differences from the paper. It guesses beforehand who is active in each context and, at each write, when it leaves. Here both are
+//! decided when they happen. It requires every write to leave in one of the k contexts; an execution may end with stores in a buffer, and
+//! the store buffering test needs that to show its violation in two contexts. Its memory arw writes memory and forgets that an
+//! older write of this context to the same variable would follow at the end; here the older ones have left before. Under SC there
+//! are no buffers, and all of this is the usual context bound.
+
+use fencewright_program::{
+    EdgeId, MemoryModel, Observable, Op, Program, Property, PropertyKind, Span, ThreadId,
+};
+
+use crate::buffer::Buffers;
+use crate::cells::Cells;
+use crate::control::Control;
+use crate::groups::Groups;
+use crate::machine::{Command, Machine, Outcome, Step};
+
+/// A control state: one of the machine, and who is active.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ContextControl {
+    /// Locations, groups of stores, the lock.
+    pub control: Control,
+    /// The active thread.
+    pub active: ThreadId,
+}
+
+/// What happens in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// The active thread takes an edge.
+    Edge {
+        /// The edge.
+        edge: EdgeId,
+        /// Which of its cases: see [`Step::case`].
+        case: u32,
+        /// How many groups leave before it.
+        flushed: u32,
+        /// For a store, which group and its successor become one.
+        merged: Option<u32>,
+    },
+    /// The context ends.
+    Switch {
+        /// How many groups leave before that.
+        flushed: u32,
+        /// Who is active next.
+        to: ThreadId,
+    },
+}
+
+/// A step.
+#[derive(Clone, Debug)]
+pub struct ContextStep {
+    /// The active thread.
+    pub thread: ThreadId,
+    /// What happens.
+    pub what: Move,
+    /// What happens to cells.
+    pub commands: Vec<Command>,
+    /// Where it leads; or how it leaves what the machine represents.
+    pub next: Result<ContextControl, (&'static str, Span)>,
+}
+
+/// A program whose threads take turns.
+#[derive(Clone, Debug)]
+pub struct Contexts<'p> {
+    machine: Machine<'p>,
+}
+
+impl<'p> Contexts<'p> {
+    /// The machine of a program with at most so many groups in each buffer. Under PSO there is none.
+    pub fn new(program: &'p Program, model: MemoryModel, groups: u32) -> Option<Self> {
+        let buffers = match model {
+            MemoryModel::Sc => Buffers::Sc,
+            MemoryModel::Tso => Buffers::Grouped { groups },
+            MemoryModel::Pso => return None,
+        };
+        Some(Contexts { machine: Machine::new(program, buffers) })
+    }
+
+    /// The same machine, with the same cells, but from here on with fewer groups.
+    pub fn with_groups(&self, groups: u32) -> Self {
+        let buffers = match self.machine.buffers {
+            Buffers::Grouped { .. } => Buffers::Grouped { groups },
+            other => other,
+        };
+        Contexts { machine: Machine { buffers, ..self.machine.clone() } }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &'p Program {
+        self.machine.program
+    }
+
+    /// The cells.
+    pub fn cells(&self) -> &Cells {
+        &self.machine.cells
+    }
+
+    /// The initial control states: anybody may be first.
+    pub fn initial(&self) -> Vec<ContextControl> {
+        let control = self.machine.initial();
+        let first = |(active, _)| ContextControl { control: control.clone(), active };
+        self.program().threads().map(first).collect()
+    }
+
+    /// What is known about cells at the start.
+    pub fn initial_values(&self) -> Vec<Command> {
+        self.machine.initial_values()
+    }
+
+    /// The groups of a thread's buffer.
+    pub fn groups(&self, control: &Control, thread: ThreadId) -> Groups {
+        control.buffers.get(thread.index()).map_or_else(Groups::default, Groups::of)
+    }
+
+    /// How many groups there are in the buffer of the active thread.
+    pub fn pending(&self, at: &ContextControl) -> u32 {
+        self.groups(&at.control, at.active).0.len() as u32
+    }
+
+    /// The edges that the active thread can take.
+    pub fn edges(&self, at: &ContextControl) -> Vec<ContextStep> {
+        let thread = at.active;
+        let code = self.program().thread(thread);
+        let mut steps = Vec::new();
+        for (edge, e) in code.edges_from(at.control.locations[thread.index()]) {
+            let pending = if e.action.drains() { self.pending(at) } else { 0 };
+            if pending > 0 && !at.control.may_access(thread) {
+                continue;
+            }
+            let (before, control) = self.flushed(&at.control, thread, pending);
+            let mut taken = Vec::new();
+            self.machine.edge_steps(&control, thread, edge, &mut taken);
+            let mut variants = (0, 0);
+            for step in taken {
+                variants = if step.case == variants.0 { (step.case, variants.1 + 1) } else { (step.case, 1) };
+                steps.push(self.edge_step(&control, pending, &before, step, variants.1 - 1));
+            }
+        }
+        steps
+    }
+
+    fn edge_step(
+        &self,
+        control: &Control,
+        flushed: u32,
+        before: &[Command],
+        step: Step,
+        variant: u32,
+    ) -> ContextStep {
+        let thread = step.thread;
+        let edge = step.edge.expect("it is an edge");
+        // A buffer with as many groups as before although a store has come has merged two.
+        let merged = match &step.outcome {
+            Outcome::Control(next) => {
+                let fault = next.locations[thread.index()] == self.program().thread(thread).fault;
+                let action = &self.program().thread(thread).edge(edge).action;
+                let stores = action.ops().iter().any(|op| matches!(op, Op::Store(..)));
+                let count = |c: &Control| self.groups(c, thread).0.len();
+                let full = !self.machine.is_direct(action) && count(next) == count(control);
+                (stores && !fault && full).then_some(variant)
+            }
+            Outcome::Beyond(..) => None,
+        };
+        let next = match step.outcome {
+            Outcome::Control(control) => Ok(ContextControl { control, active: thread }),
+            Outcome::Beyond(what, span) => Err((what, span)),
+        };
+        let commands = before.iter().cloned().chain(step.commands).collect();
+        ContextStep { thread, what: Move::Edge { edge, case: step.case, flushed, merged }, commands, next }
+    }
+
+    /// The end of the context: the oldest groups leave and another thread is active. Not possible if groups should leave and another
+    /// thread holds the lock.
+    pub fn switch(&self, at: &ContextControl, flushed: u32, to: ThreadId) -> Option<ContextStep> {
+        if flushed > 0 && !at.control.may_access(at.active) {
+            return None;
+        }
+        let (commands, control) = self.flushed(&at.control, at.active, flushed);
+        let next = Ok(ContextControl { control, active: to });
+        Some(ContextStep { thread: at.active, what: Move::Switch { flushed, to }, commands, next })
+    }
+
+    /// The oldest groups of a thread have left its buffer.
+    fn flushed(&self, control: &Control, thread: ThreadId, count: u32) -> (Vec<Command>, Control) {
+        let mut next = control.clone();
+        if count == 0 {
+            return (Vec::new(), next);
+        }
+        let change = self.groups(control, thread).flushed(self.cells(), thread, count as usize);
+        next.buffers[thread.index()] = change.shape;
+        (change.commands, next)
+    }
+
+    /// The ways in which an execution that ends here can be evidence about a property (see [`Machine::evidence`]): how many groups leave
+    /// at the very end, and commands that go through exactly if it is. `None`: the machine cannot tell.
+    pub fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<(u32, Vec<Command>)>> {
+        let all = self.pending(at);
+        let mut sees_memory = false;
+        let formula = property.formula();
+        formula.inspect(|f| f.for_each_leaf(&mut |o| sees_memory |= matches!(o, Observable::Memory(_))));
+        let flushes = match &property.kind {
+            PropertyKind::Finally(..) => all..=all,
+            PropertyKind::Never(_) if sees_memory => 0..=all,
+            PropertyKind::Never(_) | PropertyKind::Assertions => 0..=0,
+            PropertyKind::NoDeadlock => return None,
+        };
+        let mut found = Vec::new();
+        for count in flushes {
+            if count > 0 && !at.control.may_access(at.active) {
+                continue;
+            }
+            let (mut commands, control) = self.flushed(&at.control, at.active, count);
+            let condition = self.machine.evidence(&control, property)?;
+            if condition.constant() != Some(0) {
+                commands.push(Command::Assume(condition));
+                found.push((count, commands));
+            }
+        }
+        Some(found)
+    }
+}

@@ -1,0 +1,158 @@
+//! Stores in groups: what is left of a TSO buffer if one only wants to know which stores leave together.
+//!
+//! CONTEXT24 Fig. 4 guesses, when a store happens, the context in which it will leave the buffer, and keeps for each context and
+//! variable the last value. Which context that is matters to nobody before the store leaves; only where one context's stores end and the
+//! next one's begin does. So a buffer is a list of *groups*, oldest first: the stores of one group leave in the same context, with
+//! no other thread looking in between, and of several stores to one memory cell in a group only the last one counts. As long as there
+//! is room every store is a group of its own and nothing has been guessed. When one more would be too many, two neighbours
+//! become one group, any two: if all stores leave in so many contexts, two of them in one more group are for the same context.
+//!
+//! The value of memory cell c in group g of a thread is in its entry cell g * (memory cells) + c, so moving a group is a list of
+//! assignments. Every value moves to an older group or stays, so in the order of groups none is overwritten before it has moved.
+
+use fencewright_program::{Expr, ThreadId};
+
+use crate::buffer::Change;
+use crate::cells::{Cell, CellId, Cells};
+use crate::control::{BufferShape, Entry};
+use crate::machine::Command;
+
+/// The groups of a buffer, oldest first: each the memory cells it writes, sorted, without repetition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups(pub Vec<Vec<u32>>);
+
+impl Groups {
+    /// The groups of a shape: barriers stand between them.
+    pub fn of(shape: &BufferShape) -> Self {
+        if shape.queue.is_empty() {
+            return Groups::default();
+        }
+        let groups = shape.queue.split(|e| *e == Entry::Barrier);
+        Groups(groups.map(|g| g.iter().filter_map(Entry::cell).collect()).collect())
+    }
+
+    /// The shape with these groups.
+    pub fn shape(&self) -> BufferShape {
+        let mut queue = Vec::new();
+        for (n, group) in self.0.iter().enumerate() {
+            queue.extend((n > 0).then_some(Entry::Barrier));
+            queue.extend(group.iter().map(|&c| Entry::Store(c)));
+        }
+        BufferShape { queue, set: Vec::new() }
+    }
+
+    /// All values: group, memory cell, and the cell that holds it.
+    pub fn values<'a>(
+        &'a self,
+        cells: &'a Cells,
+        thread: ThreadId,
+    ) -> impl Iterator<Item = (usize, u32, CellId)> + 'a {
+        let groups = self.0.iter().enumerate();
+        groups.flat_map(move |(g, group)| group.iter().map(move |&c| (g, c, value(cells, thread, g, c))))
+    }
+
+    /// The group with the newest store to a memory cell.
+    pub fn newest_group(&self, target: u32) -> Option<usize> {
+        self.0.iter().rposition(|group| group.contains(&target))
+    }
+
+    /// The cell that holds the newest store to a memory cell.
+    pub fn newest(&self, cells: &Cells, thread: ThreadId, target: u32) -> Option<CellId> {
+        self.newest_group(target).map(|g| value(cells, thread, g, target))
+    }
+
+    /// A store: as a new group or, if there are `most` already, with some neighbours made one. The way with number n makes one of
+    /// groups n and n + 1, where the store itself is the last group.
+    pub fn stored(
+        &self,
+        cells: &Cells,
+        thread: ThreadId,
+        target: u32,
+        stored: Expr<CellId>,
+        most: usize,
+    ) -> Vec<Change> {
+        let appended = |groups: &Groups, mut commands: Vec<Command>| {
+            let mut groups = groups.clone();
+            groups.0.push(vec![target]);
+            commands.push(Command::Assign(value(cells, thread, groups.0.len() - 1, target), stored.clone()));
+            Change { commands, shape: groups.shape() }
+        };
+        let count = self.0.len();
+        if count < most {
+            return vec![appended(self, Vec::new())];
+        }
+        let mut ways: Vec<Change> = (0..count - 1)
+            .map(|n| {
+                let (commands, merged) = self.merged(cells, thread, n);
+                appended(&merged, commands)
+            })
+            .collect();
+        let mut groups = self.clone();
+        if let Err(position) = groups.0[count - 1].binary_search(&target) {
+            groups.0[count - 1].insert(position, target);
+        }
+        let joined = Command::Assign(value(cells, thread, count - 1, target), stored);
+        ways.push(Change { commands: vec![joined], shape: groups.shape() });
+        ways
+    }
+
+    /// Groups n and n + 1 made one.
+    pub fn merged(&self, cells: &Cells, thread: ThreadId, n: usize) -> (Vec<Command>, Groups) {
+        let mut sources: Vec<Vec<(usize, u32)>> = self.sources().collect();
+        let newer = sources.remove(n + 1);
+        let is_newer = |c: u32| newer.iter().any(|&(_, d)| d == c);
+        sources[n].retain(|&(_, c)| !is_newer(c));
+        sources[n].extend(newer.iter().copied());
+        sources[n].sort_unstable_by_key(|&(_, c)| c);
+        moved(cells, thread, &sources)
+    }
+
+    /// The oldest `count` groups go to memory, in order.
+    pub fn flushed(&self, cells: &Cells, thread: ThreadId, count: usize) -> Change {
+        let written = self.values(cells, thread).filter(|(g, _, _)| *g < count);
+        let mut commands: Vec<Command> =
+            written.map(|(_, c, id)| Command::Assign(cells.id(Cell::Memory(c)), Expr::Leaf(id))).collect();
+        let rest: Vec<Vec<(usize, u32)>> = self.sources().skip(count).collect();
+        let (moves, groups) = moved(cells, thread, &rest);
+        commands.extend(moves);
+        Change { commands, shape: groups.shape() }
+    }
+
+    /// Without the stores that are not to `keep` (asked with group and memory cell), and without groups that become empty.
+    pub fn kept(
+        &self,
+        cells: &Cells,
+        thread: ThreadId,
+        keep: impl Fn(usize, u32) -> bool,
+    ) -> (Vec<Command>, Groups) {
+        let filtered = self.sources().map(|mut group| {
+            group.retain(|&(g, c)| keep(g, c));
+            group
+        });
+        let sources: Vec<Vec<(usize, u32)>> = filtered.filter(|g| !g.is_empty()).collect();
+        moved(cells, thread, &sources)
+    }
+
+    /// For each group, for each memory cell, the group its value is in.
+    fn sources(&self) -> impl Iterator<Item = Vec<(usize, u32)>> + '_ {
+        self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
+    }
+}
+
+/// The cell that holds the value of a memory cell in a group.
+fn value(cells: &Cells, thread: ThreadId, group: usize, cell: u32) -> CellId {
+    cells.id(Cell::Entry(thread, group as u32 * cells.memory() + cell))
+}
+
+/// The groups whose values come from these groups, and the commands that move them there.
+fn moved(cells: &Cells, thread: ThreadId, sources: &[Vec<(usize, u32)>]) -> (Vec<Command>, Groups) {
+    let mut commands = Vec::new();
+    for (to, group) in sources.iter().enumerate() {
+        for &(from, c) in group.iter().filter(|(from, _)| *from != to) {
+            debug_assert!(from > to, "values move to older groups");
+            let source = Expr::Leaf(value(cells, thread, from, c));
+            commands.push(Command::Assign(value(cells, thread, to, c), source));
+        }
+    }
+    (commands, Groups(sources.iter().map(|group| group.iter().map(|&(_, c)| c).collect()).collect()))
+}
