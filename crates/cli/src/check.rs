@@ -7,9 +7,7 @@ use std::sync::atomic::AtomicBool;
 use fencewright_engines::cegar::{self, DomainName};
 use fencewright_engines::explicit::{Options, Order};
 use fencewright_engines::lazy::{self, OracleName};
-use fencewright_engines::{
-    Checked, Confirm, Engine, EngineOptions, Limits, Progress, Task, Verdict, check, registry,
-};
+use fencewright_engines::{Checked, Engine, EngineOptions, Progress, Task, Verdict, check, registry};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_memory::Kept;
@@ -26,18 +24,18 @@ use crate::{files, progress, stop};
 /// Checks all files.
 pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
     let Some(engine) = engine(args) else { return Status::Bad };
-    if args.certificate.is_some() && (args.files.len() > 1 || args.model.models().len() > 1) {
+    if args.certificate.is_some() && (args.common.files.len() > 1 || args.model.models().len() > 1) {
         complain("--certificate", "a certificate is about one program under one model");
         return Status::Bad;
     }
     let checker = Checker { args, engine: &*engine, cancelled: stop::on_interrupt() };
     let mut status = Status::Fine;
-    for path in &args.files {
+    for path in &args.common.files {
         if out.is_closed() {
             // Nobody will know what the remaining files would have been.
             return status.and(Status::Unknown);
         }
-        status = status.and(match load_program(path, &args.input) {
+        status = status.and(match load_program(path, &args.common.input) {
             Some(loaded) => checker.check_file(&loaded, out),
             None => Status::Bad,
         });
@@ -106,7 +104,7 @@ impl Checker<'_> {
                 return Status::Bad;
             }
         };
-        if !self.args.json && !self.args.quiet {
+        if self.args.common.is_talkative() {
             tell_notes(loaded);
         }
         let mut status = Status::Fine;
@@ -126,22 +124,22 @@ impl Checker<'_> {
         properties: &[Property],
         out: &mut Output,
     ) -> Status {
-        let CheckArgs { json, quiet, no_certify, limits, .. } = self.args;
+        let common = &self.args.common;
         let task = Task::new(&loaded.program, model, properties.to_vec());
-        let limits = Limits::starting_now(limits.timeout.get(), limits.memory.get(), self.cancelled.clone());
-        let confirm = if *no_certify { Confirm::NOTHING } else { Confirm::default() };
-        let show = !json && !quiet && progress::is_watched();
+        let limits = common.limits.starting_now(self.cancelled.clone());
+        let show = common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
-        let results =
-            progress::shown(show, &measured, || check(self.engine, &task, &limits, &measured, confirm));
+        let results = progress::shown(show, &measured, || {
+            check(self.engine, &task, &limits, &measured, common.confirm())
+        });
         let source = Source::from(loaded);
         let mut status = Status::Fine;
         for checked in &results {
-            if *json {
+            if common.json {
                 out.print(&json::verdict(source, model, checked));
             } else {
                 out.print(&text::verdict(source, model, checked, out.style));
-                if !quiet {
+                if !common.quiet {
                     out.print(&text::evidence(source, checked, out.style));
                 }
                 if let (true, Some(certificate)) = (self.args.invariants, checked.certificate()) {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::robust;
-use fencewright_engines::{Confirm, Limits, Progress};
+use fencewright_engines::{Limits, Progress};
 use fencewright_fences::fenced::{Fenced, same};
 use fencewright_fences::{
     Examined, Goal, Kind, Options, Robustness, Safety, Synthesis, Verdict, audit, synthesise,
@@ -30,11 +30,11 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Finds fences for all files.
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     let mut status = Status::Fine;
-    for path in &args.files {
+    for path in &args.common.files {
         if out.is_closed() {
             return status.and(Status::Unknown);
         }
-        status = status.and(match load_program(path, &args.input) {
+        status = status.and(match load_program(path, &args.common.input) {
             Some(loaded) => file(args, path, &loaded, out),
             None => Status::Bad,
         });
@@ -43,14 +43,14 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
 }
 
 fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Output) -> Status {
-    if !args.json && !args.quiet {
+    if args.common.is_talkative() {
         tell_notes(loaded);
     }
     let Some(goal) = goal(args, loaded) else { return Status::Bad };
     let cancelled = stop::on_interrupt();
-    let limits = Limits::starting_now(args.limits.timeout.get(), args.limits.memory.get(), cancelled);
+    let limits = args.common.limits.starting_now(cancelled);
     let measured = Progress::default();
-    let show = !args.json && !args.quiet && progress::is_watched();
+    let show = args.common.is_talkative() && progress::is_watched();
     let source = Source::from(loaded);
     let start = Instant::now();
     if args.audit {
@@ -62,16 +62,16 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
                 return Status::Unknown;
             }
         };
-        let text = match args.json {
+        let text = match args.common.json {
             true => fences::audit_json(source, &audited),
-            false => fences::audit_text(source, &audited, !args.quiet, out.style),
+            false => fences::audit_text(source, &audited, !args.common.quiet, out.style),
         };
         out.print(&text);
         out.flush();
         let unknown = audited.iter().any(|a| matches!(a.need, fencewright_fences::audit::Need::Unknown(_)));
         return if unknown { Status::Unknown } else { Status::Fine };
     }
-    let placed = match places(loaded, &args.input.define) {
+    let placed = match places(loaded, &args.common.input.define) {
         Ok(placed) => placed,
         Err(diagnostics) => {
             complain(&loaded.source.name, &loaded.source.render(&diagnostics, false));
@@ -99,7 +99,7 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
         true => Some(new_text(args, loaded, &found, &*goal, &limits)),
         false => None,
     };
-    match (&edit, args.json) {
+    match (&edit, args.common.json) {
         (_, true) => out.print(&fences::json(source, question, &found)),
         (Some(_), false) if args.diff => {
             if !matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed) {
@@ -107,7 +107,7 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
                 complain(&loaded.source.name, verdict.trim_end());
             }
         }
-        _ => out.print(&fences::text(source, question, &found, !args.quiet, out.style)),
+        _ => out.print(&fences::text(source, question, &found, !args.common.quiet, out.style)),
     }
     let status = match &found.verdict {
         Verdict::AlreadySafe | Verdict::Fixed => Status::Fine,
@@ -128,7 +128,7 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
 
 /// The goal that was asked for.
 fn goal(args: &FencesArgs, loaded: &Loaded) -> Option<Box<dyn Goal>> {
-    let confirm = if args.no_certify { Confirm::NOTHING } else { Confirm::default() };
+    let confirm = args.common.confirm();
     let [model] = args.model.models() else {
         complain("--model", "fences are found for one memory model at a time");
         return None;
@@ -196,7 +196,7 @@ fn new_text(
     if edits.is_empty() {
         return Ok(text);
     }
-    let again = load(&loaded.source.name, text.as_bytes(), Some(loaded.format), &args.input.define)
+    let again = load(&loaded.source.name, text.as_bytes(), Some(loaded.format), &args.common.input.define)
         .map_err(|_| "the fences cannot be written here in this format".to_string())?;
     // A locked instruction also reads what it overwrites, which the program that was verified does not.
     let swaps = edits.iter().any(|edit| edit.what == What::Swap);

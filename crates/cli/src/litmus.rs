@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::{Answer, Engine, Limits, Progress, Task};
+use fencewright_engines::{Answer, Engine, Progress, Task};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::{Expr, MemoryModel, Observable, Property, PropertyKind, Span};
@@ -188,8 +188,7 @@ impl Tester<'_> {
         };
         let mut task = Task::new(&loaded.program, model, vec![probe]);
         task.observed = observed;
-        let args = &self.args.limits;
-        let limits = Limits::starting_now(args.timeout.get(), args.memory.get(), self.cancelled.clone());
+        let limits = self.args.limits.starting_now(self.cancelled.clone());
         let engine =
             Explicit { options: Options { order: Order::DepthFirst, workers: 1, ..Options::default() } };
         let report = engine.run(&task, &limits, &Progress::default());

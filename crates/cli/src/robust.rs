@@ -1,7 +1,7 @@
 //! `fencewright robust`: does a program behave under TSO as under SC?
 
 use fencewright_engines::robust::{Options, Search, analyse};
-use fencewright_engines::{Confirm, Limits, Progress, explicit};
+use fencewright_engines::{Progress, explicit};
 use fencewright_memory::attack::Notion;
 use fencewright_report::{Source, robust};
 
@@ -27,31 +27,30 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
             AttackEngineArg::Cegar => Search::Cegar,
         },
         explicit: explicit::Options { workers, ..explicit::Options::default() },
-        confirm: if args.no_certify { Confirm::NOTHING } else { Confirm::default() },
+        confirm: args.common.confirm(),
         ..Options::default()
     };
     let mut status = Status::Fine;
-    for path in &args.files {
+    for path in &args.common.files {
         if out.is_closed() {
             return status.and(Status::Unknown);
         }
-        let Some(loaded) = load_program(path, &args.input) else {
+        let Some(loaded) = load_program(path, &args.common.input) else {
             status = status.and(Status::Bad);
             continue;
         };
-        if !args.json && !args.quiet {
+        if args.common.is_talkative() {
             tell_notes(&loaded);
         }
-        let limits = &args.limits;
-        let limits = Limits::starting_now(limits.timeout.get(), limits.memory.get(), cancelled.clone());
-        let show = !args.json && !args.quiet && progress::is_watched();
+        let limits = args.common.limits.starting_now(cancelled.clone());
+        let show = args.common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
         let answer =
             progress::shown(show, &measured, || analyse(&loaded.program, &options, &limits, &measured));
         let source = Source::from(&loaded);
-        out.print(&match args.json {
+        out.print(&match args.common.json {
             true => robust::json(source, &answer, args.all),
-            false => robust::text(source, &answer, args.all, args.quiet, out.style),
+            false => robust::text(source, &answer, args.all, args.common.quiet, out.style),
         });
         out.flush();
         status = status.and(match answer.robust {

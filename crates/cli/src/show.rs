@@ -1,7 +1,7 @@
 //! `fencewright show`: the control-flow graphs of a program, or the program as engine `lazy` extends it.
 
+use fencewright_engines::Progress;
 use fencewright_engines::lazy::Lazy;
-use fencewright_engines::{Limits, Progress};
 use fencewright_report::{Source, dot};
 
 use crate::args::ShowArgs;
@@ -20,8 +20,7 @@ pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
         return Status::Fine;
     }
     let lazy = Lazy { options: lazy_options(&args.lazy), ..Lazy::default() };
-    let limits =
-        Limits::starting_now(args.limits.timeout.get(), args.limits.memory.get(), stop::on_interrupt());
+    let limits = args.limits.starting_now(stop::on_interrupt());
     let extended = match lazy.extended(&loaded.program, &limits, &Progress::default()) {
         Ok(extended) => extended,
         Err(reason) => {

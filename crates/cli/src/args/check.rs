@@ -1,0 +1,121 @@
+//! The command line of `check`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{AnalysisArgs, ModelArg};
+
+/// `check`
+#[derive(Args)]
+#[command(
+    mut_arg("json", |arg| arg.help("Print one JSON object for each verdict")),
+    mut_arg("quiet", |arg| arg.help("Print the verdicts only: no counterexamples, no notes, no progress"))
+)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub common: AnalysisArgs,
+    /// The memory model
+    #[arg(long, default_value = "tso")]
+    pub model: ModelArg,
+    /// The engine: auto, explicit, cegar or lazy
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub engine: String,
+    /// Check only this property, may be repeated; `deadlock` is always available
+    #[arg(long, value_name = "NAME")]
+    pub property: Vec<String>,
+    /// The order of the search: bfs gives the shortest counterexamples, dfs needs less memory
+    #[arg(long, value_name = "ORDER", default_value = "bfs")]
+    pub search: SearchArg,
+    /// How many threads to search with; 0 means all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
+    pub jobs: u16,
+    /// At most N buffered stores in each thread; a run that needs more is `unknown`
+    #[arg(long, value_name = "N")]
+    pub buffer: Option<u32>,
+    /// Switch off live variables: keep the values of registers that no longer matter
+    #[arg(long)]
+    pub no_live: bool,
+    /// Switch off local events first: explore every interleaving
+    #[arg(long)]
+    pub no_local_first: bool,
+    /// Engine cegar: how many stores of each buffer are kept in order at first
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8))]
+    pub k: Option<u32>,
+    /// Engine cegar: which end of a buffer is kept in order
+    #[arg(long, value_name = "END", default_value = "newest")]
+    pub kept: KeptArg,
+    /// Engine cegar: how integers are represented
+    #[arg(long, value_name = "DOMAIN", default_value = "zones")]
+    pub domain: DomainArg,
+    /// Engine cegar: the clip constant of zones at first
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub clip: Option<u8>,
+    /// Engine cegar: what stays as it starts instead of being refined; `predicates` are then those of the file
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub fix: Vec<FixArg>,
+    #[command(flatten)]
+    pub lazy: LazyArgs,
+    /// Write the certificate of a proof to this file; one program and one model at a time
+    #[arg(long, value_name = "OUT", display_order = 901)]
+    pub certificate: Option<PathBuf>,
+    /// Print what was proved at each program point
+    #[arg(long, display_order = 902)]
+    pub invariants: bool,
+}
+
+/// How stores are delayed.
+#[derive(Args)]
+pub struct LazyArgs {
+    /// Engine lazy: who says along which paths stores are delayed
+    #[arg(long, value_name = "ORACLE", default_value = "robust")]
+    pub oracle: OracleArg,
+    /// Engine lazy: keep the store that a path starts with; then only a robust program is ever `safe`
+    #[arg(long)]
+    pub keep_store: bool,
+    /// Engine lazy: give up after N rounds; for `show --extended`, how many (1 without it)
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u32>,
+}
+
+/// The order of the search.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum SearchArg {
+    Bfs,
+    Dfs,
+}
+
+/// What engine cegar is not to refine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FixArg {
+    /// How many stores are kept in order.
+    K,
+    /// The clip constant of zones.
+    Clip,
+    /// The predicates.
+    Predicates,
+}
+
+/// Which end of a buffer is kept in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeptArg {
+    Oldest,
+    Newest,
+}
+
+/// How integers are represented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DomainArg {
+    Zones,
+    Predicates,
+}
+
+/// Who says along which paths stores are delayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OracleArg {
+    /// Robustness: where delaying a store can be seen
+    Robust,
+    /// Every path from a store to a load, the shortest first
+    Enumerate,
+}

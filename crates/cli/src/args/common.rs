@@ -1,0 +1,134 @@
+//! What several commands have in common.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use fencewright_engines::{Confirm, Limits};
+use fencewright_lang::Format;
+use fencewright_program::MemoryModel;
+
+use super::values::{Limit, define, memory, timeout};
+
+/// How to read a program.
+#[derive(Args)]
+pub struct InputArgs {
+    /// Set a top-level constant of the program, may be repeated
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    pub define: Vec<(String, i64)>,
+    /// The format of the input; otherwise recognised by extension or content
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<FormatArg>,
+}
+
+/// What a search may use.
+#[derive(Args)]
+pub struct LimitArgs {
+    /// Give up after this time (10s, 500ms, 2m, 1h, none), for each file and model
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = timeout)]
+    pub timeout: Limit<Duration>,
+    /// Give up beyond this much memory (512M, 2G, none)
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = memory)]
+    pub memory: Limit<u64>,
+}
+
+impl LimitArgs {
+    /// The limits of a search that starts now.
+    pub fn starting_now(&self, cancelled: Arc<AtomicBool>) -> Limits {
+        Limits::starting_now(self.timeout.get(), self.memory.get(), cancelled)
+    }
+}
+
+/// What every command has that examines programs: which ones, with what means, and how it tells the result.
+///
+/// The commands word `--json` and `--quiet` themselves, after what they print.
+#[derive(Args)]
+pub struct AnalysisArgs {
+    /// Programs; `-` is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Do not confirm verdicts: neither certificates nor the reference semantics
+    #[arg(long, display_order = 900)]
+    pub no_certify: bool,
+    /// Print one JSON object for each file
+    #[arg(long, display_order = 910)]
+    pub json: bool,
+    /// Print the verdicts only: no explanations, no progress
+    #[arg(long, short, display_order = 911)]
+    pub quiet: bool,
+}
+
+impl AnalysisArgs {
+    /// How far verdicts are confirmed.
+    pub fn confirm(&self) -> Confirm {
+        if self.no_certify { Confirm::NOTHING } else { Confirm::default() }
+    }
+
+    /// Whether a person reads the output and wants to know more than the verdict.
+    pub fn is_talkative(&self) -> bool {
+        !self.json && !self.quiet
+    }
+}
+
+/// One memory model.
+#[derive(Clone, Copy)]
+pub struct OneModelArg(pub MemoryModel);
+
+impl ValueEnum for OneModelArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[OneModelArg(MemoryModel::Sc), OneModelArg(MemoryModel::Tso), OneModelArg(MemoryModel::Pso)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
+    }
+}
+
+/// One memory model, or all of them.
+#[derive(Clone, Copy, ValueEnum)]
+#[allow(missing_docs)]
+pub enum ModelArg {
+    Sc,
+    Tso,
+    Pso,
+    All,
+}
+
+impl ModelArg {
+    /// The memory models meant.
+    pub fn models(self) -> &'static [MemoryModel] {
+        match self {
+            ModelArg::Sc => &[MemoryModel::Sc],
+            ModelArg::Tso => &[MemoryModel::Tso],
+            ModelArg::Pso => &[MemoryModel::Pso],
+            ModelArg::All => &MemoryModel::ALL,
+        }
+    }
+}
+
+/// A format.
+#[derive(Clone, Copy)]
+pub struct FormatArg(pub Format);
+
+impl ValueEnum for FormatArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [FormatArg; 4] = [
+            FormatArg(Format::Fw),
+            FormatArg(Format::Rmm),
+            FormatArg(Format::Trencher),
+            FormatArg(Format::Litmus),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
+    }
+}

@@ -1,0 +1,87 @@
+//! The command line.
+
+mod certify;
+mod check;
+mod common;
+mod convert;
+mod fences;
+mod fmt;
+mod litmus;
+mod robust;
+mod run;
+mod show;
+mod values;
+
+use clap::{Parser, Subcommand};
+
+pub use certify::CertifyArgs;
+pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
+pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg};
+pub use convert::ConvertArgs;
+pub use fences::{FencesArgs, GoalArg};
+pub use fmt::FmtArgs;
+pub use litmus::LitmusArgs;
+pub use robust::{AttackEngineArg, NotionArg, RobustArgs};
+pub use run::RunArgs;
+pub use show::ShowArgs;
+
+/// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
+#[derive(Parser)]
+#[command(name = "fencewright", version, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fencewright check peterson.fw                    does it hold on x86 (tso)?
+  fencewright check --model all peterson.fw        ... and under sc and pso?
+  fencewright check -D N=3 --timeout 5m bakery.fw  with a constant changed, and more time
+  fencewright check --property deadlock *.fw       no deadlock, in several files
+  fencewright check --certificate proof.json bakery.fenced.fw
+  fencewright certify proof.json bakery.fenced.fw  is that a proof?
+  fencewright robust peterson.fw                   does it behave on x86 as under sc?
+  fencewright litmus tests/                        every .litmus file in a directory
+  fencewright run --seed 7 peterson.fw             one random execution
+  fencewright show peterson.fw | dot -Tsvg > peterson.svg
+
+Exit status: 0 every property holds, 1 some property is violated, 2 bad usage or input, 3 unknown.";
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Check the properties of programs
+    Check(CheckArgs),
+    /// Tell whether programs may be reasoned about as if memory were SC
+    Robust(RobustArgs),
+    /// Find the cheapest fences that make programs safe, and put them in
+    Fences(FencesArgs),
+    /// Check a certificate of safety, without any engine
+    Certify(CertifyArgs),
+    /// Run litmus tests and summarise their final states
+    Litmus(LitmusArgs),
+    /// Simulate a program: at random, or step by step
+    Run(RunArgs),
+    /// Print the control-flow graphs in the language of Graphviz
+    Show(ShowArgs),
+    /// Lay .fw files out in the one style
+    Fmt(FmtArgs),
+    /// Translate a program into another format
+    Convert(ConvertArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        super::Cli::command().debug_assert();
+    }
+}

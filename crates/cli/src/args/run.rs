@@ -1,0 +1,28 @@
+//! The command line of `run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{InputArgs, OneModelArg};
+
+/// `run`
+#[derive(Args)]
+pub struct RunArgs {
+    /// The program; `-` is the standard input
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The memory model
+    #[arg(long, default_value = "tso")]
+    pub model: OneModelArg,
+    /// Makes the same choices again
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Stop after so many steps; 50 without --interactive
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Choose every step yourself
+    #[arg(long, short)]
+    pub interactive: bool,
+}

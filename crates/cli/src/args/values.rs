@@ -1,0 +1,141 @@
+//! Values of options: constants, times and sizes.
+
+use std::time::Duration;
+
+/// A limit that can be switched off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit<T> {
+    /// This much.
+    AtMost(T),
+    /// As much as it takes.
+    Unlimited,
+}
+
+impl<T> Limit<T> {
+    /// The limit, if there is one.
+    pub fn get(self) -> Option<T> {
+        match self {
+            Limit::AtMost(limit) => Some(limit),
+            Limit::Unlimited => None,
+        }
+    }
+}
+
+/// `NAME=VALUE`
+pub fn define(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, as in -D N=4")?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() {
+        return Err("expected a name before `=`".into());
+    }
+    let (sign, digits) = match value.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, value),
+    };
+    let magnitude = match digits.strip_prefix("0x") {
+        Some(digits) => i128::from_str_radix(digits, 16),
+        None => digits.parse(),
+    };
+    let plain = digits.starts_with(|c: char| c.is_ascii_digit());
+    magnitude
+        .ok()
+        .filter(|_| plain)
+        .and_then(|m| i64::try_from(m.checked_mul(sign)?).ok())
+        .map(|value| (name.to_string(), value))
+        .ok_or_else(|| format!("`{value}` is not an integer of 64 bits"))
+}
+
+/// A number and the unit behind it; the number is finite and not negative.
+fn quantity(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+/// `10s`, `500ms`, `2m`, `1h`, plain seconds, `none`
+pub fn timeout(text: &str) -> Result<Limit<Duration>, String> {
+    if text == "none" {
+        return Ok(Limit::Unlimited);
+    }
+    let expected = || "expected a time like 10s, 500ms, 2m, 1h, or none".to_string();
+    let (number, unit) = quantity(text).ok_or_else(expected)?;
+    let seconds = match unit {
+        "ms" => number / 1e3,
+        "" | "s" | "sec" => number,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return Err(expected()),
+    };
+    Duration::try_from_secs_f64(seconds).map(Limit::AtMost).map_err(|_| "that is too long".into())
+}
+
+/// `512M`, `2G`, `1.5GiB`, plain bytes, `none`
+pub fn memory(text: &str) -> Result<Limit<u64>, String> {
+    if text == "none" {
+        return Ok(Limit::Unlimited);
+    }
+    let expected = || "expected a size like 512M, 2G, 1048576, or none".to_string();
+    let (number, unit) = quantity(text).ok_or_else(expected)?;
+    let unit = unit.to_ascii_lowercase();
+    let shift = match unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit) {
+        "" if unit != "ib" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(expected()),
+    };
+    let bytes = number * (1_u64 << shift) as f64;
+    if bytes < u64::MAX as f64 { Ok(Limit::AtMost(bytes as u64)) } else { Err("that is too much".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        let check = |text, expected| assert_eq!(timeout(text), Ok(Limit::AtMost(expected)), "{text}");
+        check("10s", Duration::from_secs(10));
+        check("10", Duration::from_secs(10));
+        check("0.5", Duration::from_millis(500));
+        check("500ms", Duration::from_millis(500));
+        check("2m", Duration::from_secs(120));
+        check("1h", Duration::from_secs(3600));
+        check("0", Duration::ZERO);
+        assert_eq!(timeout("none"), Ok(Limit::Unlimited));
+        for wrong in ["", "s", "-1s", "1x", "1.2.3", "inf", "nan", "99999999999999999999999h"] {
+            assert!(timeout(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let check = |text, expected| assert_eq!(memory(text), Ok(Limit::AtMost(expected)), "{text}");
+        check("512M", 512 << 20);
+        check("2G", 2 << 30);
+        check("2GiB", 2 << 30);
+        check("1.5gb", 3 << 29);
+        check("4096", 4096);
+        check("4096B", 4096);
+        check("1K", 1024);
+        check("1T", 1 << 40);
+        assert_eq!(memory("none"), Ok(Limit::Unlimited));
+        for wrong in ["", "G", "-1G", "1X", "1iB", "99999999999999T"] {
+            assert!(memory(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn constants() {
+        let check =
+            |text, name: &str, value| assert_eq!(define(text), Ok((name.to_string(), value)), "{text}");
+        check("N=4", "N", 4);
+        check("N = -4", "N", -4);
+        check("N=0x10", "N", 16);
+        check("N=-9223372036854775808", "N", i64::MIN);
+        for wrong in ["N", "=4", "N=", "N=x", "N=--1", "N=+1", "N=9223372036854775808", "N=1.5"] {
+            assert!(define(wrong).is_err(), "{wrong}");
+        }
+    }
+}
