@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use fencewright_engines::cegar::{Cegar, DomainName, Options};
+use fencewright_engines::cegar::{Cegar, Options};
+use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
 use fencewright_program::{Action, MemoryModel, Program};
 

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fencewright_engines::cegar::{self, DomainName};
+use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
 use fencewright_engines::lazy::{self, OracleName};
-use fencewright_engines::{Checked, Engine, EngineOptions, Progress, Task, Verdict, check, registry};
+use fencewright_engines::{
+    Checked, Engine, EngineOptions, Progress, Task, Verdict, cegar, check, contexts, registry,
+};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_memory::Kept;
@@ -54,11 +56,16 @@ fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
         buffer_bound: args.buffer,
         ..Options::default()
     };
+    let domain = args.domain.map(|domain| match domain {
+        DomainArg::Zones => DomainName::Zones,
+        DomainArg::Predicates => DomainName::Predicates,
+        DomainArg::Order => DomainName::Order,
+    });
     let defaults = cegar::Options::default();
     let cegar = cegar::Options {
         k: args.k.unwrap_or(defaults.k),
         kept: if args.kept == KeptArg::Oldest { Kept::Oldest } else { Kept::Newest },
-        domain: if args.domain == DomainArg::Zones { DomainName::Zones } else { DomainName::Predicates },
+        domain: domain.unwrap_or(defaults.domain),
         clip: args.clip.map_or(defaults.clip, i32::from),
         fixed: cegar::Fixed {
             k: args.fix.contains(&FixArg::K),
@@ -68,7 +75,12 @@ fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
         buffer_bound: args.buffer,
         order,
     };
-    let options = EngineOptions { explicit, cegar, lazy: lazy_options(&args.lazy) };
+    let options = EngineOptions {
+        explicit,
+        cegar,
+        lazy: lazy_options(&args.lazy),
+        contexts: contexts::Options { contexts: args.contexts, domain },
+    };
     let found = registry().iter().find(|info| info.name == args.engine);
     if found.is_none() {
         let names: Vec<&str> = registry().iter().map(|info| info.name).collect();

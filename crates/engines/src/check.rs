@@ -15,7 +15,7 @@ use fencewright_memory::Machine;
 use fencewright_program::oracle::{self, Reachable};
 use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Span, Trace};
 
-use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Task};
+use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Round, Task};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ pub struct Checked {
     pub bytes: u64,
     /// What grew without end, if there is no verdict.
     pub growth: Vec<(String, Option<Span>)>,
+    /// What each number of contexts took, if the engine counts them.
+    pub rounds: Vec<Round>,
 }
 
 impl Checked {
@@ -164,6 +166,7 @@ pub fn check(
                 states: report.states,
                 bytes: report.bytes,
                 growth: if unknown { report.growth.clone() } else { Vec::new() },
+                rounds: report.rounds.clone(),
             }
         })
         .collect()

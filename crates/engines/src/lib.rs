@@ -21,7 +21,7 @@ pub mod search;
 pub mod task;
 
 pub use check::{Checked, Confirm, Evidence, Verdict, check};
-pub use task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Task};
+pub use task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Round, Task};
 
 /// What engines can be told, each as far as it means something to it.
 #[derive(Clone, Debug, Default)]

@@ -211,6 +211,10 @@ impl Domain for LyingZones {
     fn covers(&self, larger: &Self::State, smaller: &Self::State) -> bool {
         self.honest.covers(larger, smaller)
     }
+
+    fn size(&self, state: &Self::State) -> usize {
+        self.honest.size(state)
+    }
 }
 
 /// An engine whose domain forgets to look.

@@ -103,6 +103,12 @@ impl Trace {
 }
 
 impl Replayed {
+    /// In how many contexts it happens: how often a thread begins to move, be it by an edge or by a store that leaves its buffer.
+    pub fn contexts(&self) -> usize {
+        let turns = self.events.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count();
+        turns + !self.events.is_empty() as usize
+    }
+
     /// The state the trace ends in.
     pub fn last(&self) -> &State {
         self.states.last().expect("a replayed trace has at least its first state")

@@ -1,6 +1,6 @@
 //! Verdicts and executions for other programs. `docs/json.md` describes every key.
 
-use fencewright_engines::{Checked, Verdict};
+use fencewright_engines::{Checked, Round, Verdict};
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{EventKind, MemoryModel, Replayed};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -38,6 +38,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         states: checked.states,
         memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
+        rounds: checked.rounds.iter().map(RoundObject::from).collect(),
         trace: checked.trace().map(|replayed| Trace::new(source, replayed)),
     };
     line(&result)
@@ -70,6 +71,8 @@ struct Result<'a> {
     states: u64,
     memory_mib: f64,
     growth: Vec<Growth<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<RoundObject>,
     trace: Option<Trace<'a>>,
 }
 
@@ -78,6 +81,20 @@ struct Growth<'a> {
     message: &'a str,
     line: Option<usize>,
     column: Option<usize>,
+}
+
+/// What one number of contexts took.
+#[derive(Serialize)]
+struct RoundObject {
+    contexts: u32,
+    states: u64,
+    seconds: f64,
+}
+
+impl From<&Round> for RoundObject {
+    fn from(round: &Round) -> Self {
+        RoundObject { contexts: round.contexts, states: round.states, seconds: micros(round.seconds) }
+    }
 }
 
 /// An execution; its steps are made one by one while it is written, for it may be long.

@@ -77,10 +77,17 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         if checked.happens_under_sc {
             text.push_str("  It happens under sc too: no fence can help.\n");
         }
+        if checked.engine == "contexts" {
+            let _ = writeln!(text, "  It takes {}; fewer do not show it.", contexts(replayed.contexts()));
+        }
     } else if let (Verdict::Unsafe, PropertyKind::Finally(Quantifier::Exists, _)) =
         (checked.verdict(), &checked.property.kind)
     {
         text.push_str("  No final state satisfies it; all of them were seen.\n");
+    }
+    for round in &checked.rounds {
+        let (states, time) = (grouped(round.states), seconds(round.seconds));
+        let _ = writeln!(text, "  {}: {states} states, {time}", contexts(round.contexts as usize));
     }
     for (sentence, span) in &explanations(checked) {
         match span {
@@ -95,6 +102,10 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         }
     }
     text
+}
+
+fn contexts(count: usize) -> String {
+    format!("{count} context{}", if count == 1 { "" } else { "s" })
 }
 
 /// Seconds, as exactly as one cares.

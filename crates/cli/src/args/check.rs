@@ -18,7 +18,7 @@ pub struct CheckArgs {
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// The engine: auto, explicit, cegar or lazy
+    /// The engine: auto, explicit, cegar, lazy or contexts
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: String,
     /// Check only this property, may be repeated; `deadlock` is always available
@@ -45,9 +45,9 @@ pub struct CheckArgs {
     /// Engine cegar: which end of a buffer is kept in order
     #[arg(long, value_name = "END", default_value = "newest")]
     pub kept: KeptArg,
-    /// Engine cegar: how integers are represented
-    #[arg(long, value_name = "DOMAIN", default_value = "zones")]
-    pub domain: DomainArg,
+    /// Engines cegar and contexts: how integers are represented; zones, or for contexts order where that is exact
+    #[arg(long, value_name = "DOMAIN")]
+    pub domain: Option<DomainArg>,
     /// Engine cegar: the clip constant of zones at first
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub clip: Option<u8>,
@@ -56,6 +56,9 @@ pub struct CheckArgs {
     pub fix: Vec<FixArg>,
     #[command(flatten)]
     pub lazy: LazyArgs,
+    /// Engine contexts: threads take turns at most so many times
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub contexts: Option<u32>,
     /// Write the certificate of a proof to this file; one program and one model at a time
     #[arg(long, value_name = "OUT", display_order = 901)]
     pub certificate: Option<PathBuf>,
@@ -107,8 +110,12 @@ pub enum KeptArg {
 /// How integers are represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DomainArg {
+    /// Bounds on differences
     Zones,
+    /// Predicates from interpolants
     Predicates,
+    /// How values compare: exact for programs that only copy, choose and compare them
+    Order,
 }
 
 /// Who says along which paths stores are delayed.
