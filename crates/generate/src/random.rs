@@ -11,6 +11,8 @@ use crate::text::Text;
 
 /// Fresh values in one program at most, so that trying them all can decide it.
 const FRESH: usize = 4;
+/// Registers that the shapes use: what a thread stores and what it sees.
+const CORE: usize = 2;
 /// Blocks within blocks at most.
 const DEPTH: usize = 2;
 
@@ -60,7 +62,9 @@ pub fn random(seed: u64, shape: Shape) -> String {
     text.line(&format!("numbers {};", shape.numbers.name()));
     text.blank();
     text.declare("shared", &(0..shape.variables).map(shared).collect::<Vec<_>>());
-    let mut writer = Writer { random: Random::new(seed), text, shape, fresh: FRESH, threads: Vec::new() };
+    let mut random = Random::new(seed);
+    let buffering = random.one_in(2);
+    let mut writer = Writer { random, text, shape, buffering, fresh: FRESH, threads: Vec::new() };
     for number in 0..shape.threads {
         writer.thread(number);
     }
@@ -79,6 +83,8 @@ struct Writer {
     random: Random,
     text: Text,
     shape: Shape,
+    /// Whether all threads together are store buffering.
+    buffering: bool,
     /// How many fresh values may still be guessed.
     fresh: usize,
     /// The threads so far; the last one is being written.
@@ -88,7 +94,7 @@ struct Writer {
 impl Writer {
     fn thread(&mut self, number: usize) {
         let name = thread_name(number);
-        let registers = 2 + self.random.below(2);
+        let registers = 3 + self.random.below(2);
         self.text.blank();
         self.text.open(&format!("thread {name}"));
         self.text.declare("var", &(0..registers).map(register).collect::<Vec<_>>());
@@ -118,7 +124,7 @@ impl Writer {
         let variables = self.shape.variables;
         let (own, next) = (shared(number % variables), shared((number + 1) % variables));
         let mut core = Vec::new();
-        let shape = self.random.below(4);
+        let shape = if self.buffering { 0 } else { self.random.below(4) };
         if shape < 3 && self.fresh > 0 {
             self.fresh -= 1;
             core.push("r0 = *;".to_string());
@@ -134,13 +140,17 @@ impl Writer {
             // ... and the other.
             _ => core.extend([format!("r0 = {own};"), format!("r1 = {next};")]),
         }
+        // Past this, the thread has seen an old value.
+        if shape == 0 && self.random.one_in(2) {
+            core.push("assume r1 < r0;".to_string());
+        }
         // A thread that has room for one statement only gets the last ones.
         core.split_off(core.len().saturating_sub(self.shape.length))
     }
 
     fn statement(&mut self, depth: usize) {
         self.maybe_label(5);
-        let (r, s) = (self.register(), self.register());
+        let (r, s) = (self.target(), self.register());
         let x = self.variable();
         match self.random.below(if depth == 0 { 13 } else { 18 }) {
             0..=3 => self.text.line(&format!("{x} = {r};")),
@@ -240,6 +250,13 @@ impl Writer {
         register(self.random.below(self.threads.last().map_or(1, |thread| thread.registers)))
     }
 
+    /// A register to be changed: rarely one that the core of the thread uses.
+    fn target(&mut self) -> String {
+        let registers = self.threads.last().map_or(CORE + 1, |thread| thread.registers);
+        let first = if self.random.one_in(4) { 0 } else { CORE };
+        register(first + self.random.below(registers - first))
+    }
+
     /// A register that is not this one.
     fn another(&mut self, register: &str) -> String {
         loop {
@@ -257,7 +274,10 @@ impl Writer {
     fn properties(&mut self) {
         self.text.blank();
         let (p, q) = self.two_threads();
-        let labels = format!("{} && {}", self.at(p), self.at(q));
+        let labels = match self.random.one_in(2) {
+            true => format!("{} && {}", self.at_last(p), self.at_last(q)),
+            false => format!("{} && {}", self.at(p), self.at(q)),
+        };
         self.text.line(&format!("forbid labels: {labels};"));
         let registers = self.registers(p, q);
         let (p, q) = (&self.threads[p].name, &self.threads[q].name);
@@ -290,6 +310,12 @@ impl Writer {
         format!("{}@{label}", self.threads[thread].name)
     }
 
+    /// At the label before its end.
+    fn at_last(&self, thread: usize) -> String {
+        let Thread { name, labels, .. } = &self.threads[thread];
+        format!("{name}@{}", label(labels - 1))
+    }
+
     /// Registers of two threads compared. Half of the time what both threads of store buffering see, if it is that.
     fn registers(&mut self, p: usize, q: usize) -> String {
         let seen_by_both = self.random.one_in(2);
@@ -297,9 +323,13 @@ impl Writer {
         if seen_by_both {
             return format!("{0}.r1 < {1}.r0 && {1}.r1 < {0}.r0", p.name, q.name);
         }
-        let (r, s) = (self.random.below(p.registers), self.random.below(q.registers));
-        let comparison = self.random.pick(&["==", "!=", "<", "<="]);
-        format!("{}.{} {comparison} {}.{}", p.name, register(r), q.name, register(s))
+        let mut compared = |p: &Thread, q: &Thread| {
+            let (r, s) = (self.random.below(p.registers), self.random.below(q.registers));
+            let comparison = self.random.pick(&["==", "!=", "<", "<="]);
+            format!("{}.{} {comparison} {}.{}", p.name, register(r), q.name, register(s))
+        };
+        let (one, other) = (compared(p, q), compared(q, p));
+        if self.random.one_in(2) { one } else { format!("{one} && {other}") }
     }
 
     /// Shared memory compared with itself or with 0.
