@@ -101,8 +101,8 @@ fn sizes_out_of_range_are_errors() {
     refused(&["automata", "--letters", "18446744073709551615"], "at most 16");
     refused(&["lossy", "--transitions", "5000"], "--transitions: 5000 is not possible");
     refused(&["random", "--variables", "0"], "--variables: 0 is not possible");
-    refused(&["random", "--length", "-1"], "--length");
+    refused(&["random", "--length", "-1"], "unexpected argument '-1'");
     refused(&["random", "--numbers", "complex"], "[possible values: nat, int, real]");
     refused(&["nothing"], "unrecognized subcommand");
-    refused(&[], "generate");
+    refused(&[], "Usage: fencewright generate");
 }

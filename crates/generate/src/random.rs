@@ -77,6 +77,8 @@ struct Thread {
     name: String,
     registers: usize,
     labels: usize,
+    /// Whether some register may be something else than 0 by now.
+    changed: bool,
 }
 
 struct Writer {
@@ -98,7 +100,7 @@ impl Writer {
         self.text.blank();
         self.text.open(&format!("thread {name}"));
         self.text.declare("var", &(0..registers).map(register).collect::<Vec<_>>());
-        self.threads.push(Thread { name, registers, labels: 0 });
+        self.threads.push(Thread { name, registers, labels: 0, changed: false });
         let core = self.core(number);
         let extra = self.shape.length.saturating_sub(core.len());
         // The other statements stand anywhere between those of the core.
@@ -112,6 +114,7 @@ impl Writer {
             if let Some(line) = core.get(place) {
                 self.maybe_label(3);
                 self.text.line(line);
+                self.register_changed();
             }
         }
         self.new_label();
@@ -153,12 +156,16 @@ impl Writer {
         let (r, s) = (self.target(), self.register());
         let x = self.variable();
         match self.random.below(if depth == 0 { 13 } else { 18 }) {
-            0..=3 => self.text.line(&format!("{x} = {r};")),
-            4..=6 => self.text.line(&format!("{r} = {x};")),
+            0..=3 => self.text.line(&format!("{x} = {s};")),
+            4..=6 => {
+                self.text.line(&format!("{r} = {x};"));
+                self.register_changed();
+            }
             7 => self.text.line(&format!("{r} = {s};")),
             8 if self.fresh > 0 => {
                 self.fresh -= 1;
                 self.text.line(&format!("{r} = *;"));
+                self.register_changed();
             }
             8 => self.text.line(&format!("{r} = 0;")),
             9 => self.text.line("fence;"),
@@ -167,6 +174,10 @@ impl Writer {
                 self.text.line(&format!("assume {x} == {r};"));
                 self.text.line(&format!("{x} = {s};"));
                 self.text.close();
+            }
+            // A thread that compares its registers while all are 0 may never get anywhere.
+            11 | 12 if !self.threads.last().is_some_and(|thread| thread.changed) => {
+                self.text.line(&format!("{x} = {r};"));
             }
             11 | 12 => {
                 let guard = self.assumed();
@@ -242,6 +253,12 @@ impl Writer {
         if let Some(thread) = self.threads.last_mut() {
             self.text.label(&label(thread.labels));
             thread.labels += 1;
+        }
+    }
+
+    fn register_changed(&mut self) {
+        if let Some(thread) = self.threads.last_mut() {
+            thread.changed = true;
         }
     }
 
