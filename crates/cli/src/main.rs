@@ -9,6 +9,7 @@ mod convert;
 mod fences;
 mod files;
 mod format;
+mod generate;
 mod graph_text;
 mod input;
 mod litmus;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(args, &mut out),
         Command::Fmt(args) => format::run(args, &mut out),
         Command::Convert(args) => convert::run(args, &mut out),
+        Command::Generate(args) => generate::run(args, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "fencewright", &mut script);

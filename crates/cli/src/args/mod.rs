@@ -6,6 +6,7 @@ mod common;
 mod convert;
 mod fences;
 mod fmt;
+mod generate;
 mod litmus;
 mod robust;
 mod run;
@@ -20,6 +21,7 @@ pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneMod
 pub use convert::ConvertArgs;
 pub use fences::{FencesArgs, GoalArg};
 pub use fmt::FmtArgs;
+pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;
 pub use robust::{AttackEngineArg, NotionArg, RobustArgs};
 pub use run::RunArgs;
@@ -70,6 +72,8 @@ pub enum Command {
     Fmt(FmtArgs),
     /// Translate a program into another format
     Convert(ConvertArgs),
+    /// Write a program of a family that is hard for verifiers
+    Generate(GenerateArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -1,0 +1,129 @@
+//! Is there a word that several finite automata accept? CONTEXT24 section 6.1 and Appendix B.
+//!
+//! A single thread. Each state q of each automaton has a register that holds a value of its own, as the program only knows
+//! by comparing; each automaton i has a register with the value of its current state. The thread guesses a letter, takes one
+//! transition of every automaton with it, and repeats that until all current states are accepting. The label `accepted` can be
+//! reached if and only if there is such a word. The question is PSPACE-hard in the number of automata.
+
+use fencewright_testing::Random;
+
+use crate::text::Text;
+
+/// A nondeterministic finite automaton. States and letters are numbered from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Automaton {
+    /// How many states there are.
+    pub states: usize,
+    /// From which state, with which letter, to which state.
+    pub transitions: Vec<(usize, usize, usize)>,
+    /// Where every word starts.
+    pub initial: usize,
+    /// Where a word may end.
+    pub accepting: Vec<usize>,
+}
+
+/// Random automata with so many states each: about one transition for each state and letter, one or two accepting states.
+pub fn random_automata(seed: u64, automata: usize, states: usize, letters: usize) -> Vec<Automaton> {
+    let mut random = Random::new(seed);
+    (0..automata).map(|_| random_automaton(&mut random, states, letters)).collect()
+}
+
+fn random_automaton(random: &mut Random, states: usize, letters: usize) -> Automaton {
+    let mut transitions = Vec::new();
+    for from in 0..states {
+        for letter in 0..letters {
+            let ways = *random.pick(&[0, 1, 1, 2]);
+            transitions.extend((0..ways).map(|_| (from, letter, random.below(states))));
+        }
+    }
+    transitions.sort_unstable();
+    transitions.dedup();
+    // The empty word is hardly ever the answer.
+    let mut accepting = vec![states - 1];
+    if states > 2 && random.one_in(4) {
+        accepting.insert(0, 1 + random.below(states - 2));
+    }
+    Automaton { states, transitions, initial: 0, accepting }
+}
+
+/// The program whose label `accepted` can be reached if and only if some word over so many letters is accepted by all.
+pub fn intersection(automata: &[Automaton], letters: usize) -> String {
+    let mut text = Text::default();
+    text.comment(
+        "Finite automata run side by side on a guessed word: `accepted` can be reached if and only if all",
+    );
+    text.comment(
+        "of them accept some word. aI_qS is the name of state S of automaton I, atI its current state.",
+    );
+    text.line("numbers nat;");
+    text.blank();
+    text.open("thread t");
+    for (i, automaton) in automata.iter().enumerate() {
+        text.declare("var", &(0..automaton.states).map(|q| state(i, q)).collect::<Vec<_>>());
+    }
+    text.declare("var", &(0..automata.len()).map(current).collect::<Vec<_>>());
+    for (i, automaton) in automata.iter().enumerate() {
+        for q in 0..automaton.states {
+            text.line(&format!("{} = *;", state(i, q)));
+            for other in 0..q {
+                text.line(&format!("assume {} != {};", state(i, other), state(i, q)));
+            }
+        }
+        text.line(&format!("{} = {};", current(i), state(i, automaton.initial)));
+    }
+    word(&mut text, automata, letters);
+    for (i, automaton) in automata.iter().enumerate() {
+        if automaton.accepting.is_empty() {
+            text.line(&format!("assume {0} != {0};", current(i)));
+            continue;
+        }
+        text.choose(&automaton.accepting, |text, &q| {
+            text.line(&format!("assume {} == {};", current(i), state(i, q)));
+        });
+    }
+    text.label("accepted");
+    text.line("skip;");
+    text.close();
+    text.blank();
+    text.line("forbid accepted: t@accepted;");
+    text.finish()
+}
+
+/// Reads letters until the program chooses to stop.
+fn word(text: &mut Text, automata: &[Automaton], letters: usize) {
+    let moves = |i: usize, letter: usize| -> Vec<(usize, usize)> {
+        let with = automata[i].transitions.iter().filter(|t| t.1 == letter);
+        with.map(|&(from, _, to)| (from, to)).collect()
+    };
+    // A letter that some automaton cannot read at all need not be guessed.
+    let readable = |letter: &usize| (0..automata.len()).all(|i| !moves(i, *letter).is_empty());
+    let mut guesses: Vec<Option<usize>> = (0..letters).filter(readable).map(Some).collect();
+    if guesses.is_empty() {
+        return;
+    }
+    guesses.push(None);
+    text.open("loop");
+    text.choose(&guesses, |text, guess| match guess {
+        None => text.line("break;"),
+        Some(letter) => {
+            text.comment(&format!("letter {letter}"));
+            for i in 0..automata.len() {
+                text.choose(&moves(i, *letter), |text, &(from, to)| {
+                    text.line(&format!("assume {} == {};", current(i), state(i, from)));
+                    text.line(&format!("{} = {};", current(i), state(i, to)));
+                });
+            }
+        }
+    });
+    text.close();
+}
+
+/// The register that holds the value of a state.
+fn state(automaton: usize, state: usize) -> String {
+    format!("a{automaton}_q{state}")
+}
+
+/// The register that holds the current state.
+fn current(automaton: usize) -> String {
+    format!("at{automaton}")
+}

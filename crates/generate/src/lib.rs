@@ -1,0 +1,17 @@
+//! Families of programs over infinite data domains, written as .fw text.
+//!
+//! They come from CONTEXT24 (Abdulla, Atig, Furbach and Garg, Verification under TSO with an infinite data domain): the
+//! lock of its section 4, the programs of its hardness proofs (sections 5 and 6.1), and random programs of the fragment
+//! it decides. They are hard tests for engines: values are only ever guessed, copied and compared. The same parameters give
+//! the same text on every machine, laid out as `fencewright fmt` would.
+
+#![forbid(unsafe_code)]
+
+pub mod automata;
+pub mod bakery;
+mod family;
+pub mod lossy;
+pub mod random;
+mod text;
+
+pub use family::{Family, OutOfRange};

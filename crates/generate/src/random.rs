@@ -1,0 +1,377 @@
+//! Random programs of the fragment that CONTEXT24 decides up to a context bound (sections 3 and 6).
+//!
+//! Registers are copied, guessed (`*`) and compared, and go to and from shared variables; the only constant is 0. With
+//! distances there is also `r + n < s`, only as an `assume`: its negation, an upper bound, is outside the fragment.
+//! Threads are built around the shapes whose outcomes tell memory models apart (store buffering, message passing), so that
+//! among the properties some hold, some fail, and some fail under TSO only.
+
+use fencewright_testing::Random;
+
+use crate::text::Text;
+
+/// Fresh values in one program at most, so that trying them all can decide it.
+const FRESH: usize = 4;
+/// Registers that the shapes use: what a thread stores and what it sees.
+const CORE: usize = 2;
+/// Blocks within blocks at most.
+const DEPTH: usize = 2;
+
+/// What random programs look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Threads.
+    pub threads: usize,
+    /// Statements in each thread, about.
+    pub length: usize,
+    /// Shared variables.
+    pub variables: usize,
+    /// The data domain.
+    pub numbers: Numbers,
+    /// Whether guards say by how much a value is larger.
+    pub distances: bool,
+    /// Whether there are loops.
+    pub loops: bool,
+}
+
+/// The data domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// Natural numbers.
+    Nat,
+    /// Integers.
+    Int,
+    /// Reals.
+    Real,
+}
+
+impl Numbers {
+    /// As it is written in programs and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Numbers::Nat => "nat",
+            Numbers::Int => "int",
+            Numbers::Real => "real",
+        }
+    }
+}
+
+/// A random program with two or three properties.
+pub fn random(seed: u64, shape: Shape) -> String {
+    let mut text = Text::default();
+    text.comment("A random program: values are copied, guessed and compared.");
+    text.line(&format!("numbers {};", shape.numbers.name()));
+    text.blank();
+    text.declare("shared", &(0..shape.variables).map(shared).collect::<Vec<_>>());
+    let mut random = Random::new(seed);
+    let buffering = random.one_in(2);
+    let mut writer = Writer { random, text, shape, buffering, fresh: FRESH, threads: Vec::new() };
+    for number in 0..shape.threads {
+        writer.thread(number);
+    }
+    writer.properties();
+    writer.text.finish()
+}
+
+/// What the properties can name of a thread.
+struct Thread {
+    name: String,
+    registers: usize,
+    labels: usize,
+    /// Whether some register may be something else than 0 by now.
+    changed: bool,
+}
+
+struct Writer {
+    random: Random,
+    text: Text,
+    shape: Shape,
+    /// Whether all threads together are store buffering.
+    buffering: bool,
+    /// How many fresh values may still be guessed.
+    fresh: usize,
+    /// The threads so far; the last one is being written.
+    threads: Vec<Thread>,
+}
+
+impl Writer {
+    fn thread(&mut self, number: usize) {
+        let name = thread_name(number);
+        let registers = 3 + self.random.below(2);
+        self.text.blank();
+        self.text.open(&format!("thread {name}"));
+        self.text.declare("var", &(0..registers).map(register).collect::<Vec<_>>());
+        self.threads.push(Thread { name, registers, labels: 0, changed: false });
+        let core = self.core(number);
+        let extra = self.shape.length.saturating_sub(core.len());
+        // The other statements stand anywhere between those of the core.
+        let mut places: Vec<usize> = (0..extra).map(|_| self.random.below(core.len() + 1)).collect();
+        places.sort_unstable();
+        let mut places = places.into_iter().peekable();
+        for place in 0..=core.len() {
+            while places.next_if_eq(&place).is_some() {
+                self.statement(DEPTH);
+            }
+            if let Some(line) = core.get(place) {
+                self.maybe_label(3);
+                self.text.line(line);
+                self.register_changed();
+            }
+        }
+        self.new_label();
+        self.text.line("skip;");
+        self.text.close();
+    }
+
+    /// The statements that make the thread part of a shape.
+    fn core(&mut self, number: usize) -> Vec<String> {
+        let variables = self.shape.variables;
+        let (own, next) = (shared(number % variables), shared((number + 1) % variables));
+        let mut core = Vec::new();
+        let shape = if self.buffering { 0 } else { self.random.below(4) };
+        if shape < 3 && self.fresh > 0 {
+            self.fresh -= 1;
+            core.push("r0 = *;".to_string());
+            if self.random.one_in(2) {
+                core.push("assume 0 < r0;".to_string());
+            }
+        }
+        match shape {
+            // Store buffering.
+            0 | 1 => core.extend([format!("{own} = r0;"), format!("r1 = {next};")]),
+            // Message passing: one side ...
+            2 => core.extend([format!("{own} = r0;"), format!("{next} = r0;")]),
+            // ... and the other.
+            _ => core.extend([format!("r0 = {own};"), format!("r1 = {next};")]),
+        }
+        // Past this, the thread has seen an old value.
+        if shape == 0 && self.random.one_in(2) {
+            core.push("assume r1 < r0;".to_string());
+        }
+        // A thread that has room for one statement only gets the last ones.
+        core.split_off(core.len().saturating_sub(self.shape.length))
+    }
+
+    fn statement(&mut self, depth: usize) {
+        self.maybe_label(5);
+        let (r, s) = (self.target(), self.register());
+        let x = self.variable();
+        match self.random.below(if depth == 0 { 13 } else { 18 }) {
+            0..=3 => self.text.line(&format!("{x} = {s};")),
+            4..=6 => {
+                self.text.line(&format!("{r} = {x};"));
+                self.register_changed();
+            }
+            7 => self.text.line(&format!("{r} = {s};")),
+            8 if self.fresh > 0 => {
+                self.fresh -= 1;
+                self.text.line(&format!("{r} = *;"));
+                self.register_changed();
+            }
+            8 => self.text.line(&format!("{r} = 0;")),
+            9 => self.text.line("fence;"),
+            10 => {
+                self.text.open("atomic");
+                self.text.line(&format!("assume {x} == {r};"));
+                self.text.line(&format!("{x} = {s};"));
+                self.text.close();
+            }
+            // A thread that compares its registers while all are 0 may never get anywhere.
+            11 | 12 if !self.threads.last().is_some_and(|thread| thread.changed) => {
+                self.text.line(&format!("{x} = {r};"));
+            }
+            11 | 12 => {
+                let guard = self.assumed();
+                self.text.line(&format!("assume {guard};"));
+            }
+            13 => {
+                self.text.line("lock;");
+                self.text.line(&format!("{r} = {x};"));
+                let stored = self.variable();
+                self.text.line(&format!("{stored} = {s};"));
+                self.text.line("unlock;");
+            }
+            14 | 15 => {
+                let guard = self.guard();
+                self.text.open(&format!("if {guard}"));
+                self.statement(depth - 1);
+                if self.random.one_in(2) {
+                    self.text.next("else");
+                    self.statement(depth - 1);
+                }
+                self.text.close();
+            }
+            16 if self.shape.loops => {
+                self.text.open("loop");
+                self.text.open("choose");
+                self.text.line("break;");
+                self.text.next("or");
+                self.statement(depth - 1);
+                self.text.close();
+                self.text.close();
+            }
+            _ => {
+                self.text.open("choose");
+                self.statement(depth - 1);
+                self.text.next("or");
+                self.statement(depth - 1);
+                self.text.close();
+            }
+        }
+    }
+
+    /// A guard that may also be negated.
+    fn guard(&mut self) -> String {
+        let r = self.register();
+        let s = if self.random.one_in(4) { "0".to_string() } else { self.another(&r) };
+        let (r, s) = if self.random.one_in(4) { (s, r) } else { (r, s) };
+        format!("{r} {} {s}", self.comparison())
+    }
+
+    /// A guard that only occurs as it is.
+    fn assumed(&mut self) -> String {
+        if !self.shape.distances || self.random.one_in(3) {
+            return self.guard();
+        }
+        let (r, n) = (self.register(), self.random.between(1, 3));
+        let s = self.another(&r);
+        let comparison = *self.random.pick(&["<", "<="]);
+        format!("{r} + {n} {comparison} {s}")
+    }
+
+    fn comparison(&mut self) -> &'static str {
+        ["==", "!=", "!=", "<", "<", "<="][self.random.below(6)]
+    }
+
+    /// A label, once in so many times.
+    fn maybe_label(&mut self, times: usize) {
+        if self.random.one_in(times) {
+            self.new_label();
+        }
+    }
+
+    fn new_label(&mut self) {
+        if let Some(thread) = self.threads.last_mut() {
+            self.text.label(&label(thread.labels));
+            thread.labels += 1;
+        }
+    }
+
+    fn register_changed(&mut self) {
+        if let Some(thread) = self.threads.last_mut() {
+            thread.changed = true;
+        }
+    }
+
+    /// A register of the thread that is being written.
+    fn register(&mut self) -> String {
+        register(self.random.below(self.threads.last().map_or(1, |thread| thread.registers)))
+    }
+
+    /// A register to be changed: rarely one that the core of the thread uses.
+    fn target(&mut self) -> String {
+        let registers = self.threads.last().map_or(CORE + 1, |thread| thread.registers);
+        let first = if self.random.one_in(4) { 0 } else { CORE };
+        register(first + self.random.below(registers - first))
+    }
+
+    /// A register that is not this one.
+    fn another(&mut self, register: &str) -> String {
+        loop {
+            let other = self.register();
+            if other != register {
+                return other;
+            }
+        }
+    }
+
+    fn variable(&mut self) -> String {
+        shared(self.random.below(self.shape.variables))
+    }
+
+    fn properties(&mut self) {
+        self.text.blank();
+        let (p, q) = self.two_threads();
+        let labels = match self.random.one_in(2) {
+            true => format!("{} && {}", self.at_last(p), self.at_last(q)),
+            false => format!("{} && {}", self.at(p), self.at(q)),
+        };
+        self.text.line(&format!("forbid labels: {labels};"));
+        let registers = self.registers(p, q);
+        let (p, q) = (&self.threads[p].name, &self.threads[q].name);
+        self.text.line(&format!("forbid registers: {p}@end && {q}@end && {registers};"));
+        match self.random.below(4) {
+            0 => {
+                let at = self.random.below(self.threads.len());
+                let (at, memory) = (self.at(at), self.memory());
+                self.text.line(&format!("forbid memory: {at} && {memory};"));
+            }
+            1 => {
+                let (p, q) = self.two_threads();
+                let formula = if self.random.one_in(4) { self.memory() } else { self.registers(p, q) };
+                let quantifier = self.random.pick(&["never", "exists", "forall"]);
+                self.text.line(&format!("finally last: {quantifier} {formula};"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Two threads; if there is only one, twice the same.
+    fn two_threads(&mut self) -> (usize, usize) {
+        let threads = self.threads.len();
+        let p = self.random.below(threads);
+        (p, (p + 1 + self.random.below(threads.saturating_sub(1))) % threads)
+    }
+
+    fn at(&mut self, thread: usize) -> String {
+        let label = label(self.random.below(self.threads[thread].labels));
+        format!("{}@{label}", self.threads[thread].name)
+    }
+
+    /// At the label before its end.
+    fn at_last(&self, thread: usize) -> String {
+        let Thread { name, labels, .. } = &self.threads[thread];
+        format!("{name}@{}", label(labels - 1))
+    }
+
+    /// Registers of two threads compared. Half of the time what both threads of store buffering see, if it is that.
+    fn registers(&mut self, p: usize, q: usize) -> String {
+        let seen_by_both = self.random.one_in(2);
+        let (p, q) = (&self.threads[p], &self.threads[q]);
+        if seen_by_both {
+            return format!("{0}.r1 < {1}.r0 && {1}.r1 < {0}.r0", p.name, q.name);
+        }
+        let mut compared = |p: &Thread, q: &Thread| {
+            let (r, s) = (self.random.below(p.registers), self.random.below(q.registers));
+            let comparison = self.random.pick(&["==", "!=", "<", "<="]);
+            format!("{}.{} {comparison} {}.{}", p.name, register(r), q.name, register(s))
+        };
+        let (one, other) = (compared(p, q), compared(q, p));
+        if self.random.one_in(2) { one } else { format!("{one} && {other}") }
+    }
+
+    /// Shared memory compared with itself or with 0.
+    fn memory(&mut self) -> String {
+        let (x, y) = (self.variable(), self.variable());
+        let comparison = self.comparison();
+        match x == y {
+            true => format!("{x} {comparison} 0"),
+            false => format!("{x} {comparison} {y}"),
+        }
+    }
+}
+
+fn thread_name(number: usize) -> String {
+    format!("t{number}")
+}
+
+fn shared(number: usize) -> String {
+    format!("x{number}")
+}
+
+fn register(number: usize) -> String {
+    format!("r{number}")
+}
+
+fn label(number: usize) -> String {
+    format!("l{number}")
+}
