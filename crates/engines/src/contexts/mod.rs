@@ -58,10 +58,11 @@ enum Precision {
 
 /// How one number of contexts ended.
 enum Ended {
-    /// Nothing was found; whether more contexts would find nothing either, and whether there were paths that are no executions.
+    /// Nothing was found: whether more contexts would find nothing either, and for which properties there were paths that are no
+    /// executions as far as one can tell.
     Nothing {
         saturated: bool,
-        spurious: bool,
+        doubtful: BTreeSet<usize>,
     },
     /// An answer to the property with this number.
     Answer(usize, Answer),
@@ -121,6 +122,22 @@ impl ContextBound {
     }
 }
 
+/// Nothing within so many contexts, and why no more were tried.
+fn within(contexts: u32, reason: Reason) -> Reason {
+    if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
+}
+
+/// Why a path that is no execution could not be ruled out.
+fn doubt(precision: &Precision) -> &'static str {
+    match precision {
+        Precision::Order(_) => "there is a violation, but only with values that are not 64-bit integers",
+        Precision::Zones(_) => "a path to a violation remains that bounds on differences do not rule out",
+        Precision::Predicates(_) => {
+            "a path to a violation remains for which interpolation finds no predicates"
+        }
+    }
+}
+
 /// A run of the engine.
 struct Run<'a, 'p> {
     task: &'a Task<'p>,
@@ -147,20 +164,20 @@ impl Run<'_, '_> {
                     }
                 }
                 Ended::Refined => {}
-                Ended::Nothing { saturated: true, spurious: false } => self.close(),
-                Ended::Nothing { .. } => {
+                Ended::Nothing { saturated, doubtful } => {
+                    let doubt = Reason::Unsupported(doubt(&precision).into(), None);
+                    for n in doubtful {
+                        self.answers[n] = Some(Answer::Unknown(within(bound - 1, doubt.clone())));
+                    }
+                    if saturated {
+                        self.close();
+                    }
                     let seconds = start.elapsed().as_secs_f64();
                     self.report.rounds.push(Round { contexts: bound, states: self.states, seconds });
                     start = Instant::now();
                     bound += 1;
                 }
-                Ended::Stopped(reason) => {
-                    let reason = match bound {
-                        1 => reason,
-                        _ => Reason::Contexts(bound - 1, Some(Box::new(reason))),
-                    };
-                    return self.give_up(&reason);
-                }
+                Ended::Stopped(reason) => return self.give_up(&within(bound - 1, reason)),
             }
         }
         self.give_up(&Reason::Contexts(bound - 1, None));
@@ -205,6 +222,9 @@ impl Run<'_, '_> {
         };
         match ended {
             Ended::Answer(n, answer) => Ended::Answer(open[n], answer),
+            Ended::Nothing { saturated, doubtful } => {
+                Ended::Nothing { saturated, doubtful: doubtful.into_iter().map(|n| open[n]).collect() }
+            }
             other => other,
         }
     }
@@ -224,7 +244,7 @@ impl Run<'_, '_> {
         };
         let start = machine.initial_values();
         let mut layers = Layers::new(machine, &relevance, &task.properties, domain, bound);
-        let mut spurious = false;
+        let mut doubtful = BTreeSet::new();
         let ended = loop {
             match layers.next(self.limits, self.progress) {
                 Next::Found(found) => {
@@ -235,12 +255,12 @@ impl Run<'_, '_> {
                         }
                         Some(trace) => break Ended::Answer(found.property, Answer::Violated(Some(trace))),
                         None if refine(&layers, &found, &start).is_some() => break Ended::Refined,
-                        None => spurious = true,
+                        None => _ = doubtful.insert(found.property),
                     }
                 }
                 Next::Done { saturated } => {
                     let saturated = saturated && layers.beyond().is_none();
-                    break Ended::Nothing { saturated, spurious };
+                    break Ended::Nothing { saturated, doubtful };
                 }
                 Next::Stopped(reason) => break Ended::Stopped(reason),
             }
