@@ -1,11 +1,15 @@
 //! The search: contexts one after the other, each explored to its end before the next begins.
 //!
-//! A state does not know how many contexts it took to reach it. It belongs to the *layer* of the first one in which it is found, and
-//! everything that a later context could make of it, an earlier one could too; so a state is expanded once. Only the last layer is
-//! different: nobody else moves after it, so its states are kept apart and hold less (see [`super::relevance`]).
+//! A state does not know how many contexts it took to reach it. It belongs to the first one, its *layer*, in which it is found:
+//! everything that a later context could make of it, an earlier one could too. So a state is expanded once, and to allow one more context
+//! means to go on from the newest layer. The last context is different: nobody else moves after it, so its states are kept apart and
+//! hold less (see [`super::relevance`]). For k contexts, layers 1 to k - 1 lead to all beginnings of a last context; of these only
+//! those of layer k - 1 are new, the others have been last contexts before. Evidence is looked for in last contexts only: every
+//! context was one, when it was its turn.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use fencewright_memory::{CellId, Command, ContextControl, Contexts, Groups, Move};
@@ -68,34 +72,52 @@ pub struct Layers<'a, 'p, D: Domain> {
     relevance: &'a Relevance<'p>,
     domain: D,
     properties: &'a [Property],
+    /// How many groups a buffer may have before the last context.
+    groups: u32,
     /// How many contexts there are.
     bound: u32,
-    /// The context that is being explored.
-    layer: u32,
+    /// How many layers have been explored.
+    explored: u32,
+    stage: Stage,
     numbers: HashMap<(ContextControl, bool), u32, FxBuildHasher>,
     controls: Vec<ControlNode<D>>,
     steps: Vec<Prepared<D::Transition>>,
     nodes: Vec<Node<D::State>>,
     table: HashTable<u32>,
-    /// States of this layer and of the next that wait.
+    /// The states of the newest layer, whose contexts are to end; those before `turned` have been.
+    frontier: Vec<u32>,
+    turned: usize,
+    /// The states of the layer that is being explored; the edges of those before `taken` have been taken.
     queue: Vec<u32>,
-    position: usize,
-    later: Vec<u32>,
+    taken: usize,
     /// Evidence that nobody has looked at yet: node, and number in the list of its control state.
     evidence: Vec<(u32, usize)>,
     fresh: Vec<(u32, D::State)>,
     bytes: u64,
-    /// Whether stores were put together that more contexts could have separated.
-    bounded: bool,
+    /// The first layer in which stores were put together for lack of groups.
+    merged: Option<u32>,
     beyond: Option<(&'static str, Span)>,
+}
+
+/// What the search is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It has not begun.
+    Waiting,
+    /// Exploring a layer that is not the last context.
+    Deepening,
+    /// Exploring last contexts.
+    Finishing,
 }
 
 struct ControlNode<D: Domain> {
     at: ContextControl,
     last: bool,
     live: Vec<CellId>,
-    /// The steps, in [`Layers::steps`], and for which number of contexts to come they were prepared.
-    steps: Option<(u32, std::ops::Range<u32>)>,
+    /// The edges, in [`Layers::steps`].
+    edges: Option<Range<u32>>,
+    /// The ends of the context: into another one, and into the last one.
+    switches: [Option<Range<u32>>; 2],
     evidence: Option<Vec<Evidence<D::Transition>>>,
     /// All nodes, if the domain must be asked whether one covers another.
     members: Vec<u32>,
@@ -112,13 +134,11 @@ struct Prepared<T> {
     step: PathStep,
     target: u32,
     transition: T,
-    switches: bool,
 }
 
 struct Node<S> {
     state: S,
     control: u32,
-    layer: u32,
     origin: Origin,
 }
 
@@ -134,45 +154,60 @@ impl Origin {
     const START: Origin = Origin { parent: NONE, step: NONE, way: 0 };
 }
 
-/// How many groups a buffer of a thread that is active now can usefully have: one for each of its contexts after which somebody else
-/// can look, and one for stores that nobody will see leave.
-pub fn most_groups(bound: u32, layer: u32, sees_memory: bool) -> u32 {
-    1 + (bound - layer).div_ceil(2) + sees_memory as u32
+/// How many groups a buffer can usefully have with so many contexts: one for each context of its thread after which somebody else can
+/// look, and one for stores that nobody will see leave.
+pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
+    1 + (bound - 1).div_ceil(2) + sees_memory as u32
 }
 
 /// Nobody's number.
 const NONE: u32 = u32::MAX;
 
 impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
-    /// A search with this many contexts at most.
+    /// A search with so many contexts and so many groups in each buffer at most.
     pub fn new(
         contexts: Contexts<'p>,
         relevance: &'a Relevance<'p>,
         properties: &'a [Property],
         domain: D,
-        bound: u32,
+        (bound, groups): (u32, u32),
     ) -> Self {
         Layers {
+            groups,
             contexts,
             relevance,
             domain,
             properties,
             bound,
-            layer: 0,
+            explored: 0,
+            stage: Stage::Waiting,
             numbers: HashMap::default(),
             controls: Vec::new(),
             steps: Vec::new(),
             nodes: Vec::new(),
             table: HashTable::new(),
+            frontier: Vec::new(),
+            turned: 0,
             queue: Vec::new(),
-            position: 0,
-            later: Vec::new(),
+            taken: 0,
             evidence: Vec::new(),
             fresh: Vec::new(),
             bytes: 0,
-            bounded: false,
+            merged: None,
             beyond: None,
         }
+    }
+
+    /// One more context, after all with fewer have been explored.
+    pub fn deepen(&mut self) {
+        self.bound += 1;
+        self.stage = Stage::Waiting;
+    }
+
+    /// Whether there are groups enough for so many contexts: no stores were put together that could have left in different ones.
+    pub fn suffices_for(&self, bound: u32) -> bool {
+        let needed = |layer: u32| most_groups(bound + 1 - layer, self.relevance.sees_memory());
+        self.merged.is_none_or(|layer| needed(layer) <= self.groups)
     }
 
     /// How many states are stored.
@@ -192,133 +227,152 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
 
     /// Searches on, to the next piece of evidence, the end or a limit.
     pub fn next(&mut self, limits: &Limits, progress: &Progress) -> Next {
-        if self.layer == 0 {
-            self.layer = 1;
-            self.start();
+        match self.go_on(limits, progress) {
+            Ok(next) => next,
+            Err(reason) => Next::Stopped(reason),
         }
+    }
+
+    fn go_on(&mut self, limits: &Limits, progress: &Progress) -> Result<Next, Reason> {
+        let mut rounds = 0u32;
         loop {
             if let Some((node, n)) = self.evidence.pop() {
-                return Next::Found(self.found(node, n));
+                return Ok(Next::Found(self.found(node, n)));
             }
-            let Some(&node) = self.queue.get(self.position) else {
-                self.queue = std::mem::take(&mut self.later);
-                self.position = 0;
-                if self.queue.is_empty() {
-                    return Next::Done { saturated: self.layer + 1 < self.bound && !self.bounded };
-                }
-                self.layer += 1;
-                continue;
-            };
-            self.position += 1;
-            if self.position.is_multiple_of(256) {
+            rounds = rounds.wrapping_add(1);
+            if rounds.is_multiple_of(1024) {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
-                let waiting = self.queue.len() - self.position + self.later.len();
-                progress.frontier.store(waiting as u64, Ordering::Relaxed);
+                progress.frontier.store((self.queue.len() - self.taken) as u64, Ordering::Relaxed);
                 progress.bytes.store(self.bytes, Ordering::Relaxed);
             }
-            if self.position.is_multiple_of(16)
+            if rounds.is_multiple_of(16)
                 && let Some(reason) = limits.exceeded(self.bytes)
             {
-                return Next::Stopped(reason);
+                return Err(reason);
             }
-            // A state that was found again in an earlier layer has been expanded there.
-            if self.nodes[node as usize].layer == self.layer
-                && let Err(reason) = self.expand(node, limits)
-            {
-                return Next::Stopped(reason);
+            if let Some(&node) = self.queue.get(self.taken) {
+                self.taken += 1;
+                let steps = self.edges(self.nodes[node as usize].control)?;
+                self.expand(node, steps);
+            } else if let Some(&node) = self.frontier.get(self.turned) {
+                self.turned += 1;
+                let steps = self.switches(self.nodes[node as usize].control)?;
+                self.expand(node, steps);
+            } else {
+                match self.stage {
+                    Stage::Waiting => self.begin()?,
+                    Stage::Finishing => {
+                        // With one thread there is never another context.
+                        return Ok(Next::Done { saturated: self.contexts.program().threads.len() == 1 });
+                    }
+                    Stage::Deepening if self.queue.is_empty() => {
+                        return Ok(Next::Done { saturated: self.merged.is_none() });
+                    }
+                    Stage::Deepening => {
+                        self.explored += 1;
+                        self.frontier = std::mem::take(&mut self.queue);
+                        self.begin()?;
+                    }
+                }
             }
         }
     }
 
-    fn start(&mut self) {
+    /// Begins the next layer, or the last contexts.
+    fn begin(&mut self) -> Result<(), Reason> {
+        let last = self.explored + 1 == self.bound;
+        self.stage = if last { Stage::Finishing } else { Stage::Deepening };
+        (self.turned, self.taken) = (0, 0);
+        self.queue.clear();
+        if self.explored > 0 {
+            return Ok(());
+        }
         for first in self.contexts.initial() {
-            let last = self.bound == 1;
             if last && self.relevance.hopeless(&self.contexts, &first) {
                 continue;
             }
             let (_, first) = self.settled(first, last);
-            let control = self.control(first, last);
+            let control = self.control(first, last)?;
             let live = self.controls[control as usize].live.clone();
             let start = self.domain.transition(&[], &self.contexts.initial_values(), &live);
             let nothing = self.domain.anything(&[]);
             let mut initial = Vec::new();
             self.domain.post(&start, &nothing, &mut initial);
             for (_, state) in initial {
-                self.add(control, &state, Origin::START, false);
-            }
-        }
-    }
-
-    fn expand(&mut self, node: u32, limits: &Limits) -> Result<(), Reason> {
-        let control = self.nodes[node as usize].control;
-        let steps = self.prepared(control)?;
-        for n in steps {
-            let mut fresh = std::mem::take(&mut self.fresh);
-            fresh.clear();
-            let Prepared { transition, target, switches, .. } = &self.steps[n as usize];
-            let (target, switches) = (*target, *switches);
-            self.domain.post(transition, &self.nodes[node as usize].state, &mut fresh);
-            for (way, state) in &fresh {
-                self.add(target, state, Origin { parent: node, step: n, way: *way }, switches);
-            }
-            self.fresh = fresh;
-            if let Some(reason) = limits.exceeded(self.bytes).filter(|_| n.is_multiple_of(64)) {
-                return Err(reason);
+                self.add(control, &state, Origin::START);
             }
         }
         Ok(())
     }
 
-    /// The steps of a control state in this layer.
-    fn prepared(&mut self, control: u32) -> Result<std::ops::Range<u32>, Reason> {
-        let left = self.bound - self.layer;
-        let node = &self.controls[control as usize];
-        if let Some((known, steps)) = &node.steps
-            && *known == left
-        {
+    fn expand(&mut self, node: u32, steps: Range<u32>) {
+        for n in steps {
+            let mut fresh = std::mem::take(&mut self.fresh);
+            fresh.clear();
+            let Prepared { transition, target, .. } = &self.steps[n as usize];
+            let target = *target;
+            self.domain.post(transition, &self.nodes[node as usize].state, &mut fresh);
+            for (way, state) in &fresh {
+                self.add(target, state, Origin { parent: node, step: n, way: *way });
+            }
+            self.fresh = fresh;
+        }
+    }
+
+    /// The edges of a control state.
+    fn edges(&mut self, control: u32) -> Result<Range<u32>, Reason> {
+        let ControlNode { at, last, edges, .. } = &self.controls[control as usize];
+        if let Some(steps) = edges {
             return Ok(steps.clone());
         }
-        if node.live.len() > self.domain.most_cells() {
-            let what = format!("{} cells matter at once, too many for this domain", node.live.len());
-            return Err(Reason::Unsupported(what, None));
-        }
+        let last = *last;
+        let groups = if last { 1 + self.relevance.sees_memory() as u32 } else { self.groups };
         let first = self.steps.len() as u32;
-        let at = node.at.clone();
-        let sees_memory = self.relevance.sees_memory();
-        let contexts = self.contexts.with_groups(most_groups(self.bound, self.layer, sees_memory));
-        let last = node.last;
-        for step in contexts.edges(&at) {
-            self.bounded |= matches!(step.what, Move::Edge { merged: Some(_), .. });
+        for step in self.contexts.with_groups(groups).edges(at) {
+            if !last && matches!(step.what, Move::Edge { merged: Some(_), .. }) {
+                self.merged.get_or_insert(self.explored + 1);
+            }
             match step.next {
-                Ok(next) => self.push(control, step.thread, step.what, step.commands, next, last),
+                Ok(next) => self.push(control, step.thread, step.what, step.commands, next, last)?,
                 Err(beyond) => _ = self.beyond.get_or_insert(beyond),
             }
         }
-        if left > 0 {
-            let ending = self.relevance.ending(at.active, at.control.locations[at.active.index()]);
-            let pending = contexts.pending(&at);
-            let flushes = match (ending.any, ending.drained && pending > 0) {
-                (true, _) => 0..=pending,
-                (false, true) => pending..=pending,
-                (false, false) => 1..=0,
-            };
-            let others = self.contexts.program().threads().map(|(t, _)| t).filter(|&t| t != at.active);
-            for to in others.collect::<Vec<_>>() {
-                let code = contexts.program().thread(to);
-                let stuck = code.edges_from(at.control.locations[to.index()]).next().is_none();
-                if stuck && contexts.groups(&at.control, to).0.is_empty() {
-                    continue;
-                }
-                for step in flushes.clone().filter_map(|count| contexts.switch(&at, count, to)) {
-                    let Ok(next) = step.next else { continue };
-                    if left > 1 || !self.relevance.hopeless(&contexts, &next) {
-                        self.push(control, step.thread, step.what, step.commands, next, left == 1);
-                    }
+        let steps = first..self.steps.len() as u32;
+        self.controls[control as usize].edges = Some(steps.clone());
+        Ok(steps)
+    }
+
+    /// The ends of the context in a control state.
+    fn switches(&mut self, control: u32) -> Result<Range<u32>, Reason> {
+        let last = self.stage == Stage::Finishing;
+        let ControlNode { at, switches, .. } = &self.controls[control as usize];
+        if let Some(steps) = &switches[last as usize] {
+            return Ok(steps.clone());
+        }
+        let at = at.clone();
+        let ending = self.relevance.ending(at.active, at.control.locations[at.active.index()]);
+        let pending = self.contexts.pending(&at);
+        let flushes = match (ending.any, ending.drained && pending > 0) {
+            (true, _) => 0..pending + 1,
+            (false, true) => pending..pending + 1,
+            (false, false) => 0..0,
+        };
+        let first = self.steps.len() as u32;
+        for (to, code) in self.contexts.program().threads().filter(|(t, _)| *t != at.active) {
+            let stuck = code.edges_from(at.control.locations[to.index()]).next().is_none();
+            if stuck && self.contexts.groups(&at.control, to).0.is_empty() {
+                continue;
+            }
+            for count in flushes.clone() {
+                let Some(step) = self.contexts.switch(&at, count, to) else { continue };
+                let Ok(next) = step.next else { continue };
+                if !last || !self.relevance.hopeless(&self.contexts, &next) {
+                    self.push(control, step.thread, step.what, step.commands, next, last)?;
                 }
             }
         }
         let steps = first..self.steps.len() as u32;
-        self.controls[control as usize].steps = Some((left, steps.clone()));
+        self.controls[control as usize].switches[last as usize] = Some(steps.clone());
         Ok(steps)
     }
 
@@ -330,16 +384,17 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         mut commands: Vec<Command>,
         next: ContextControl,
         last: bool,
-    ) {
+    ) -> Result<(), Reason> {
         let (more, settled) = self.settled(next.clone(), last);
         let joined = self.contexts.pending(&settled) < self.contexts.pending(&next);
         commands.extend(more);
-        let target = self.control(settled, last);
+        let target = self.control(settled, last)?;
         let (before, after) = (&self.controls[from as usize].live, &self.controls[target as usize].live);
         let transition = self.domain.transition(before, &commands, after);
         self.bytes += (256 + 48 * commands.len() + 8 * (before.len() + after.len())) as u64;
         let step = PathStep { thread, what, joined, commands, way: 0 };
-        self.steps.push(Prepared { step, target, transition, switches: matches!(what, Move::Switch { .. }) });
+        self.steps.push(Prepared { step, target, transition });
+        Ok(())
     }
 
     /// A control state without what does not matter in the last context: where exactly the others are, what they have buffered, and which of
@@ -370,65 +425,56 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         (commands, at)
     }
 
-    fn control(&mut self, at: ContextControl, last: bool) -> u32 {
-        if let Some(&number) = self.numbers.get(&(at.clone(), last)) {
-            return number;
+    fn control(&mut self, at: ContextControl, last: bool) -> Result<u32, Reason> {
+        let key = (at, last);
+        if let Some(&number) = self.numbers.get(&key) {
+            return Ok(number);
         }
         let number = self.controls.len() as u32;
-        let live = self.relevance.live(&self.contexts, &at, last);
-        self.bytes += (512 + 4 * live.len()) as u64;
-        self.numbers.insert((at.clone(), last), number);
-        self.controls.push(ControlNode { at, last, live, steps: None, evidence: None, members: Vec::new() });
-        number
+        let live = self.relevance.live(&self.contexts, &key.0, last);
+        if live.len() > self.domain.most_cells() {
+            let what = format!("{} cells matter at once, too many for this domain", live.len());
+            return Err(Reason::Unsupported(what, None));
+        }
+        let at = key.0.clone();
+        self.bytes += (512 + 4 * live.len() + 96 * at.control.locations.len()) as u64;
+        self.numbers.insert(key, number);
+        let (switches, members) = ([None, None], Vec::new());
+        self.controls.push(ControlNode { at, last, live, edges: None, switches, evidence: None, members });
+        Ok(number)
     }
 
-    /// Stores a state, unless it is covered by one that was found in no later context.
-    fn add(&mut self, control: u32, state: &D::State, origin: Origin, switches: bool) {
-        let layer = self.layer + switches as u32;
-        let hash = FxBuildHasher.hash_one((control, state));
+    /// Stores a state, unless it is covered.
+    fn add(&mut self, control: u32, state: &D::State, origin: Origin) {
+        let stored = self.domain.stored(state);
+        let hash = |control: u32, state: &D::State| FxBuildHasher.hash_one((control, state));
+        let nodes = &self.nodes;
         let same = |&n: &u32| {
-            let node = &self.nodes[n as usize];
-            node.control == control && node.state == *state
+            let node = &nodes[n as usize];
+            node.control == control && node.state == stored
         };
-        if let Some(&known) = self.table.find(hash, same) {
-            let node = &mut self.nodes[known as usize];
-            if node.layer > layer {
-                (node.layer, node.origin) = (layer, origin);
-                self.queue.push(known);
-            }
+        let hashed = hash(control, &stored);
+        if self.table.find(hashed, same).is_some() {
             return;
         }
+        let number = nodes.len() as u32;
         if !self.domain.is_discrete() {
-            let members = &self.controls[control as usize].members;
-            let covers = |n: &u32| {
-                let node = &self.nodes[*n as usize];
-                node.layer <= layer && self.domain.covers(&node.state, state)
-            };
-            if members.iter().any(covers) {
+            let members = &mut self.controls[control as usize].members;
+            if members.iter().any(|&n| self.domain.covers(&nodes[n as usize].state, state)) {
                 return;
             }
+            members.push(number);
         }
-        let stored = self.domain.stored(state);
-        let number = self.nodes.len() as u32;
-        self.bytes += self.domain.size(&stored) as u64 + 40;
-        if !self.domain.is_discrete() {
-            self.controls[control as usize].members.push(number);
-        }
-        self.nodes.push(Node { state: stored, control, layer, origin });
-        // The key is what was given; what is stored may be larger, and is found through the members.
-        let nodes = &self.nodes;
-        let rehash = |&n: &u32| {
+        self.bytes += self.domain.size(&stored) as u64 + 32;
+        self.table.insert_unique(hashed, number, |&n| {
             let node = &nodes[n as usize];
-            FxBuildHasher.hash_one((node.control, &node.state))
-        };
-        let hash = rehash(&number);
-        self.table.insert_unique(hash, number, rehash);
-        if switches {
-            self.later.push(number)
-        } else {
-            self.queue.push(number)
+            hash(node.control, &node.state)
+        });
+        self.nodes.push(Node { state: stored, control, origin });
+        self.queue.push(number);
+        if self.controls[control as usize].last {
+            self.look(control, number);
         }
-        self.look(control, number);
     }
 
     /// Notes what a new state is evidence for.

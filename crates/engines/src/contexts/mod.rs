@@ -56,18 +56,16 @@ enum Precision {
     Predicates(BTreeSet<Template>),
 }
 
-/// How one number of contexts ended.
+/// How a search ended.
 enum Ended {
-    /// Nothing was found: whether more contexts would find nothing either, and for which properties there were paths that are no
-    /// executions as far as one can tell.
-    Nothing {
-        saturated: bool,
-        doubtful: BTreeSet<usize>,
-    },
-    /// An answer to the property with this number.
+    /// With an answer to the property with this number.
     Answer(usize, Answer),
-    /// The domain became more precise.
-    Refined,
+    /// With nothing, or only paths that are no executions as far as one can tell, for these properties; and whether more contexts
+    /// would find nothing more.
+    Nothing { saturated: bool, doubtful: BTreeSet<usize> },
+    /// It must be done again: with a more precise domain, or with more groups.
+    Again,
+    /// At a limit.
     Stopped(Reason),
 }
 
@@ -81,11 +79,18 @@ impl Engine for ContextBound {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        let mut run =
-            Run { task, limits, progress, report: Report::default(), answers: Vec::new(), states: 0 };
-        run.answers = task.properties.iter().map(|p| unanswerable(task, p)).collect();
+        let mut run = Run {
+            task,
+            limits,
+            progress,
+            report: Report::default(),
+            answers: task.properties.iter().map(|p| unanswerable(task, p)).collect(),
+            bound: 1,
+            most: self.options.contexts.unwrap_or(MOST_CONTEXTS),
+            since: Instant::now(),
+        };
         match self.precision(task) {
-            Ok(precision) => run.iterate(precision, self.options.contexts.unwrap_or(MOST_CONTEXTS)),
+            Ok(precision) => run.iterate(precision),
             Err(reason) => run.give_up(&reason),
         }
         run.report.answers = run.answers.into_iter().flatten().collect();
@@ -145,57 +150,54 @@ struct Run<'a, 'p> {
     progress: &'a Progress,
     report: Report,
     answers: Vec<Option<Answer>>,
-    /// How many states the last search stored.
-    states: u64,
+    /// How many contexts are allowed now, and at most.
+    bound: u32,
+    most: u32,
+    /// When they were allowed.
+    since: Instant,
 }
 
 impl Run<'_, '_> {
     /// More and more contexts, until everything is answered.
-    fn iterate(&mut self, mut precision: Precision, most: u32) {
-        let mut bound = 1;
-        let mut start = Instant::now();
-        while bound <= most && self.answers.iter().any(Option::is_none) {
-            self.progress.say(format!("{bound} contexts"));
-            match self.explore(bound, &mut precision) {
+    fn iterate(&mut self, mut precision: Precision) {
+        while self.bound <= self.most && self.answers.iter().any(Option::is_none) {
+            match self.explore(&mut precision) {
                 Ended::Answer(n, answer) => {
                     self.answers[n] = Some(answer);
                     if self.task.first_violation {
                         self.give_up(&Reason::Cancelled);
                     }
                 }
-                Ended::Refined => {}
+                Ended::Again => {}
                 Ended::Nothing { saturated, doubtful } => {
                     let doubt = Reason::Unsupported(doubt(&precision).into(), None);
                     for n in doubtful {
-                        self.answers[n] = Some(Answer::Unknown(within(bound - 1, doubt.clone())));
+                        self.answers[n] = Some(Answer::Unknown(within(self.bound - 1, doubt.clone())));
                     }
                     if saturated {
                         self.close();
                     }
-                    let seconds = start.elapsed().as_secs_f64();
-                    self.report.rounds.push(Round { contexts: bound, states: self.states, seconds });
-                    start = Instant::now();
-                    bound += 1;
+                    self.bound += 1;
                 }
-                Ended::Stopped(reason) => return self.give_up(&within(bound - 1, reason)),
+                Ended::Stopped(reason) => return self.give_up(&within(self.bound - 1, reason)),
             }
         }
-        self.give_up(&Reason::Contexts(bound - 1, None));
+        self.give_up(&Reason::Contexts(self.bound - 1, None));
     }
 
-    /// All executions with this many contexts, for the properties that are open.
-    fn explore(&mut self, bound: u32, precision: &mut Precision) -> Ended {
+    /// All executions with so many contexts and more, for the properties that are open.
+    fn explore(&mut self, precision: &mut Precision) -> Ended {
         let open: Vec<usize> = (0..self.answers.len()).filter(|&n| self.answers[n].is_none()).collect();
         let properties: Vec<Property> = open.iter().map(|&n| self.task.properties[n].clone()).collect();
         let sub = Task { properties, observed: Vec::new(), ..self.task.clone() };
         let ended = match precision {
             Precision::Order(order) => {
                 // Order is exact: a path without values is one that explicit numbers cannot hold.
-                self.search(&sub, bound, order.clone(), |_, _, _| None)
+                self.search(&sub, order.clone(), |_, _, _| None)
             }
             Precision::Zones(clip) => {
                 let (from, mut finer) = (*clip, None);
-                let ended = self.search(&sub, bound, Zones::new(from), |layers, found, _| {
+                let ended = self.search(&sub, Zones::new(from), |layers, found, _| {
                     let enough = |&more: &i32| !layers.feasible(found, &mut Zones::new(more));
                     finer = (from + 1..=LAST_CLIP).find(enough);
                     finer.map(drop)
@@ -206,7 +208,7 @@ impl Run<'_, '_> {
             Precision::Predicates(templates) => {
                 let mut more = templates.clone();
                 let domain = Predicates::new(templates.clone(), self.limits.budget());
-                let ended = self.search(&sub, bound, domain, |_, found, start| {
+                let ended = self.search(&sub, domain, |_, found, start| {
                     let steps = found.path.iter().map(|s| (s.commands.as_slice(), s.way));
                     let path: Vec<(&[Command], u32)> = std::iter::once((start, 0)).chain(steps).collect();
                     let Examined::Impossible(interpolants) = examine::examine(&path, &found.condition) else {
@@ -233,19 +235,21 @@ impl Run<'_, '_> {
     fn search<D: Domain>(
         &mut self,
         task: &Task<'_>,
-        bound: u32,
         domain: D,
         mut refine: impl FnMut(&Layers<'_, '_, D>, &Found, &[Command]) -> Option<()>,
     ) -> Ended {
         let relevance = Relevance::new(task);
-        let groups = layers::most_groups(bound, 1, relevance.sees_memory());
+        let groups = layers::most_groups(self.bound.max(2), relevance.sees_memory());
         let Some(machine) = Contexts::new(task.program, task.model, groups) else {
             return Ended::Stopped(Reason::Cancelled);
         };
         let start = machine.initial_values();
-        let mut layers = Layers::new(machine, &relevance, &task.properties, domain, bound);
+        let bounds = (self.bound, groups);
+        let mut layers = Layers::new(machine, &relevance, &task.properties, domain, bounds);
         let mut doubtful = BTreeSet::new();
+        let mut counted = 0;
         let ended = loop {
+            self.progress.say(format!("{} contexts", self.bound));
             match layers.next(self.limits, self.progress) {
                 Next::Found(found) => {
                     let property = &task.properties[found.property];
@@ -254,19 +258,31 @@ impl Run<'_, '_> {
                             break Ended::Answer(found.property, Answer::Holds(Some(trace)));
                         }
                         Some(trace) => break Ended::Answer(found.property, Answer::Violated(Some(trace))),
-                        None if refine(&layers, &found, &start).is_some() => break Ended::Refined,
+                        None if refine(&layers, &found, &start).is_some() => break Ended::Again,
                         None => _ = doubtful.insert(found.property),
                     }
                 }
+                Next::Done { .. } if !layers.suffices_for(self.bound) => break Ended::Again,
                 Next::Done { saturated } => {
+                    let states = layers.states() as u64;
+                    let seconds = self.since.elapsed().as_secs_f64();
+                    let round = Round { contexts: self.bound, states: states - counted, seconds };
+                    self.report.rounds.push(round);
+                    (self.since, counted) = (Instant::now(), states);
                     let saturated = saturated && layers.beyond().is_none();
-                    break Ended::Nothing { saturated, doubtful };
+                    if saturated || !doubtful.is_empty() || self.bound == self.most {
+                        break Ended::Nothing { saturated, doubtful };
+                    }
+                    self.bound += 1;
+                    if !layers.suffices_for(self.bound) {
+                        break Ended::Again;
+                    }
+                    layers.deepen();
                 }
                 Next::Stopped(reason) => break Ended::Stopped(reason),
             }
         };
-        self.states = layers.states() as u64;
-        self.report.states += self.states;
+        self.report.states += layers.states() as u64;
         self.report.bytes = self.report.bytes.max(layers.bytes());
         ended
     }
