@@ -71,6 +71,23 @@ fn large_state_spaces() {
     survive("counter.fw", b"shared x; thread p { loop { x = x + x + 1; } } forbid x == 2;");
 }
 
+/// With a walk over the whole graph for each of its places this takes minutes.
+#[test]
+fn long_threads() {
+    let lines = "a[i] = 1; r = b[j];\n".repeat(20_000);
+    let thread = |name| format!("thread {name} {{ var r, i, j;\n{lines}}}\n");
+    let program = format!("shared a[8], b[8];\n{}{}forbid z: a[0] == 7;\n", thread("p"), thread("q"));
+    let files = Files::new(&[("long.fw", &program)]);
+    for command in [&["fences"][..], &["fences", "--goal", "robustness"], &["robust"]] {
+        let start = Instant::now();
+        let path = files.text("long.fw");
+        let outcome = run(command.iter().copied().chain(["--timeout", "1s", &path]));
+        assert_eq!(outcome.status, 3, "{command:?}: {outcome:?}");
+        assert!(outcome.stdout.contains("no answer within 1 s"), "{command:?}: {outcome:?}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{command:?} took {:?}", start.elapsed());
+    }
+}
+
 #[test]
 fn names_that_would_change_what_a_terminal_shows() {
     let files = Files::new(&[]);

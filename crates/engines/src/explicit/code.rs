@@ -313,8 +313,9 @@ fn thread_code(
                     let ops = edge.action.ops();
                     let everywhere = &liveness.live[thread.fault.index()];
                     let writes = live_writes(ops, &liveness.live[edge.to.index()], everywhere);
+                    let sampled = program.is_sampled(&edge.action);
                     let compile_op = |(op, live): (&Op, &Option<RegisterId>)| {
-                        op_code(program, id, &registers, op, live.is_some(), program.is_sampled(&edge.action))
+                        op_code(program, id, &registers, op, live.is_some(), sampled)
                     };
                     let mut compiled = ops.iter().zip(&writes).map(compile_op);
                     let action = match &edge.action {

@@ -34,11 +34,20 @@ impl Liveness {
     }
 }
 
-/// Fields for registers such that no two that are live together share one; greedy, in the order of declaration.
+/// Finding out which registers could share a field takes at most so many operations on words, a fraction of a second.
+const MOST_WORK: usize = 1 << 28;
+
+/// Fields for registers such that no two that are live together share one; greedy, in the order of declaration. Where that
+/// would take too long, every register has its own.
 fn colour(thread: &Thread, live: &[Registers]) -> (Vec<usize>, usize) {
     let registers = thread.registers.len();
     // One row of bits for each register: those it conflicts with.
     let words = registers.div_ceil(64);
+    let points = live.len() + thread.edges.iter().map(|edge| edge.action.ops().len()).sum::<usize>();
+    let most = live.iter().map(|set| set.iter().filter(|live| **live).count()).max().unwrap_or(0);
+    if points.saturating_mul(most).saturating_mul(words) > MOST_WORK {
+        return ((0..registers).collect(), registers);
+    }
     let mut conflicts = vec![vec![0u64; words]; registers];
     let conflict_all = |set: &Registers, conflicts: &mut Vec<Vec<u64>>| {
         let mut bits = vec![0u64; words];

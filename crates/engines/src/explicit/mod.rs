@@ -18,6 +18,7 @@ mod initial;
 mod instructions;
 mod layout;
 mod liveness;
+mod mail;
 mod search;
 mod store;
 mod trace;

@@ -15,9 +15,10 @@ use fencewright_program::reference::Limit;
 use fencewright_program::{EvalError, Observable, PropertyKind, Quantifier, Span};
 
 use super::code::Code;
-use super::expand::{Expander, Sink, Step, Summary};
+use super::expand::{Expander, Summary};
 use super::gate::Gate;
 use super::layout::{Growth, Layout, Sizes};
+use super::mail::{Batch, FAULT, Origin, Sorter, VISIBLE, owner};
 use super::store::{NONE, Store, hash};
 use super::{Options, Order};
 use crate::task::{Limits, Progress, Reason, Task};
@@ -74,53 +75,6 @@ struct Shared<'a> {
     pending: AtomicUsize,
     bytes: Vec<AtomicU64>,
     states: Vec<AtomicU64>,
-}
-
-/// Successors waiting to be looked up.
-#[derive(Default)]
-struct Batch {
-    states: Vec<u64>,
-    origins: Vec<Origin>,
-}
-
-/// Where a successor comes from.
-#[derive(Clone, Copy)]
-struct Origin {
-    hash: u64,
-    parent: u32,
-    /// [`VISIBLE`] and [`FAULT`].
-    flags: u32,
-}
-
-impl Batch {
-    fn clear(&mut self) {
-        self.states.clear();
-        self.origins.clear();
-    }
-
-    fn append(&mut self, other: &mut Batch) {
-        self.states.append(&mut other.states);
-        self.origins.append(&mut other.origins);
-    }
-}
-
-/// A formula may have changed its value.
-const VISIBLE: u32 = 1;
-/// The thread faulted.
-const FAULT: u32 = 2;
-
-/// Which worker a state belongs to: decided by the part of it that looks the same in every layout.
-#[inline]
-fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
-    if workers == 1 {
-        return 0;
-    }
-    let mut mixed = 0u64;
-    for (&word, &mask) in state.iter().zip(&layout.fixed) {
-        mixed = (mixed ^ (word & mask)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^= mixed >> 29;
-    }
-    ((u128::from(mixed.wrapping_mul(0xa076_1d64_78bd_642f)) * workers as u128) >> 64) as usize
 }
 
 /// Searches from the initial states; an unbounded `*` takes the values in `samples`.
@@ -314,29 +268,6 @@ struct Worker<'a, 's> {
     summary: Summary,
     finals: BTreeSet<Vec<i64>>,
     peak: u64,
-}
-
-/// Sorts successors by the worker they belong to.
-struct Sorter<'w> {
-    layout: &'w Layout,
-    out: &'w mut [Batch],
-    parent: u32,
-    made: &'w mut usize,
-}
-
-impl Sink for Sorter<'_> {
-    #[inline]
-    fn take(&mut self, step: Step<'_>, state: &[u64]) {
-        let owner = owner(self.layout, state, self.out.len());
-        let batch = &mut self.out[owner];
-        match state {
-            [word] => batch.states.push(*word),
-            words => batch.states.extend_from_slice(words),
-        }
-        let flags = (u32::from(step.visible) * VISIBLE) | (u32::from(step.fault) * FAULT);
-        batch.origins.push(Origin { hash: hash(state), parent: self.parent, flags });
-        *self.made += 1;
-    }
 }
 
 impl Worker<'_, '_> {

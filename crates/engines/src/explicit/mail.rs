@@ -1,0 +1,85 @@
+//! What workers send each other: successors, sorted by the worker they belong to.
+
+use super::expand::{Sink, Step};
+use super::layout::Layout;
+use super::store::hash;
+
+/// Successors waiting to be looked up.
+#[derive(Default)]
+pub struct Batch {
+    /// The states, one after the other.
+    pub states: Vec<u64>,
+    /// For each state where it comes from.
+    pub origins: Vec<Origin>,
+}
+
+/// Where a successor comes from.
+#[derive(Clone, Copy)]
+pub struct Origin {
+    /// The hash of the state.
+    pub hash: u64,
+    /// The number, over all workers, of the state it succeeds.
+    pub parent: u32,
+    /// [`VISIBLE`] and [`FAULT`].
+    pub flags: u32,
+}
+
+impl Batch {
+    /// Forgets everything and keeps the room.
+    pub fn clear(&mut self) {
+        self.states.clear();
+        self.origins.clear();
+    }
+
+    /// Takes over what another batch has.
+    pub fn append(&mut self, other: &mut Batch) {
+        self.states.append(&mut other.states);
+        self.origins.append(&mut other.origins);
+    }
+}
+
+/// A formula may have changed its value.
+pub const VISIBLE: u32 = 1;
+/// The thread faulted.
+pub const FAULT: u32 = 2;
+
+/// Which worker a state belongs to: decided by the part of it that looks the same in every layout.
+#[inline]
+pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
+    if workers == 1 {
+        return 0;
+    }
+    let mut mixed = 0u64;
+    for (&word, &mask) in state.iter().zip(&layout.fixed) {
+        mixed = (mixed ^ (word & mask)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^= mixed >> 29;
+    }
+    ((u128::from(mixed.wrapping_mul(0xa076_1d64_78bd_642f)) * workers as u128) >> 64) as usize
+}
+
+/// Sorts successors by the worker they belong to.
+pub struct Sorter<'w> {
+    /// The layout of the states.
+    pub layout: &'w Layout,
+    /// A batch for each worker.
+    pub out: &'w mut [Batch],
+    /// The state that is being expanded.
+    pub parent: u32,
+    /// How many successors were made in this round.
+    pub made: &'w mut usize,
+}
+
+impl Sink for Sorter<'_> {
+    #[inline]
+    fn take(&mut self, step: Step<'_>, state: &[u64]) {
+        let owner = owner(self.layout, state, self.out.len());
+        let batch = &mut self.out[owner];
+        match state {
+            [word] => batch.states.push(*word),
+            words => batch.states.extend_from_slice(words),
+        }
+        let flags = (u32::from(step.visible) * VISIBLE) | (u32::from(step.fault) * FAULT);
+        batch.origins.push(Origin { hash: hash(state), parent: self.parent, flags });
+        *self.made += 1;
+    }
+}
