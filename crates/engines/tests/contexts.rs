@@ -9,9 +9,14 @@ use std::time::Duration;
 use fencewright_engines::contexts::{ContextBound, Options};
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Reason, Task, Verdict, check};
+use fencewright_generate::automata::{Automaton, intersection, random_automata};
+use fencewright_generate::bakery::bakery;
+use fencewright_generate::random as generate;
 use fencewright_program::oracle::initial_states;
 use fencewright_program::reference::{Reference, Refusal, State, decided_by, holds};
-use fencewright_program::{MemoryModel, Program, Property, PropertyKind, ThreadId};
+use fencewright_program::{
+    Action, MemoryModel, Numbers, Op, Program, Property, PropertyKind, Range, ThreadId,
+};
 use fencewright_testing::{Random, Shape, program};
 
 /// Contexts at most.
@@ -115,7 +120,7 @@ fn agree(
     options: Options,
     count: &mut Count,
 ) {
-    let Some(least) = least(bounded, model, 60_000) else { return };
+    let Some(least) = least(bounded, model, 15_000) else { return };
     count.programs += 1;
     for (property, least) in program.properties.iter().zip(least) {
         if property.kind == PropertyKind::NoDeadlock {
@@ -160,4 +165,134 @@ fn any_program_with_zones() {
     }
     println!("{count:?}");
     assert!(count.found > 100 && count.none + count.safe > 100, "{count:?}");
+}
+
+/// A program from its text.
+fn load(text: &str) -> Program {
+    fencewright_lang::load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program
+}
+
+/// The program with every free choice made from as few values as are enough: so many fresh values, each at most this distance
+/// from others.
+fn bounded(program: &Program, distance: i64) -> Program {
+    let mut bounded = program.clone();
+    let mut fresh = 0;
+    for edge in bounded.threads.iter().flat_map(|t| &t.edges) {
+        fresh += edge.action.ops().iter().filter(|op| matches!(op, Op::Havoc(_, None))).count();
+    }
+    let high = fresh as i64 * (distance + 1);
+    let low = if program.numbers == Numbers::Nat { 0 } else { -high };
+    for edge in bounded.threads.iter_mut().flat_map(|t| &mut t.edges) {
+        let ops = match &mut edge.action {
+            Action::Op(op) => std::slice::from_mut(op),
+            Action::Atomic { ops, .. } => ops.as_mut_slice(),
+            _ => continue,
+        };
+        for op in ops {
+            if let Op::Havoc(_, range @ None) = op {
+                *range = Some(Range { low, high });
+            }
+        }
+    }
+    // Whole numbers are enough for the reals as well.
+    if bounded.numbers == Numbers::Real {
+        bounded.numbers = Numbers::Int;
+    }
+    bounded
+}
+
+#[test]
+fn programs_that_only_compare_are_decided_exactly() {
+    let mut count = Count::default();
+    for seed in seeds(1_000, 60_000) {
+        let mut random = Random::new(seed);
+        let distances = random.one_in(3);
+        let shape = generate::Shape {
+            threads: 2 + random.one_in(4) as usize,
+            length: 3 + random.below(3),
+            variables: 1 + random.below(3),
+            numbers: *random.pick(&[generate::Numbers::Nat, generate::Numbers::Int, generate::Numbers::Real]),
+            distances,
+            loops: false,
+        };
+        let text = generate::random(seed, shape);
+        let program = load(&text);
+        let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Tso]);
+        let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order) };
+        let bounded = bounded(&program, if distances { 3 } else { 0 });
+        agree(&format!("seed {seed}\n{text}"), &program, &bounded, model, options, &mut count);
+    }
+    println!("{count:?}");
+    assert!(count.programs >= 500 && count.unsure == 0, "{count:?}");
+    assert!(count.found > 100 && count.none + count.safe > 100, "{count:?}");
+}
+
+/// Whether some word is accepted by all automata, by search in their product.
+fn intersects(automata: &[Automaton], letters: usize) -> bool {
+    let first: Vec<usize> = automata.iter().map(|a| a.initial).collect();
+    let mut seen = HashSet::from([first.clone()]);
+    let mut work = vec![first];
+    while let Some(states) = work.pop() {
+        if automata.iter().zip(&states).all(|(a, q)| a.accepting.contains(q)) {
+            return true;
+        }
+        for letter in 0..letters {
+            let mut next: Vec<Vec<usize>> = vec![Vec::new()];
+            for (a, q) in automata.iter().zip(&states) {
+                let moves = a.transitions.iter().filter(|(from, l, _)| (from, *l) == (q, letter));
+                let targets: Vec<usize> = moves.map(|t| t.2).collect();
+                let longer = |p: &Vec<usize>| {
+                    let p = p.clone();
+                    targets.iter().map(move |t| [p.as_slice(), &[*t]].concat()).collect::<Vec<_>>()
+                };
+                next = next.iter().flat_map(longer).collect();
+            }
+            work.extend(next.into_iter().filter(|states| seen.insert(states.clone())));
+        }
+    }
+    false
+}
+
+#[test]
+fn intersections_of_automata() {
+    let (mut empty, mut inhabited) = (0, 0);
+    for seed in seeds(150, 3_000) {
+        let mut random = Random::new(seed);
+        let (count, states, letters) = (1 + random.below(3), 2 + random.below(3), 1 + random.below(2));
+        let automata = random_automata(seed, count, states, letters);
+        let program = load(&intersection(&automata, letters));
+        let property = program.properties.iter().find(|p| p.name == "accepted").expect("it is stated");
+        let checked = run(&program, MemoryModel::Tso, property, Options::default());
+        let reached = match checked.verdict() {
+            Verdict::Safe => false,
+            Verdict::Unsafe => true,
+            Verdict::Unknown(reason) => panic!("seed {seed}: {reason}"),
+        };
+        assert_eq!(reached, intersects(&automata, letters), "seed {seed}: {automata:?}");
+        if reached { inhabited += 1 } else { empty += 1 }
+    }
+    assert!(empty > 20 && inhabited > 20, "{empty} empty, {inhabited} not");
+}
+
+#[test]
+fn the_bakery_fails_without_fences_and_holds_with_them() {
+    for n in [2, 3] {
+        let program = load(&bakery(n, false));
+        let mutex = program.properties.iter().find(|p| p.name == "mutex").expect("it is stated");
+        let checked = run(&program, MemoryModel::Tso, mutex, Options::default());
+        assert!(matches!(checked.verdict(), Verdict::Unsafe), "{n}: {:?}", checked.verdict());
+        // One thread enters with its stores still buffered, and so does another.
+        assert_eq!(checked.rounds.len() + 1, 2, "{n} threads");
+        assert_eq!(checked.trace().expect("replayed").contexts(), 2);
+    }
+    let program = load(&bakery(2, true));
+    let mutex = program.properties.iter().find(|p| p.name == "mutex").expect("it is stated");
+    let options = Options { contexts: Some(8), domain: Some(DomainName::Order) };
+    let checked = run(&program, MemoryModel::Tso, mutex, options);
+    assert!(matches!(checked.verdict(), Verdict::Safe), "{:?}", checked.verdict());
+    let options = Options { contexts: Some(5), ..options };
+    let checked = run(&program, MemoryModel::Tso, mutex, options);
+    let within = Reason::Contexts(5, None);
+    assert!(matches!(checked.verdict(), Verdict::Unknown(r) if *r == within), "{:?}", checked.verdict());
+    assert_eq!(within.to_string(), "no violation within 5 contexts");
 }

@@ -148,7 +148,7 @@ impl Engine for Cegar {
                     search(&sub, &machine, &live, domain, order, run)
                 }
                 DomainName::Order => match order::fragment(task.program, &sub.properties) {
-                    Ok(domain) => search(&sub, &machine, &live, domain, order, run),
+                    Ok(domain) => search(&sub, &machine, &live, domain.on(&machine.cells, false), order, run),
                     Err(unfit) => Found::Nothing(unfit.into()),
                 },
             };

@@ -15,7 +15,7 @@ mod trace;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use fencewright_memory::{Command, Contexts};
+use fencewright_memory::{Cells, Command, Contexts};
 use fencewright_program::{MemoryModel, Property, PropertyKind};
 
 use crate::domain::order::{self, Order};
@@ -193,31 +193,41 @@ impl Run<'_, '_> {
         let ended = match precision {
             Precision::Order(order) => {
                 // Order is exact: a path without values is one that explicit numbers cannot hold.
-                self.search(&sub, order.clone(), |_, _, _| None)
+                let order = order.clone();
+                self.search(&sub, |cells| order.on(cells, true), |_, _, _| None)
             }
             Precision::Zones(clip) => {
                 let (from, mut finer) = (*clip, None);
-                let ended = self.search(&sub, Zones::new(from), |layers, found, _| {
-                    let enough = |&more: &i32| !layers.feasible(found, &mut Zones::new(more));
-                    finer = (from + 1..=LAST_CLIP).find(enough);
-                    finer.map(drop)
-                });
+                let ended = self.search(
+                    &sub,
+                    |_| Zones::new(from),
+                    |layers, found, _| {
+                        let enough = |&more: &i32| !layers.feasible(found, &mut Zones::new(more));
+                        finer = (from + 1..=LAST_CLIP).find(enough);
+                        finer.map(drop)
+                    },
+                );
                 *clip = finer.unwrap_or(from);
                 ended
             }
             Precision::Predicates(templates) => {
                 let mut more = templates.clone();
                 let domain = Predicates::new(templates.clone(), self.limits.budget());
-                let ended = self.search(&sub, domain, |_, found, start| {
-                    let steps = found.path.iter().map(|s| (s.commands.as_slice(), s.way));
-                    let path: Vec<(&[Command], u32)> = std::iter::once((start, 0)).chain(steps).collect();
-                    let Examined::Impossible(interpolants) = examine::examine(&path, &found.condition) else {
-                        return None;
-                    };
-                    let before = more.len();
-                    more.extend(interpolants.iter().map(Template::of));
-                    (more.len() > before).then_some(())
-                });
+                let ended = self.search(
+                    &sub,
+                    |_| domain,
+                    |_, found, start| {
+                        let steps = found.path.iter().map(|s| (s.commands.as_slice(), s.way));
+                        let path: Vec<(&[Command], u32)> = std::iter::once((start, 0)).chain(steps).collect();
+                        let Examined::Impossible(interpolants) = examine::examine(&path, &found.condition)
+                        else {
+                            return None;
+                        };
+                        let before = more.len();
+                        more.extend(interpolants.iter().map(Template::of));
+                        (more.len() > before).then_some(())
+                    },
+                );
                 *templates = more;
                 ended
             }
@@ -235,7 +245,7 @@ impl Run<'_, '_> {
     fn search<D: Domain>(
         &mut self,
         task: &Task<'_>,
-        domain: D,
+        domain: impl FnOnce(&Cells) -> D,
         mut refine: impl FnMut(&Layers<'_, '_, D>, &Found, &[Command]) -> Option<()>,
     ) -> Ended {
         let relevance = Relevance::new(task);
@@ -245,6 +255,7 @@ impl Run<'_, '_> {
         };
         let start = machine.initial_values();
         let bounds = (self.bound, groups);
+        let domain = domain(machine.cells());
         let mut layers = Layers::new(machine, &relevance, &task.properties, domain, bounds);
         let mut doubtful = BTreeSet::new();
         let mut counted = 0;

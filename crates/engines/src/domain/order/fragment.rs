@@ -8,7 +8,7 @@ use fencewright_program::{
 };
 
 use super::condition::{Condition, Operand, Relation, Value, truth, value};
-use super::{MOST_CLASSES, Order, Relations};
+use super::{Components, MOST_OPERATIONS, Order, Relations};
 use crate::task::Reason;
 
 /// Why a program is outside the fragment, and where.
@@ -26,11 +26,11 @@ impl From<Unfit> for Reason {
     }
 }
 
-/// Points that take more than half the bytes leave too little for cells.
-const MOST_POINTS: i64 = (MOST_CLASSES / 2) as i64;
+/// More points than this leave too little of the bytes for cells.
+const MOST_POINTS: i64 = 60;
 
-#[derive(Default)]
 struct Scan {
+    components: Components,
     constants: BTreeSet<i64>,
     ordered: bool,
     /// The first place where a distance is asked for.
@@ -44,8 +44,13 @@ struct Scan {
 /// positively, and if there are any, 0 is the only constant.
 pub fn fragment(program: &Program, properties: &[Property]) -> Result<Order, Unfit> {
     let machine = Machine::new(program, Buffers::Sc);
-    let mut scan = Scan::default();
-    scan.constants.insert(0);
+    let mut scan = Scan {
+        components: Components::alone(machine.cells.len()),
+        constants: BTreeSet::from([0]),
+        ordered: false,
+        distance: None,
+        constant: None,
+    };
     scan.commands(&machine.initial_values(), Span::default(), program.numbers)?;
     for (t, thread) in program.threads() {
         for (n, edge) in thread.edges.iter().enumerate() {
@@ -55,6 +60,10 @@ pub fn fragment(program: &Program, properties: &[Property]) -> Result<Order, Unf
             let mut steps = Vec::new();
             machine.edge_steps(&control, t, EdgeId(n as u32), &mut steps);
             for step in steps {
+                if step.commands.len() > MOST_OPERATIONS {
+                    let what = format!("a step with more than {MOST_OPERATIONS} operations");
+                    return Err(Unfit { what, span: Some(edge.span) });
+                }
                 scan.commands(&step.commands, edge.span, program.numbers)?;
             }
         }
@@ -84,8 +93,11 @@ impl Scan {
                     Condition::Constant(false) => return Ok(()),
                     condition => self.condition(&condition, span),
                 },
-                Command::Assign(_, e) => match value(e, numbers).map_err(unfit)? {
-                    Value::Same(operand) => self.operand(&operand, span),
+                Command::Assign(cell, e) => match value(e, numbers).map_err(unfit)? {
+                    Value::Same(operand) => {
+                        self.operand(&operand, span);
+                        self.meet(&operand, &Operand::Cell(*cell));
+                    }
                     Value::Truth(condition) => {
                         self.condition(&condition, span);
                         // The other truth is asked for as well.
@@ -104,11 +116,18 @@ impl Scan {
         condition.for_each_comparison(&mut |relation, left, right, distant| {
             self.operand(left, span);
             self.operand(right, span);
+            self.meet(left, right);
             self.ordered |= matches!(relation, Relation::Less | Relation::AtMost);
             if distant {
                 self.distance.get_or_insert(span);
             }
         });
+    }
+
+    fn meet(&mut self, left: &Operand, right: &Operand) {
+        if let (Operand::Cell(left), Operand::Cell(right)) = (left, right) {
+            self.components.join(*left, *right);
+        }
     }
 
     fn operand(&mut self, operand: &Operand, span: Span) {
@@ -150,6 +169,6 @@ impl Scan {
         if points.len() as i64 > MOST_POINTS {
             return Err(Unfit { what: format!("more than {MOST_POINTS} constants"), span: None });
         }
-        Ok(Order { numbers, relations, points })
+        Ok(Order::new(numbers, relations, points, self.components))
     }
 }

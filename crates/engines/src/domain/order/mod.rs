@@ -1,32 +1,38 @@
 //! Domain `order`: values known only by how they compare (CONTEXT24 Fig. 5), exactly.
 //!
 //! A state is a total preorder of the live cells and of some constants, the *points*: which of them are equal, and which come before
-//! which. It is stored as the rank of each cell, one byte each, counted without gaps, so equal preorders are equal bytes.
-//! `x := *` gives one state for each place a value can take: equal to any other, or between two neighbours, or outside. For programs
-//! of the fragment (see [`fragment`]) nothing is lost: a path of states can be taken exactly if there are values that take it
-//! (CONTEXT24 Lemmas 3 to 5; docs/contexts.md proves the extensions).
+//! which. It is stored as one byte for each cell, its rank, so that equal preorders are equal bytes. `x := *` gives one state for each
+//! place a value can take: equal to any other, or between two neighbours, or outside. For programs of the fragment (see [`fragment`])
+//! nothing is lost: a path of states can be taken exactly if there are values that take it (CONTEXT24 Lemmas 3 to 5;
+//! docs/contexts.md proves the extensions).
 //!
 //! * The points are the constants that the program compares with or assigns, 0 always among them. Over the integers and naturals
 //!   everything between the least and the greatest is a point too, because there are only so many values in between; over the
 //!   reals there is room everywhere.
-//! * A program that only asks whether values are equal does not need the order: its states are partitions (`Relations::Equality`).
+//! * A program that only asks whether values are equal does not need the order: its states are partitions ([`Relations::Equality`]).
+//! * Cells whose values never meet, neither in an assignment nor in a comparison, are not compared ([`Components`]): each component
+//!   has a preorder of its own.
 //! * `x + n < y` is taken as `x < y`: values outside the points can be moved apart. Hence no distances together with other constants
 //!   than 0, and no upper bounds on distances.
 
+mod components;
 mod condition;
 mod fragment;
+mod ranks;
 
 use fencewright_memory::linear::{Cube, Linear};
-use fencewright_memory::{CellId, Command};
+use fencewright_memory::{CellId, Cells, Command};
 use fencewright_program::Numbers;
 use smallvec::SmallVec;
 
+pub use components::Components;
 pub use fragment::{Unfit, fragment};
 
 use super::{Domain, Live};
 use condition::{Condition, Operand, Relation, Value};
+use ranks::{Scale, Work};
 
-/// The ranks of the live cells; before them that of the first point (integers and naturals) or of every point (reals).
+/// The ranks of the live cells.
 pub type Ranks = SmallVec<[u8; 40]>;
 
 /// What about values matters.
@@ -38,70 +44,46 @@ pub enum Relations {
     Order,
 }
 
-/// More cells and points than this at once do not fit the bytes of a state.
-pub const MOST_CLASSES: usize = 120;
-
 /// The domain.
 #[derive(Clone, Debug)]
 pub struct Order {
-    numbers: Numbers,
     relations: Relations,
     /// Sorted, 0 among them.
     points: Vec<i64>,
+    scale: Scale,
+    components: Components,
 }
 
 /// A step on ranks. Index n < points is a point, then come the cells before the step, then others.
 pub struct OrderTransition {
-    /// How many cells the state before the step has.
-    before: usize,
-    ops: Vec<RankOp>,
-    /// The indices of the cells after the step.
-    after: Vec<u8>,
+    ops: Vec<RankOp<u8>>,
+    /// The indices of the cells after the step, each with the number of its component among those that occur.
+    after: Vec<(u8, u8)>,
 }
 
-enum RankOp {
-    Assume(Condition<u8>),
-    Copy(u8, u8),
-    /// Index := one point if the condition holds, else the other.
-    Choose(u8, Condition<u8>, u8, u8),
-    /// Index := any value, compared with all others that still matter, points included.
-    Fresh(u8, Vec<u8>),
+/// An operation on cells and points that are named by an `I`.
+enum RankOp<I> {
+    Assume(Condition<I>),
+    /// The first takes the value of the second.
+    Copy(I, I),
+    /// It takes the value of the one if the condition holds, else that of the other.
+    Choose(I, Condition<I>, I, I),
+    /// It takes any value, which is compared with the points and these others.
+    Fresh(I, Vec<I>),
 }
 
-/// Ranks while a step is on its way, by index.
-type Work = [u8; 256];
-
-/// Which ranks occur.
-#[derive(Clone, Copy, Default)]
-struct Occurring([u64; 4]);
-
-impl Occurring {
-    fn of(work: &Work, indices: impl Iterator<Item = usize>) -> Self {
-        let mut all = Occurring::default();
-        indices.for_each(|i| all.0[work[i] as usize >> 6] |= 1 << (work[i] & 63));
-        all
-    }
-
-    /// How many occur below this one.
-    fn below(&self, rank: u8) -> u8 {
-        let word = rank as usize >> 6;
-        let full: u32 = self.0[..word].iter().map(|w| w.count_ones()).sum();
-        (full + (self.0[word] & ((1 << (rank & 63)) - 1)).count_ones()) as u8
-    }
-
-    fn count(&self) -> u8 {
-        self.0.iter().map(|w| w.count_ones()).sum::<u32>() as u8
-    }
-}
+/// A step with more operations than this would touch too many cells.
+const MOST_OPERATIONS: usize = 40;
 
 impl Order {
-    /// How many bytes come before the ranks of cells.
-    fn header(&self) -> usize {
-        match (self.relations, self.numbers) {
-            (Relations::Equality, _) => 0,
-            (Relations::Order, Numbers::Real) => self.points.len(),
-            (Relations::Order, _) => 1,
-        }
+    fn new(numbers: Numbers, relations: Relations, points: Vec<i64>, components: Components) -> Self {
+        Order { scale: Scale::new(numbers, relations, points.len()), relations, points, components }
+    }
+
+    /// The domain for the cells of a machine. `grouped`: values of buffers are kept for each memory cell apart.
+    pub fn on(mut self, cells: &Cells, grouped: bool) -> Self {
+        self.components.extend(cells, grouped);
+        self
     }
 
     /// Whether only equality matters.
@@ -119,40 +101,12 @@ impl Order {
         self.points.binary_search(&value).ok().map(|n| n as u8)
     }
 
-    fn load(&self, state: &Ranks, before: usize) -> Work {
+    fn load(&self, state: &Ranks) -> Work {
         let mut work = [0; 256];
-        let (points, header) = (self.points.len(), self.header());
-        match (self.relations, self.numbers) {
-            (Relations::Equality, _) => (0..points).for_each(|p| work[p] = p as u8),
-            (Relations::Order, Numbers::Real) => work[..points].copy_from_slice(&state[..points]),
-            (Relations::Order, _) => (0..points).for_each(|p| work[p] = state[0] + p as u8),
-        }
-        work[points..points + before].copy_from_slice(&state[header..]);
-        work
-    }
-
-    /// The state that remains of the cells after a step.
-    fn project(&self, work: &Work, after: &[u8]) -> Ranks {
         let points = self.points.len();
-        let cells = after.iter().map(|&i| work[i as usize]);
-        if self.relations == Relations::Equality {
-            // Classes are numbered in the order in which they occur.
-            let mut names = [u8::MAX; 256];
-            let mut next = points as u8;
-            (0..points).for_each(|p| names[work[p] as usize] = p as u8);
-            let name = |class: u8| {
-                let known = &mut names[class as usize];
-                if *known == u8::MAX {
-                    *known = next;
-                    next += 1;
-                }
-                *known
-            };
-            return cells.map(name).collect();
-        }
-        let occurring = Occurring::of(work, (0..points).chain(after.iter().map(|&i| i as usize)));
-        let header = work[..if self.numbers == Numbers::Real { points } else { 1 }].iter().copied();
-        header.chain(cells).map(|rank| occurring.below(rank)).collect()
+        (0..points).for_each(|p| work[p] = self.scale.point(p));
+        work[points..points + state.len()].copy_from_slice(state);
+        work
     }
 
     /// Performs the operations from number n on.
@@ -170,39 +124,14 @@ impl Order {
                     work[*to as usize] = work[*chosen as usize];
                 }
                 RankOp::Fresh(to, others) => {
-                    self.fresh(*to, others, &mut work, &mut |work| {
+                    self.scale.places(&work, *to, others, &mut |work| {
                         self.perform(transition, n + 1, *work, out);
                     });
                     return;
                 }
             }
         }
-        out.push((0, self.project(&work, &transition.after)));
-    }
-
-    /// Every place that a fresh value can take among those that matter.
-    fn fresh(&self, to: u8, others: &[u8], work: &mut Work, next: &mut dyn FnMut(&Work)) {
-        let others = || others.iter().map(|&i| i as usize);
-        let occurring = Occurring::of(work, others());
-        let count = occurring.count();
-        // Ranks become odd, so that there is a number for every place between two.
-        let spread = |rank: u8| 2 * occurring.below(rank) + 1;
-        let moved: SmallVec<[(usize, u8); 64]> = others().map(|i| (i, spread(work[i]))).collect();
-        moved.into_iter().for_each(|(i, rank)| work[i] = rank);
-        let (first, last) = (work[0], work[self.points.len() - 1]);
-        for place in 0..=2 * count {
-            let possible = match (self.relations, self.numbers) {
-                _ if place % 2 == 1 => true,
-                (Relations::Equality, _) => place == 2 * count,
-                (Relations::Order, Numbers::Real) => true,
-                (Relations::Order, Numbers::Int) => place < first || place > last,
-                (Relations::Order, Numbers::Nat) => place > last,
-            };
-            if possible {
-                work[to as usize] = place;
-                next(work);
-            }
-        }
+        out.push((0, self.scale.canonical(&work, &transition.after)));
     }
 }
 
@@ -212,90 +141,75 @@ impl Domain for Order {
 
     fn cube(&self, live: &Live, state: &Ranks) -> Cube {
         let points = self.points.len();
-        let work = self.load(state, live.len());
+        let work = self.load(state);
         let form = |i: usize| match i < points {
             true => Linear::constant(self.points[i]),
             false => Linear::cell(live[i - points]),
         };
-        let mut indices: Vec<usize> = (0..points + live.len()).collect();
-        indices.sort_by_key(|&i| work[i]);
         let mut cube = Cube::new();
         let mut less = |x: usize, y: usize, strict: i64| {
             let difference = form(x).minus(&form(y)).and_then(|d| d.plus(&Linear::constant(strict)));
             cube.extend(difference.filter(|d| !d.terms.is_empty()));
         };
-        for pair in indices.windows(2) {
-            match (work[pair[0]] == work[pair[1]], self.relations) {
-                (true, _) => {
-                    less(pair[0], pair[1], 0);
-                    less(pair[1], pair[0], 0);
+        let mut components: Vec<u32> = live.iter().map(|&cell| self.components.of(cell)).collect();
+        components.sort_unstable();
+        components.dedup();
+        for component in components {
+            let cells = (0..live.len()).filter(|&n| self.components.of(live[n]) == component);
+            let mut indices: Vec<usize> = (0..points).chain(cells.map(|n| points + n)).collect();
+            indices.sort_by_key(|&i| work[i]);
+            for pair in indices.windows(2) {
+                match (work[pair[0]] == work[pair[1]], self.relations) {
+                    (true, _) => {
+                        less(pair[0], pair[1], 0);
+                        less(pair[1], pair[0], 0);
+                    }
+                    (false, Relations::Order) => less(pair[0], pair[1], 1),
+                    // That two values differ is not a conjunction of bounds.
+                    (false, Relations::Equality) => {}
                 }
-                (false, Relations::Order) => less(pair[0], pair[1], 1),
-                // That two values differ is not a conjunction of bounds.
-                (false, Relations::Equality) => {}
             }
         }
         cube
     }
 
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> OrderTransition {
+        let mut ops: Vec<RankOp<Operand>> = commands.iter().filter_map(|c| self.operation(c)).collect();
+        self.needed_only(&mut ops, after);
         let points = self.points.len();
         let mut cells: Vec<CellId> = before.to_vec();
-        let mut index = |cell: CellId| {
-            let position = cells.iter().position(|&c| c == cell).unwrap_or_else(|| {
-                cells.push(cell);
-                cells.len() - 1
-            });
-            (points + position) as u8
-        };
-        let mut ops = Vec::new();
-        for command in commands {
-            // What is outside the fragment is not known: any value, any truth.
-            let mut named = |operand: &Operand| match operand {
-                Operand::Cell(cell) => Some(index(*cell)),
-                Operand::Constant(value) => self.point(*value),
-            };
-            match command {
-                Command::Assume(e) => {
-                    let condition = condition::truth(e, true, self.numbers).ok();
-                    ops.extend(condition.and_then(|c| c.map(&mut named)).map(RankOp::Assume));
-                }
-                Command::Assign(cell, e) => {
-                    let value = condition::value(e, self.numbers).ok();
-                    let op = match value {
-                        Some(Value::Same(operand)) => named(&operand)
-                            .map(|from| RankOp::Copy(named(&Operand::Cell(*cell)).unwrap_or(0), from)),
-                        Some(Value::Truth(condition)) => {
-                            let (yes, no) = (named(&Operand::Constant(1)), named(&Operand::Constant(0)));
-                            let condition = condition.map(&mut named);
-                            let to = named(&Operand::Cell(*cell)).unwrap_or(0);
-                            condition.zip(yes.zip(no)).map(|(c, (yes, no))| RankOp::Choose(to, c, yes, no))
-                        }
-                        None => None,
-                    };
-                    ops.push(op.unwrap_or_else(|| RankOp::Fresh(index(*cell), Vec::new())));
-                }
-                Command::Havoc(cell) => ops.push(RankOp::Fresh(index(*cell), Vec::new())),
+        let mut index = |operand: &Operand| match operand {
+            Operand::Constant(value) => self.point(*value),
+            Operand::Cell(cell) => {
+                let position = cells.iter().position(|c| c == cell).unwrap_or_else(|| {
+                    cells.push(*cell);
+                    cells.len() - 1
+                });
+                u8::try_from(points + position).ok()
             }
-        }
-        let after: Vec<u8> = after.iter().map(|&cell| index(cell)).collect();
-        needed_only(&mut ops, points, &after);
-        OrderTransition { before: before.len(), ops, after }
+        };
+        let indexed = |op: RankOp<Operand>| op.map(&mut index).expect("constants are points, and cells fit");
+        let ops = ops.into_iter().map(indexed).collect();
+        let mut occurring: Vec<u32> = Vec::new();
+        let numbered = |cell: &CellId| {
+            let of = self.components.of(*cell);
+            let known = occurring.iter().position(|&c| c == of).unwrap_or_else(|| {
+                occurring.push(of);
+                occurring.len() - 1
+            });
+            (index(&Operand::Cell(*cell)).expect("cells fit"), known as u8)
+        };
+        OrderTransition { ops, after: after.iter().map(numbered).collect() }
     }
 
     fn anything(&self, live: &Live) -> Ranks {
         // Where nothing is live, there is one preorder: that of the points.
         debug_assert!(live.is_empty(), "a total preorder of cells is never nothing");
-        let ranks = match (self.relations, self.numbers) {
-            (Relations::Equality, _) => 0..0,
-            (Relations::Order, Numbers::Real) => 0..self.points.len() as u8,
-            (Relations::Order, _) => 0..1,
-        };
-        ranks.collect()
+        Ranks::new()
     }
 
     fn post(&mut self, transition: &OrderTransition, state: &Ranks, out: &mut Vec<(u32, Ranks)>) {
-        self.perform(transition, 0, self.load(state, transition.before), out);
+        self.perform(transition, 0, self.load(state), out);
     }
 
     fn stored(&self, state: &Ranks) -> Ranks {
@@ -311,7 +225,7 @@ impl Domain for Order {
     }
 
     fn most_cells(&self) -> usize {
-        MOST_CLASSES - self.points.len()
+        self.scale.most_cells()
     }
 
     fn size(&self, state: &Ranks) -> usize {
@@ -319,32 +233,89 @@ impl Domain for Order {
     }
 }
 
-/// Drops assignments that nobody looks at, and tells each fresh value what it is compared with.
-fn needed_only(ops: &mut Vec<RankOp>, points: usize, after: &[u8]) {
-    let mut needed = [false; 256];
-    (0..points).for_each(|p| needed[p] = true);
-    after.iter().for_each(|&i| needed[i as usize] = true);
-    let mut kept = Vec::with_capacity(ops.len());
-    for mut op in ops.drain(..).rev() {
-        match &mut op {
-            RankOp::Copy(to, _) | RankOp::Choose(to, ..) | RankOp::Fresh(to, _) => {
-                if !std::mem::replace(&mut needed[*to as usize], false) {
-                    continue;
+impl Order {
+    /// A command as an operation. What is outside the fragment is not known: any value, any truth.
+    fn operation(&self, command: &Command) -> Option<RankOp<Operand>> {
+        let numbers = self.scale.numbers();
+        let known = |o: &Operand| match o {
+            Operand::Constant(value) if self.point(*value).is_none() => None,
+            other => Some(*other),
+        };
+        match command {
+            Command::Assume(e) => {
+                let condition = condition::truth(e, true, numbers).ok()?;
+                condition.map(&mut |o| known(o)).map(RankOp::Assume)
+            }
+            Command::Havoc(cell) => Some(RankOp::Fresh(Operand::Cell(*cell), Vec::new())),
+            Command::Assign(cell, e) => {
+                let to = Operand::Cell(*cell);
+                let value = condition::value(e, numbers).ok().and_then(|value| match value {
+                    Value::Same(operand) => known(&operand).map(|from| RankOp::Copy(to, from)),
+                    Value::Truth(condition) => {
+                        let ends = known(&Operand::Constant(1)).zip(known(&Operand::Constant(0)));
+                        let condition = condition.map(&mut |o| known(o));
+                        condition.zip(ends).map(|(c, (yes, no))| RankOp::Choose(to, c, yes, no))
+                    }
+                });
+                Some(value.unwrap_or_else(|| RankOp::Fresh(to, Vec::new())))
+            }
+        }
+    }
+
+    /// Drops assignments that nobody looks at, and tells each fresh value what it is compared with.
+    fn needed_only(&self, ops: &mut Vec<RankOp<Operand>>, after: &Live) {
+        let mut needed: Vec<CellId> = after.to_vec();
+        let add = |needed: &mut Vec<CellId>, operand: &Operand| {
+            if let Operand::Cell(cell) = operand
+                && !needed.contains(cell)
+            {
+                needed.push(*cell);
+            }
+        };
+        let mut kept = Vec::with_capacity(ops.len());
+        for mut op in ops.drain(..).rev() {
+            if let RankOp::Copy(Operand::Cell(to), _)
+            | RankOp::Choose(Operand::Cell(to), ..)
+            | RankOp::Fresh(Operand::Cell(to), _) = &op
+            {
+                let Some(position) = needed.iter().position(|c| c == to) else { continue };
+                needed.swap_remove(position);
+            }
+            match &mut op {
+                RankOp::Assume(condition) | RankOp::Choose(_, condition, ..) => {
+                    condition.for_each(&mut |o| add(&mut needed, o));
+                }
+                RankOp::Copy(_, from) => add(&mut needed, from),
+                RankOp::Fresh(to, others) => {
+                    let same = |c: &&CellId| match to {
+                        Operand::Cell(to) => self.components.of(**c) == self.components.of(*to),
+                        Operand::Constant(_) => false,
+                    };
+                    others.extend(self.points.iter().map(|&p| Operand::Constant(p)));
+                    others.extend(needed.iter().filter(same).map(|&c| Operand::Cell(c)));
                 }
             }
-            RankOp::Assume(_) => {}
+            kept.push(op);
         }
-        match &mut op {
-            RankOp::Assume(condition) | RankOp::Choose(_, condition, ..) => {
-                condition.for_each(&mut |&i| needed[i as usize] = true);
-            }
-            RankOp::Copy(_, from) => needed[*from as usize] = true,
-            RankOp::Fresh(_, others) => others.extend((0..=255).filter(|&i| needed[i as usize])),
-        }
-        kept.push(op);
+        kept.reverse();
+        *ops = kept;
     }
-    kept.reverse();
-    *ops = kept;
+}
+
+impl<I> RankOp<I> {
+    /// The same with other names, if all have one.
+    fn map<J>(&self, name: &mut impl FnMut(&I) -> Option<J>) -> Option<RankOp<J>> {
+        Some(match self {
+            RankOp::Assume(condition) => RankOp::Assume(condition.map(name)?),
+            RankOp::Copy(to, from) => RankOp::Copy(name(to)?, name(from)?),
+            RankOp::Choose(to, condition, yes, no) => {
+                RankOp::Choose(name(to)?, condition.map(name)?, name(yes)?, name(no)?)
+            }
+            RankOp::Fresh(to, others) => {
+                RankOp::Fresh(name(to)?, others.iter().map(name).collect::<Option<_>>()?)
+            }
+        })
+    }
 }
 
 impl Condition<u8> {
