@@ -1,9 +1,10 @@
 //! Engine `auto`: a simple choice among the others.
 //!
 //! The explicit engine goes first, for a moment: most programs of the literature have few states, and then nothing is faster or
-//! more exact. What it has not decided by then goes to the explicit engine and to `cegar` side by side, the one to find
-//! violations and finish large finite state spaces, the other to prove programs that have no finite one. The first definite answer to each
-//! property counts, and when all have one the other engine is stopped.
+//! more exact. Then `contexts`, for a moment: most violations take few contexts, whatever the values and however long the buffers. What
+//! is open then goes to the explicit engine and to `cegar` side by side, the one to find violations and finish large finite state
+//! spaces, the other to prove programs that have no finite one (over the reals `contexts` takes its place). The first definite
+//! answer to each property counts, and when all have one the other engine is stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::cegar::Cegar;
+use crate::contexts::ContextBound;
 use crate::explicit::{Explicit, Options};
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
 
@@ -24,7 +26,7 @@ pub struct Auto {
     pub explicit: Explicit,
     /// The one for unbounded programs.
     pub cegar: Cegar,
-    /// How long the one for finite state spaces goes alone.
+    /// How long the one for finite state spaces goes alone, and then the one that finds violations with few contexts.
     pub alone: Duration,
 }
 
@@ -40,21 +42,45 @@ impl Engine for Auto {
     }
 
     fn about(&self) -> &'static str {
-        "explicit where the state space is soon seen to be finite, otherwise explicit and cegar side by side"
+        "explicit and contexts for a moment each, then explicit and cegar side by side"
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        let first = self.explicit.run(task, &limits.within(self.alone), progress);
-        if first.is_decided(task) {
-            return first.by(self.explicit.name());
+        let mut known =
+            self.explicit.run(task, &limits.within(self.alone), progress).by(self.explicit.name());
+        if known.is_decided(task) {
+            return known;
         }
         // Only one engine reports final states.
         if !task.observed.is_empty() {
             return self.explicit.run(task, limits, progress).by(self.explicit.name());
         }
+        let all: Vec<usize> = (0..task.properties.len()).collect();
+        let contexts = ContextBound::default();
+        let mut few = contexts.run(task, &limits.within(self.alone), progress).by(contexts.name());
+        // That there is nothing more to find, another engine may show with a certificate.
+        let likely = few.split_off(|answer| !matches!(answer, Answer::Holds(None) | Answer::Violated(None)));
+        known.adopt(&all, few);
+        if known.is_decided(task) {
+            return known;
+        }
+        let open: Vec<usize> = all.iter().copied().filter(|&n| known.is_open(n)).collect();
+        open.iter().for_each(|&n| known.answers[n] = Answer::Unknown(Reason::Cancelled));
+        let properties = open.iter().map(|&n| task.properties[n].clone()).collect();
+        known.adopt(&open, self.side_by_side(&Task { properties, ..task.clone() }, limits, progress));
+        known.adopt(&all, likely);
+        known
+    }
+}
+
+impl Auto {
+    /// The explicit engine and one that abstracts, at the same time.
+    fn side_by_side(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let workers = (self.explicit.options.workers / 2).max(1);
         let explicit = Explicit { options: Options { workers, ..self.explicit.options.clone() } };
-        let engines: [&dyn Engine; 2] = [&explicit, &self.cegar];
+        let contexts = ContextBound::default();
+        let abstracting: &dyn Engine = if task.program.has_real_choices() { &contexts } else { &self.cegar };
+        let engines = [&explicit, abstracting];
         let stop = Arc::new(AtomicBool::new(false));
         let shared = limits.halved().stopped_by(&stop);
         let ignored = Progress::default();
@@ -70,18 +96,16 @@ impl Engine for Auto {
                 });
             }
             drop(sender);
-            let mut merged: Option<Report> = None;
+            let all: Vec<usize> = (0..task.properties.len()).collect();
+            let answers = vec![Answer::Unknown(Reason::Cancelled); all.len()];
+            let mut known = Report { answers, ..Report::default() }.by(self.name());
             for report in receiver {
-                let sum = match merged.take() {
-                    None => report,
-                    Some(earlier) => earlier.merged(report),
-                };
-                if sum.is_decided(task) {
+                known.adopt(&all, report);
+                if known.is_decided(task) {
                     stop.store(true, Ordering::Relaxed);
                 }
-                merged = Some(sum);
             }
-            merged.unwrap_or(first)
+            known
         })
     }
 }
@@ -100,19 +124,34 @@ impl Report {
         self
     }
 
-    /// For each property the definite answer of the two, or else the one whose reason says more.
-    fn merged(mut self, later: Report) -> Report {
-        for (n, answer) in later.answers.into_iter().enumerate() {
+    /// Whether there is no definite answer to the property with this number.
+    fn is_open(&self, n: usize) -> bool {
+        matches!(self.answers[n], Answer::Unknown(_))
+    }
+
+    /// Takes the answers to the properties with these numbers from a later report, where they say more.
+    fn adopt(&mut self, numbers: &[usize], later: Report) {
+        for ((&n, answer), engine) in numbers.iter().zip(later.answers).zip(later.engines) {
             if rank(&answer) > rank(&self.answers[n]) {
                 self.answers[n] = answer;
-                self.engines[n] = later.engines[n];
+                self.engines[n] = engine;
             }
         }
         self.states += later.states;
-        self.bytes += later.bytes;
+        self.bytes = self.bytes.max(later.bytes);
         self.growth.extend(later.growth);
         self.predicates = self.predicates.max(later.predicates);
-        self
+    }
+
+    /// Leaves only answers to `keep`; the others go to the report that is returned.
+    fn split_off(&mut self, keep: impl Fn(&Answer) -> bool) -> Report {
+        let mut other = Report { answers: self.answers.clone(), ..Report::default() };
+        other.engines = self.engines.clone();
+        for (mine, theirs) in self.answers.iter_mut().zip(&mut other.answers) {
+            let dropped = if keep(mine) { theirs } else { mine };
+            *dropped = Answer::Unknown(Reason::Cancelled);
+        }
+        other
     }
 }
 
@@ -120,7 +159,7 @@ impl Report {
 fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Unknown(Reason::Cancelled) => 0,
-        Answer::Unknown(Reason::Unsupported(..)) => 1,
+        Answer::Unknown(Reason::Unsupported(..) | Reason::Contexts(..)) => 1,
         Answer::Unknown(Reason::Timeout(_) | Reason::Memory(_)) => 2,
         Answer::Unknown(_) => 3,
         Answer::Holds(_) | Answer::Proved(_) | Answer::Violated(_) => 4,

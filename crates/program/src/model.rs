@@ -382,9 +382,11 @@ impl Program {
             let fits =
                 |v: i64| range.is_none_or(|r| r.contains(v)) && (self.numbers != Numbers::Nat || v >= 0);
             value.may_divide_by_zero()
-                || match value.constant() {
-                    Some(v) => !fits(v),
-                    None => range.is_some() || self.numbers == Numbers::Nat,
+                || match (value.constant(), value) {
+                    (Some(v), _) => !fits(v),
+                    // Over the naturals a register holds one already.
+                    (None, Expr::Leaf(_)) => range.is_some(),
+                    (None, _) => range.is_some() || self.numbers == Numbers::Nat,
                 }
         };
         let address_may_fault = |address: &Address| {

@@ -6,18 +6,20 @@
 //! smallest number that shows it.
 //!
 //! Without a violation the answer is `unknown`: there is none within that many contexts. Only if more contexts would not lead to
-//! a single new state, and no two stores were put together because of the bound, is the program safe.
+//! a single new state, and no two stores were put together because of the bound, is the program safe; `cegar` is then asked for a
+//! certificate.
 
 mod layers;
 mod relevance;
 mod trace;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fencewright_memory::{Cells, Command, Contexts};
 use fencewright_program::{MemoryModel, Property, PropertyKind};
 
+use crate::cegar::Cegar;
 use crate::domain::order::{self, Order};
 use crate::domain::predicates::{Predicates, Template};
 use crate::domain::zones::Zones;
@@ -41,6 +43,9 @@ pub const MOST_CONTEXTS: u32 = 64;
 /// Zones begin with this clip constant and end with that one.
 const FIRST_CLIP: i32 = 2;
 const LAST_CLIP: i32 = 64;
+
+/// How long to look for a certificate at least, once it is known that there is no violation.
+const PROOF: Duration = Duration::from_secs(2);
 
 /// The engine.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +93,7 @@ impl Engine for ContextBound {
             bound: 1,
             most: self.options.contexts.unwrap_or(MOST_CONTEXTS),
             since: Instant::now(),
+            began: Instant::now(),
         };
         match self.precision(task) {
             Ok(precision) => run.iterate(precision),
@@ -155,6 +161,8 @@ struct Run<'a, 'p> {
     most: u32,
     /// When they were allowed.
     since: Instant,
+    /// When the run began.
+    began: Instant,
 }
 
 impl Run<'_, '_> {
@@ -298,11 +306,26 @@ impl Run<'_, '_> {
         ended
     }
 
-    /// More contexts would not lead to more states.
+    /// More contexts would not lead to more states: what is open holds. The states of this machine are no certificate, for it is one of
+    /// selected executions; `cegar` is asked for one.
     fn close(&mut self) {
-        for (answer, property) in self.answers.iter_mut().zip(&self.task.properties) {
-            let exists = property.kind.is_existence();
-            answer.get_or_insert(if exists { Answer::Violated(None) } else { Answer::Holds(None) });
+        let open: Vec<usize> = (0..self.answers.len()).filter(|&n| self.answers[n].is_none()).collect();
+        let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();
+        let task = Task { properties, observed: Vec::new(), ..self.task.clone() };
+        let limits = self.limits.within(PROOF.max(10 * self.began.elapsed()));
+        self.progress.say("a certificate".into());
+        let proofs = Cegar::default().run(&task, &limits, self.progress);
+        self.report.states += proofs.states;
+        self.report.bytes = self.report.bytes.max(proofs.bytes);
+        for (n, proof) in open.into_iter().zip(proofs.answers) {
+            self.answers[n] = Some(match (proof, self.task.properties[n].kind.is_existence()) {
+                (proof @ Answer::Proved(_), _) => proof,
+                (Answer::Violated(Some(_)), _) => Answer::Unknown(Reason::Contradiction(
+                    "no number of contexts shows the violation that cegar found".into(),
+                )),
+                (_, false) => Answer::Holds(None),
+                (_, true) => Answer::Violated(None),
+            });
         }
     }
 
