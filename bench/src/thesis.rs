@@ -79,7 +79,8 @@ pub fn families() {
     print(&["program", "N", "verdict", "states", "ms", "growth"], &rows);
 }
 
-fn word(verdict: &Verdict) -> &'static str {
+/// A verdict in a word.
+pub fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Safe => "safe",
         Verdict::Unsafe => "unsafe",
