@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod contexts;
 mod explicit;
 mod fences12;
 mod programs;
@@ -13,7 +14,7 @@ mod thesis;
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 8] = [
+const SECTIONS: [(&str, &str, fn()); 9] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
     ("fences12", "engine cegar: FENCES12 Table 1, proofs with certificates", fences12::table_1),
@@ -22,6 +23,7 @@ const SECTIONS: [(&str, &str, fn()); 8] = [
     ("lazy", "engine lazy: THESIS16 Fig. 5.1", thesis::lazy),
     ("lazy-families", "engine lazy: THESIS16 Figs. 5.3 and 5.4, growing", thesis::families),
     ("robust", "robustness and its fences: THESIS16 Fig. 5.9", thesis::robustness),
+    ("contexts", "engine contexts: the programs of CONTEXT24", contexts::contexts),
 ];
 
 fn main() -> ExitCode {

@@ -13,7 +13,11 @@ fn path(name: &str) -> PathBuf {
 fn loaded(path: &Path, defines: &[(String, i64)]) -> Loaded {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{name}: {e}"));
-    match load(&name, &bytes, None, defines) {
+    parsed(&name, &bytes, defines)
+}
+
+fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Loaded {
+    match load(name, bytes, None, defines) {
         Ok(loaded) => loaded,
         Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
     }
@@ -26,6 +30,11 @@ fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
 /// An example program with its constants set.
 pub fn example(name: &str, defines: &[(&str, i64)]) -> Program {
     program_at(&path(name), defines)
+}
+
+/// The program with this text.
+pub fn program(text: &str) -> Program {
+    parsed("generated.fw", text.as_bytes(), &[]).program
 }
 
 /// The program in a file.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fencewright_engines::auto::Auto;
 use fencewright_engines::lazy::Lazy;
 use fencewright_engines::robust::{self, Finding};
-use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_fences::{Goal, Options, Robustness, Safety, synthesise};
 use fencewright_program::MemoryModel;
 
@@ -19,6 +19,15 @@ fn limits() -> Limits {
 
 fn ms(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
+}
+
+/// What engine `lazy` says about an example under TSO, and how many milliseconds that takes.
+fn lazily(file: &str, defines: &[(&str, i64)]) -> (Vec<Checked>, f64) {
+    let program = example(file, defines);
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let start = Instant::now();
+    let results = check(&Lazy::default(), &task, &limits(), &Progress::default(), Confirm::NOTHING);
+    (results, ms(start))
 }
 
 /// Fig. 5.1: program, threads, milliseconds of the thesis.
@@ -35,11 +44,7 @@ pub fn lazy() {
     let mut rows = Vec::new();
     for (file, threads, thesis) in programs {
         let defines: Vec<(&str, i64)> = threads.map(|n| ("N", n)).into_iter().collect();
-        let program = example(file, &defines);
-        let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
-        let start = Instant::now();
-        let results = check(&Lazy::default(), &task, &limits(), &Progress::default(), Confirm::NOTHING);
-        let ours = ms(start);
+        let (results, ours) = lazily(file, &defines);
         rows.push(vec![
             file.to_string(),
             threads.map_or("2".into(), |n| n.to_string()),
@@ -60,11 +65,7 @@ pub fn families() {
     {
         let mut before: Option<f64> = None;
         for n in sizes {
-            let program = example(file, &[("N", n)]);
-            let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
-            let start = Instant::now();
-            let results = check(&Lazy::default(), &task, &limits(), &Progress::default(), Confirm::NOTHING);
-            let ours = ms(start);
+            let (results, ours) = lazily(file, &[("N", n)]);
             rows.push(vec![
                 file.to_string(),
                 n.to_string(),
@@ -79,7 +80,8 @@ pub fn families() {
     print(&["program", "N", "verdict", "states", "ms", "growth"], &rows);
 }
 
-fn word(verdict: &Verdict) -> &'static str {
+/// A verdict in a word.
+pub fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Safe => "safe",
         Verdict::Unsafe => "unsafe",

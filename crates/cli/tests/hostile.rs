@@ -88,6 +88,33 @@ fn long_threads() {
     }
 }
 
+/// Engine `cegar` in a moment, with the start of its answer. Each of these takes half a minute and more, or gigabytes, if the engine
+/// looks at every pair of cells before it sees how many there are, or copies a step for each of its operations.
+#[test]
+fn large_steps_and_many_cells() {
+    let answers = |name: &str, program: &str, expected: &str| {
+        let files = Files::new(&[(name, program)]);
+        let start = Instant::now();
+        let path = files.text(name);
+        let outcome = run(["check", "--engine", "cegar", "--no-certify", "--timeout", "5s", &path]);
+        assert!(outcome.stdout.contains(expected), "{name}: {outcome:?}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} took {:?}", start.elapsed());
+    };
+    let program = |shared: &str, body: &str| {
+        format!("shared {shared};\nthread p {{\n{body}}}\nthread q {{\n{body}}}\nforbid z: p.r == 77;\n")
+    };
+    let array = program("a[4000]", "var r;\na[0] = 1; r = a[1];\n");
+    answers("array.fw", &array, "4001 cells matter at once");
+    let registers: Vec<String> = (0..20_000).map(|n| format!("r{n}")).collect();
+    let unused = program("x, y", &format!("var r, {};\nx = 1; r = y;\n", registers.join(", ")));
+    answers("registers.fw", &unused, "z: safe under tso");
+    let atomic = |body: String| program("x, y", &format!("var r;\natomic {{\n{body}}}\nr = y;\n"));
+    answers("atomic.fw", &atomic("x = r; r = y;\n".repeat(20_000)), "z: safe under tso");
+    answers("asserts.fw", &atomic("assert r == 0; r = y;\n".repeat(4_000)), "a step with too many cases");
+    let indexed = atomic("x = r; r = y;\n".repeat(10_000) + "a[r] = 1;\n").replace("x, y", "x, y, a[200]");
+    answers("indexed.fw", &indexed, "a step with too many cases");
+}
+
 #[test]
 fn names_that_would_change_what_a_terminal_shows() {
     let files = Files::new(&[]);

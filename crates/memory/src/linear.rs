@@ -286,6 +286,10 @@ pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
                 vec![vec![Simple::Assign(*cell, None)]]
             }
         };
+        if let [more] = alternatives.as_slice() {
+            ways.iter_mut().for_each(|way| way.extend_from_slice(more));
+            continue;
+        }
         ways = ways
             .iter()
             .flat_map(|way| alternatives.iter().map(move |more| [way.as_slice(), more].concat()))

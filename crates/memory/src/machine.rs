@@ -65,8 +65,10 @@ pub struct Machine<'p> {
     pub cells: Cells,
 }
 
-/// More cases of one edge than this are beyond the machine.
+/// More cases of one edge than this, or more commands in all of them together, are beyond the machine.
 const MOST_CASES: usize = 1 << 12;
+const MOST_COMMANDS: usize = 1 << 18;
+const TOO_MANY: End = End::Beyond("a step with too many cases");
 
 /// One way through the operations of an edge.
 #[derive(Clone)]
@@ -209,14 +211,16 @@ impl<'p> Machine<'p> {
         let mut ways = vec![first];
         for op in edge.action.ops() {
             let mut longer = Vec::new();
+            let mut commands = 0;
             for way in ways {
+                let before = longer.len();
                 match way.end {
                     End::Open => self.perform(thread, op, direct, way, &mut longer),
                     _ => longer.push(way),
                 }
-                if longer.len() > MOST_CASES {
-                    let end = End::Beyond("a step with too many cases");
-                    longer = vec![Way { commands: Vec::new(), buffer: None, end, variant: false }];
+                commands += longer[before..].iter().map(|way| way.commands.len()).sum::<usize>();
+                if longer.len() > MOST_CASES || commands > MOST_COMMANDS {
+                    longer = vec![Way { commands: Vec::new(), buffer: None, end: TOO_MANY, variant: false }];
                     break;
                 }
             }
@@ -302,8 +306,7 @@ impl<'p> Machine<'p> {
                 way.commands.push(Command::Assume(e));
             }
             Op::Load(r, address) => {
-                for (target, way) in self.addressed(thread, address, &way, ways) {
-                    let mut way = way;
+                for (target, mut way) in self.addressed(thread, address, way, ways) {
                     let buffered = way
                         .buffer
                         .as_ref()
@@ -324,8 +327,7 @@ impl<'p> Machine<'p> {
             Op::Store(address, e) => {
                 let e = value(e);
                 let range = self.program.variables[address.variable.index()].range;
-                for (target, way) in self.addressed(thread, address, &way, ways) {
-                    let mut way = way;
+                for (target, mut way) in self.addressed(thread, address, way, ways) {
                     let mut faults = self.divisors(&e);
                     let fits = self.in_range(range, e.clone());
                     faults.extend(fits.clone().map(Expr::not));
@@ -348,8 +350,9 @@ impl<'p> Machine<'p> {
                                 .push(Command::Assign(self.cells.id(Cell::Memory(target)), e.clone()));
                         }
                         Stored::Buffered(changes) => {
-                            for (n, change) in changes.into_iter().enumerate() {
-                                let mut way = Way { variant: n > 0, ..way.clone() };
+                            let copies = std::iter::repeat_n(way, changes.len());
+                            for (n, (change, mut way)) in changes.into_iter().zip(copies).enumerate() {
+                                way.variant = n > 0;
                                 way.commands.extend(change.commands);
                                 way.buffer = Some(change.shape);
                                 ways.push(way);
@@ -372,17 +375,21 @@ impl<'p> Machine<'p> {
         &self,
         thread: ThreadId,
         address: &Address,
-        way: &Way,
+        way: Way,
         ways: &mut Vec<Way>,
     ) -> Vec<(u32, Way)> {
         let variable = &self.program.variables[address.variable.index()];
         let (Some(index), Some(range)) = (&address.index, variable.indices) else {
-            return vec![(variable.base, way.clone())];
+            return vec![(variable.base, way)];
         };
         let index = index.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
         let cell = |i: i64| variable.base + (i - range.low) as u32;
         if let Some(i) = index.constant().filter(|&i| range.contains(i)) {
-            return vec![(cell(i), way.clone())];
+            return vec![(cell(i), way)];
+        }
+        if variable.init.len() * way.commands.len() > MOST_COMMANDS {
+            ways.push(Way { end: TOO_MANY, ..way });
+            return Vec::new();
         }
         let compare = |op, i: i64| Expr::binary(op, index.clone(), Expr::Const(i));
         let assuming = |condition, end| {

@@ -139,8 +139,23 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     /// Searches to the end, a violation or a limit.
     pub fn run(&mut self, limits: &Limits, progress: &Progress) -> Reached<D::State> {
         let first = self.control(self.machine.initial());
+        if let Err(stop) = self.bearable(first) {
+            return self.ended(stop);
+        }
         let live = self.controls[first].live.clone();
-        let start = self.domain.transition(&[], &self.machine.initial_values(), &live);
+        // Each of these is about one cell, and there may be very many that do not matter.
+        let matters = |command: &Command| {
+            let mut matters = false;
+            let mut look = |cell: &CellId| matters |= live.binary_search(cell).is_ok();
+            match command {
+                Command::Assume(e) => e.for_each_leaf(&mut look),
+                Command::Assign(cell, _) | Command::Havoc(cell) => look(cell),
+            }
+            matters
+        };
+        let mut known = self.machine.initial_values();
+        known.retain(matters);
+        let start = self.domain.transition(&[], &known, &live);
         let nothing = self.domain.anything(&[]);
         let mut initial = Vec::new();
         self.domain.post(&start, &nothing, &mut initial);
@@ -219,13 +234,8 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
 
     fn expand(&mut self, node: usize, limits: &Limits) -> Result<(), Stop> {
         let control = self.nodes[node].control;
-        let cells = self.controls[control].live.len();
-        if cells > self.domain.most_cells() {
-            let what = format!("{cells} cells matter at once, too many to know their differences");
-            return Err(Stop::Limit(Reason::Unsupported(what, None)));
-        }
         if self.controls[control].steps.is_none() {
-            let prepared = self.prepare(control);
+            let prepared = self.prepare(control)?;
             self.controls[control].steps = Some(prepared);
         }
         let steps = self.controls[control].steps.take().expect("just prepared");
@@ -257,8 +267,18 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         result
     }
 
+    /// Whether there are few enough cells in a control state for the domain.
+    fn bearable(&self, control: usize) -> Result<(), Stop> {
+        let cells = self.controls[control].live.len();
+        if cells <= self.domain.most_cells() {
+            return Ok(());
+        }
+        let what = format!("{cells} cells matter at once, too many to know their differences");
+        Err(Stop::Limit(Reason::Unsupported(what, None)))
+    }
+
     /// The steps of a control state, prepared.
-    fn prepare(&mut self, control: usize) -> Vec<Prepared<D::Transition>> {
+    fn prepare(&mut self, control: usize) -> Result<Vec<Prepared<D::Transition>>, Stop> {
         let steps = self.machine.steps(&self.controls[control].control);
         steps
             .into_iter()
@@ -271,6 +291,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                     },
                     Outcome::Beyond(..) => (control, None),
                 };
+                self.bearable(target)?;
                 let (before, after) = (&self.controls[control].live, &self.controls[target].live);
                 let mut commands = step.commands.clone();
                 if let (Some(symmetry), Some(order)) = (self.symmetry, &order) {
@@ -280,7 +301,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                 // Roughly: the step itself, and the transition with its ways.
                 let size = 256 + 32 * (before.len() + after.len() + 4 * commands.len());
                 self.bytes += size as u64;
-                Prepared { step, target, transition, order }
+                Ok(Prepared { step, target, transition, order })
             })
             .collect()
     }
