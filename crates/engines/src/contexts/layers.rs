@@ -132,7 +132,8 @@ struct Evidence<T> {
 
 struct Prepared<T> {
     step: PathStep,
-    target: u32,
+    /// The control state it leads to; or how it leaves what the machine represents.
+    target: Result<u32, (&'static str, Span)>,
     transition: T,
 }
 
@@ -220,7 +221,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         self.bytes
     }
 
-    /// The first step that may lead out of what the machine represents, if there was one.
+    /// The first step that leads out of what the machine represents, if there was one.
     pub fn beyond(&self) -> Option<(&'static str, Span)> {
         self.beyond
     }
@@ -312,8 +313,14 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             let Prepared { transition, target, .. } = &self.steps[n as usize];
             let target = *target;
             self.domain.post(transition, &self.nodes[node as usize].state, &mut fresh);
-            for (way, state) in &fresh {
-                self.add(target, state, Origin { parent: node, step: n, way: *way });
+            match target {
+                Ok(target) => {
+                    for (way, state) in &fresh {
+                        self.add(target, state, Origin { parent: node, step: n, way: *way });
+                    }
+                }
+                Err(beyond) if !fresh.is_empty() => _ = self.beyond.get_or_insert(beyond),
+                Err(_) => {}
             }
             self.fresh = fresh;
         }
@@ -334,7 +341,18 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             }
             match step.next {
                 Ok(next) => self.push(control, step.thread, step.what, step.commands, next, last)?,
-                Err(beyond) => _ = self.beyond.get_or_insert(beyond),
+                Err(beyond) => {
+                    let before = &self.controls[control as usize].live;
+                    let transition = self.domain.transition(before, &step.commands, &[]);
+                    let what = PathStep {
+                        thread: step.thread,
+                        what: step.what,
+                        joined: false,
+                        commands: step.commands,
+                        way: 0,
+                    };
+                    self.steps.push(Prepared { step: what, target: Err(beyond), transition });
+                }
             }
         }
         let steps = first..self.steps.len() as u32;
@@ -393,7 +411,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         let transition = self.domain.transition(before, &commands, after);
         self.bytes += (256 + 48 * commands.len() + 8 * (before.len() + after.len())) as u64;
         let step = PathStep { thread, what, joined, commands, way: 0 };
-        self.steps.push(Prepared { step, target, transition });
+        self.steps.push(Prepared { step, target: Ok(target), transition });
         Ok(())
     }
 

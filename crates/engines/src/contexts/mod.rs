@@ -282,13 +282,18 @@ impl Run<'_, '_> {
                     }
                 }
                 Next::Done { .. } if !layers.suffices_for(self.bound) => break Ended::Again,
+                // What happens out there is not known.
+                Next::Done { .. } if layers.beyond().is_some() => {
+                    let beyond =
+                        layers.beyond().map(|(what, span)| Reason::Unsupported(what.into(), Some(span)));
+                    break Ended::Stopped(beyond.unwrap_or(Reason::Cancelled));
+                }
                 Next::Done { saturated } => {
                     let states = layers.states() as u64;
                     let seconds = self.since.elapsed().as_secs_f64();
                     let round = Round { contexts: self.bound, states: states - counted, seconds };
                     self.report.rounds.push(round);
                     (self.since, counted) = (Instant::now(), states);
-                    let saturated = saturated && layers.beyond().is_none();
                     if saturated || !doubtful.is_empty() || self.bound == self.most {
                         break Ended::Nothing { saturated, doubtful };
                     }
