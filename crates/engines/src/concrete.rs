@@ -3,86 +3,123 @@
 //! The steps of an exact machine say which conditions the values must meet; a solver finds some, and the reference semantics has the last
 //! word.
 
-use fencewright_memory::{Buffers, Command, Machine, Outcome, Step};
+use fencewright_memory::{Buffers, Command, Control, Machine, Outcome, Step};
 use fencewright_program::{
-    Event, EventKind, Init, MemoryModel, Numbers, Op, Program, Property, Range, RegisterId, Trace,
+    EdgeId, Event, EventKind, Init, MemoryModel, Numbers, Op, Program, Property, Range, RegisterId, ThreadId,
+    Trace,
 };
 use fencewright_smt::{Answer, Budget, Solver, Tiered, Var};
 
 use crate::encode::Encoding;
 
-/// The exact machine for executions with at most so many events.
-pub fn machine(program: &Program, model: MemoryModel, events: usize) -> Machine<'_> {
-    let buffers = match model {
-        MemoryModel::Sc => Buffers::Sc,
-        model => Buffers::Queue { model, bound: events as u32 },
-    };
-    Machine::new(program, buffers)
+/// The beginning of an execution: which events, and what they ask of the values.
+pub struct Execution<'p> {
+    machine: Machine<'p>,
+    model: MemoryModel,
+    control: Control,
+    encoding: Encoding,
+    events: Vec<Taken>,
 }
 
-/// The steps of the exact machine as an execution that is evidence about the property, if there are values that make them one.
-pub fn execution(
-    machine: &Machine<'_>,
-    model: MemoryModel,
-    steps: &[Step],
-    property: &Property,
-) -> Option<Trace> {
-    let last = match steps.last() {
-        Some(Step { outcome: Outcome::Control(control), .. }) => control.clone(),
-        _ => machine.initial(),
-    };
-    let evidence = machine.evidence(&last, property)?;
-    let mut encoding = Encoding::default();
-    encoding.push_any(&machine.initial_values());
-    steps.iter().for_each(|step| encoding.push_any(&step.commands));
-    encoding.push_any(&[Command::Assume(evidence)]);
-    let Answer::Sat(found) = Tiered::new().check(&encoding.formulas, &Budget::default()) else { return None };
-    let value = |variable: Var| found.value(variable).to_i64();
-    let (registers, memory) = initial_values(machine, &encoding, &value)?;
-    let event = |(n, step): (usize, &Step)| -> Option<Event> {
-        let kind = match (step.edge, step.flushed) {
-            (Some(edge), _) => {
-                let ops = machine.program.thread(step.thread).edge(edge).action.ops();
-                let wanted = ops.iter().filter(|op| matches!(op, Op::Havoc(..))).count();
-                let mut chosen: Vec<i64> = encoding.choices[n + 1]
-                    .iter()
-                    .map(|(_, variable)| value(*variable))
-                    .collect::<Option<_>>()?;
-                // A choice that faults is not written to a cell, so the path does not know its value.
-                if chosen.len() < wanted {
-                    let Some(Op::Havoc(register, range)) =
-                        ops.iter().filter(|op| matches!(op, Op::Havoc(..))).nth(chosen.len())
-                    else {
-                        return None;
-                    };
-                    chosen.push(faulting_value(machine, step, *register, *range)?);
-                }
-                EventKind::Step { edge, chosen }
-            }
-            (None, Some(cell)) => EventKind::Flush { cell },
-            (None, None) => return None,
+/// An event whose choices are open.
+struct Taken {
+    thread: ThreadId,
+    /// The edge and whether it faults, or the memory cell of a flush.
+    what: Result<(EdgeId, bool), u32>,
+}
+
+impl<'p> Execution<'p> {
+    /// The start of executions with at most so many events.
+    pub fn new(program: &'p Program, model: MemoryModel, events: usize) -> Self {
+        let buffers = match model {
+            MemoryModel::Sc => Buffers::Sc,
+            model => Buffers::Queue { model, bound: events as u32 },
         };
-        Some(Event { thread: step.thread, kind })
-    };
-    let events = steps.iter().enumerate().map(event).collect::<Option<Vec<Event>>>()?;
-    let trace = Trace { registers, memory, events };
-    trace.replay_for(machine.program, model, property).is_ok().then_some(trace)
+        let machine = Machine::new(program, buffers);
+        let mut encoding = Encoding::default();
+        encoding.push_any(&machine.initial_values());
+        Execution { control: machine.initial(), machine, model, encoding, events: Vec::new() }
+    }
+
+    /// The exact machine.
+    pub fn machine(&self) -> &Machine<'p> {
+        &self.machine
+    }
+
+    /// Where it is.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// How many stores a thread has buffered.
+    pub fn buffered(&self, thread: ThreadId) -> usize {
+        self.control.buffers.get(thread.index()).map_or(0, |b| b.queue.len())
+    }
+
+    /// Takes a step of the exact machine.
+    pub fn take(&mut self, step: Step) -> Option<()> {
+        let Outcome::Control(next) = step.outcome else { return None };
+        let fault = next.locations[step.thread.index()] == self.machine.program.thread(step.thread).fault;
+        let what = match (step.edge, step.flushed) {
+            (Some(edge), _) => Ok((edge, fault)),
+            (None, cell) => Err(cell?),
+        };
+        self.encoding.push_any(&step.commands);
+        self.events.push(Taken { thread: step.thread, what });
+        self.control = next;
+        Some(())
+    }
+
+    /// The execution, if there are values with which it is evidence about the property.
+    pub fn finish(mut self, property: &Property, budget: &Budget) -> Option<Trace> {
+        let evidence = self.machine.evidence(&self.control, property)?;
+        self.encoding.push_any(&[Command::Assume(evidence)]);
+        let Answer::Sat(found) = Tiered::new().check(&self.encoding.formulas, budget) else { return None };
+        let value = |variable: Var| found.value(variable).to_i64();
+        let (registers, memory) = initial_values(&self.machine, &self.encoding, &value)?;
+        let event = |(n, taken): (usize, &Taken)| -> Option<Event> {
+            let kind = match taken.what {
+                Ok((edge, fault)) => {
+                    let choices = self.encoding.choices[n + 1].iter();
+                    let chosen = choices.map(|(_, variable)| value(*variable)).collect::<Option<_>>()?;
+                    EventKind::Step { edge, chosen: self.completed(taken.thread, edge, fault, chosen)? }
+                }
+                Err(cell) => EventKind::Flush { cell },
+            };
+            Some(Event { thread: taken.thread, kind })
+        };
+        let events = self.events.iter().enumerate().map(event).collect::<Option<Vec<Event>>>()?;
+        let trace = Trace { registers, memory, events };
+        trace.replay_for(self.machine.program, self.model, property).is_ok().then_some(trace)
+    }
+
+    /// The choices of an edge. One that faults is not written to a cell, so the path does not know its value.
+    fn completed(
+        &self,
+        thread: ThreadId,
+        edge: EdgeId,
+        fault: bool,
+        mut chosen: Vec<i64>,
+    ) -> Option<Vec<i64>> {
+        let ops = self.machine.program.thread(thread).edge(edge).action.ops();
+        let mut missing = ops.iter().filter(|op| matches!(op, Op::Havoc(..))).skip(chosen.len());
+        if let Some(Op::Havoc(register, range)) = missing.next() {
+            let value = fault.then(|| faulting_value(self.machine.program, thread, *register, *range));
+            chosen.push(value.flatten()?);
+        }
+        Some(chosen)
+    }
 }
 
 /// A value for a `*` that faults: the first of a few that lies outside what may be written.
 fn faulting_value(
-    machine: &Machine<'_>,
-    step: &Step,
+    program: &Program,
+    thread: ThreadId,
     register: RegisterId,
     range: Option<Range>,
 ) -> Option<i64> {
-    let Outcome::Control(next) = &step.outcome else { return None };
-    let thread = machine.program.thread(step.thread);
-    if next.locations[step.thread.index()] != thread.fault {
-        return None;
-    }
-    let natural = machine.program.numbers == Numbers::Nat;
-    let declared = thread.registers[register.index()].range;
+    let natural = program.numbers == Numbers::Nat;
+    let declared = program.thread(thread).registers[register.index()].range;
     let fits = |v: &i64| declared.is_none_or(|r| r.contains(*v)) && (!natural || *v >= 0);
     let beyond = declared.map(|r| [r.low.checked_sub(1), r.high.checked_add(1)]);
     let near = beyond.into_iter().flatten().flatten().chain([-1]);

@@ -32,7 +32,7 @@ impl Encoding {
         self.push_simple(&simple);
     }
 
-    /// Adds commands with all the ways through them.
+    /// Adds commands with all the ways through them. A copy is no new version: both cells have the same one.
     pub fn push_any(&mut self, commands: &[Command]) {
         let mut parts = Vec::new();
         let mut choices = Vec::new();
@@ -40,6 +40,10 @@ impl Encoding {
             match command {
                 Command::Assume(e) => parts.push(self.condition(e, true)),
                 Command::Havoc(cell) => choices.push((*cell, self.fresh(*cell))),
+                Command::Assign(cell, Expr::Leaf(source)) => {
+                    let version = self.version(*source);
+                    self.current.insert(*cell, version);
+                }
                 Command::Assign(cell, e) => {
                     let known: Vec<(Formula, Option<fencewright_smt::Linear>)> = cases(e)
                         .iter()

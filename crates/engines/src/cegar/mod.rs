@@ -160,7 +160,7 @@ impl Engine for Cegar {
                 Found::Nothing(reason) => open.iter().for_each(|&n| answers[n] = unknown(reason.clone())),
                 Found::Path(n, path) => {
                     let property = &sub.properties[n];
-                    if let Some(trace) = path::execution(task, task.model, &path, property) {
+                    if let Some(trace) = path::execution(task, &path, property, limits) {
                         answers[open[n]] = Some(Answer::Violated(Some(trace)));
                         if task.first_violation {
                             answers

@@ -1,9 +1,9 @@
 //! Examining an abstract counterexample (FENCES12 s.7): is it an execution, and if not, what was too coarse?
 
 use fencewright_memory::{Command, Control, Machine, Outcome, Step};
-use fencewright_program::{MemoryModel, Property, Trace};
+use fencewright_program::{Property, Trace};
 
-use crate::concrete;
+use crate::concrete::Execution;
 use crate::domain::Domain;
 use crate::domain::zones::{Zone, Zones};
 use crate::examine::{self, Examined};
@@ -11,27 +11,18 @@ use crate::search::live::LiveCells;
 use crate::search::reach::Path;
 use crate::task::{Limits, Task};
 
-/// The events of the path as an execution of an exact memory model that violates the property, if they are one. Under SC the
-/// flushes of the path are dropped.
-pub fn execution(task: &Task<'_>, model: MemoryModel, path: &Path, property: &Property) -> Option<Trace> {
-    let machine = concrete::machine(task.program, model, path.len());
-    let steps = path.iter().map(|(step, _)| step);
-    let events: Vec<&Step> = steps.filter(|s| model != MemoryModel::Sc || s.flushed.is_none()).collect();
-    let steps = follow(&machine, &events)?;
-    concrete::execution(&machine, model, &steps, property)
-}
-
-/// The steps of an exact machine with these events, if there are any: each event has one step there.
-fn follow(machine: &Machine<'_>, events: &[&Step]) -> Option<Vec<Step>> {
-    let mut control = machine.initial();
-    let mut steps = Vec::with_capacity(events.len());
-    for event in events {
-        let step = machine.steps(&control).into_iter().find(|step| same_event(step, event))?;
-        let Outcome::Control(next) = &step.outcome else { return None };
-        control = next.clone();
-        steps.push(step);
+/// The events of the path as an execution of the exact memory model that violates the property, if they are one.
+pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
+    let mut execution = Execution::new(task.program, task.model, path.len());
+    for (event, _) in path {
+        if limits.exceeded(0).is_some() {
+            return None;
+        }
+        let mut steps = execution.machine().steps(execution.control()).into_iter();
+        let step = steps.find(|step| same_event(step, event))?;
+        execution.take(step)?;
     }
-    Some(steps)
+    execution.finish(property, &limits.budget())
 }
 
 /// Examines a path with exact integers, on the ways through its commands that the search took.

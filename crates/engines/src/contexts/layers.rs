@@ -84,8 +84,12 @@ pub struct Layers<'a, 'p, D: Domain> {
     steps: Vec<Prepared<D::Transition>>,
     nodes: Vec<Node<D::State>>,
     table: HashTable<u32>,
-    /// The states of the newest layer, whose contexts are to end; those before `turned` have been.
+    /// The states of the newest layer.
     frontier: Vec<u32>,
+    /// Those of the layers before it, until they have been beginnings of last contexts.
+    earlier: Vec<u32>,
+    /// The states whose contexts are to end; those before `turned` have.
+    turning: Vec<u32>,
     turned: usize,
     /// The states of the layer that is being explored; the edges of those before `taken` have been taken.
     queue: Vec<u32>,
@@ -188,6 +192,8 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             nodes: Vec::new(),
             table: HashTable::new(),
             frontier: Vec::new(),
+            earlier: Vec::new(),
+            turning: Vec::new(),
             turned: 0,
             queue: Vec::new(),
             taken: 0,
@@ -253,12 +259,12 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             }
             if let Some(&node) = self.queue.get(self.taken) {
                 self.taken += 1;
-                let steps = self.edges(self.nodes[node as usize].control)?;
-                self.expand(node, steps);
-            } else if let Some(&node) = self.frontier.get(self.turned) {
+                let steps = self.edges(self.nodes[node as usize].control, limits)?;
+                self.expand(node, steps, limits)?;
+            } else if let Some(&node) = self.turning.get(self.turned) {
                 self.turned += 1;
-                let steps = self.switches(self.nodes[node as usize].control)?;
-                self.expand(node, steps);
+                let steps = self.switches(self.nodes[node as usize].control, limits)?;
+                self.expand(node, steps, limits)?;
             } else {
                 match self.stage {
                     Stage::Waiting => self.begin()?,
@@ -271,7 +277,8 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
                     }
                     Stage::Deepening => {
                         self.explored += 1;
-                        self.frontier = std::mem::take(&mut self.queue);
+                        let newest = std::mem::take(&mut self.queue);
+                        self.earlier.append(&mut std::mem::replace(&mut self.frontier, newest));
                         self.begin()?;
                     }
                 }
@@ -285,6 +292,14 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         self.stage = if last { Stage::Finishing } else { Stage::Deepening };
         (self.turned, self.taken) = (0, 0);
         self.queue.clear();
+        self.turning = self.frontier.clone();
+        if last {
+            // An earlier search has ended the earlier layers, but where states cover others it may have had other states.
+            let earlier = std::mem::take(&mut self.earlier);
+            if !self.domain.is_discrete() {
+                self.turning.extend(earlier);
+            }
+        }
         if self.explored > 0 {
             return Ok(());
         }
@@ -306,8 +321,14 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         Ok(())
     }
 
-    fn expand(&mut self, node: u32, steps: Range<u32>) {
+    fn expand(&mut self, node: u32, steps: Range<u32>, limits: &Limits) -> Result<(), Reason> {
         for n in steps {
+            // A step on a large matrix takes long.
+            if !self.domain.is_discrete()
+                && let Some(reason) = limits.exceeded(self.bytes)
+            {
+                return Err(reason);
+            }
             let mut fresh = std::mem::take(&mut self.fresh);
             fresh.clear();
             let Prepared { transition, target, .. } = &self.steps[n as usize];
@@ -324,10 +345,11 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             }
             self.fresh = fresh;
         }
+        Ok(())
     }
 
     /// The edges of a control state.
-    fn edges(&mut self, control: u32) -> Result<Range<u32>, Reason> {
+    fn edges(&mut self, control: u32, limits: &Limits) -> Result<Range<u32>, Reason> {
         let ControlNode { at, last, edges, .. } = &self.controls[control as usize];
         if let Some(steps) = edges {
             return Ok(steps.clone());
@@ -336,6 +358,9 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         let groups = if last { 1 + self.relevance.sees_memory() as u32 } else { self.groups };
         let first = self.steps.len() as u32;
         for step in self.contexts.with_groups(groups).edges(at) {
+            if let Some(reason) = limits.exceeded(self.bytes) {
+                return Err(reason);
+            }
             if !last && matches!(step.what, Move::Edge { merged: Some(_), .. }) {
                 self.merged.get_or_insert(self.explored + 1);
             }
@@ -361,7 +386,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
     }
 
     /// The ends of the context in a control state.
-    fn switches(&mut self, control: u32) -> Result<Range<u32>, Reason> {
+    fn switches(&mut self, control: u32, limits: &Limits) -> Result<Range<u32>, Reason> {
         let last = self.stage == Stage::Finishing;
         let ControlNode { at, switches, .. } = &self.controls[control as usize];
         if let Some(steps) = &switches[last as usize] {
@@ -377,6 +402,9 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         };
         let first = self.steps.len() as u32;
         for (to, code) in self.contexts.program().threads().filter(|(t, _)| *t != at.active) {
+            if let Some(reason) = limits.exceeded(self.bytes) {
+                return Err(reason);
+            }
             let stuck = code.edges_from(at.control.locations[to.index()]).next().is_none();
             if stuck && self.contexts.groups(&at.control, to).0.is_empty() {
                 continue;

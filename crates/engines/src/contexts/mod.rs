@@ -109,6 +109,7 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     let what = match (&property.kind, task.model) {
         (_, MemoryModel::Pso) => "engine contexts knows SC and TSO, not PSO",
         (PropertyKind::NoDeadlock, _) => "engine contexts cannot decide deadlocks",
+        _ if task.program.threads.is_empty() => "engine contexts needs a thread",
         _ => return None,
     };
     Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
@@ -141,7 +142,9 @@ fn within(contexts: u32, reason: Reason) -> Reason {
 /// Why a path that is no execution could not be ruled out.
 fn doubt(precision: &Precision) -> &'static str {
     match precision {
-        Precision::Order(_) => "there is a violation, but only with values that are not 64-bit integers",
+        Precision::Order(_) => {
+            "a path to a violation remains for which no values were found that are 64-bit integers"
+        }
         Precision::Zones(_) => "a path to a violation remains that bounds on differences do not rule out",
         Precision::Predicates(_) => {
             "a path to a violation remains for which interpolation finds no predicates"
@@ -272,7 +275,11 @@ impl Run<'_, '_> {
             match layers.next(self.limits, self.progress) {
                 Next::Found(found) => {
                     let property = &task.properties[found.property];
-                    match trace::execution(task.program, task.model, &found, property) {
+                    let trace = trace::execution(task, &found, property, self.limits);
+                    if let Some(reason) = self.limits.exceeded(0).filter(|_| trace.is_none()) {
+                        break Ended::Stopped(reason);
+                    }
+                    match trace {
                         Some(trace) if property.kind.is_existence() => {
                             break Ended::Answer(found.property, Answer::Holds(Some(trace)));
                         }

@@ -37,6 +37,21 @@ impl CellSet {
         self.0[cell as usize / 64] >> (cell % 64) & 1 == 1
     }
 
+    fn remove(&mut self, cell: u32) {
+        self.0[cell as usize / 64] &= !(1 << (cell % 64));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let words = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
+        words
+            .flat_map(|(n, word)| (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| n as u32 * 64 + b))
+    }
+
+    /// Adds what is in both of two others.
+    fn add_both(&mut self, a: &CellSet, b: &CellSet) {
+        self.0.iter_mut().zip(a.0.iter().zip(&b.0)).for_each(|(mine, (a, b))| *mine |= a & b);
+    }
+
     /// Adds all of another set; whether that made a difference.
     fn add(&mut self, other: &CellSet) -> bool {
         let mut changed = false;
@@ -71,6 +86,8 @@ struct ThreadFacts {
     representatives: Vec<LocationId>,
     /// The registers that properties look at.
     observed: Registers,
+    /// For each set of locations that a property names, whether it can still be reached from each location.
+    reaches: Vec<(Vec<LocationId>, Vec<bool>)>,
 }
 
 /// What can still matter.
@@ -131,14 +148,21 @@ impl<'p> Relevance<'p> {
         };
         let ids = || (0..locations.len() as u32).map(ThreadId);
         let buffers: Vec<_> = ids().map(|t| contexts.groups(&at.control, t)).collect();
-        let mut live = Vec::new();
-        for c in 0..self.program.cells() as u32 {
+        let mut read = self.observed.clone();
+        // Of how many threads each cell may still be loaded by: nobody, one, or several.
+        let (mut some, mut several) =
+            (CellSet::new(self.program.cells()), CellSet::new(self.program.cells()));
+        for t in ids().filter(|&t| goes_on(t)) {
+            let (facts, location) = facts(t);
+            let own = &facts.loads[location];
+            several.add_both(&some, own);
+            some.add(own);
             // What a thread has buffered itself hides memory from it until it is overwritten.
-            let read = |t: ThreadId| loads(t, c) && buffers[t.index()].newest_group(c).is_none();
-            if self.observed.contains(c) || ids().any(read) {
-                live.push(cells.id(Cell::Memory(c)));
-            }
+            let mut seen = own.clone();
+            buffers[t.index()].0.iter().flatten().for_each(|&c| seen.remove(c));
+            read.add(&seen);
         }
+        let mut live: Vec<CellId> = read.iter().map(|c| cells.id(Cell::Memory(c))).collect();
         for t in ids() {
             let (facts, location) = facts(t);
             let registers = if goes_on(t) { &facts.live[location] } else { &facts.observed };
@@ -150,7 +174,8 @@ impl<'p> Relevance<'p> {
             let groups = &buffers[t.index()];
             for (group, c, id) in groups.values(cells, t) {
                 let own = loads(t, c) && groups.newest_group(c) == Some(group);
-                if own || self.observed.contains(c) || ids().any(|u| u != t && loads(u, c)) {
+                let others = several.contains(c) || (some.contains(c) && !loads(t, c));
+                if own || self.observed.contains(c) || others {
                     live.push(id);
                 }
             }
@@ -167,19 +192,18 @@ impl<'p> Relevance<'p> {
     fn may_be_decided(&self, contexts: &Contexts<'_>, at: &ContextControl, property: &Property) -> bool {
         let locations = &at.control.locations;
         let active = at.active;
-        let code = self.program.thread(active);
-        let reachable = code.reachable(locations[active.index()], |_| true);
+        let (facts, here) = (&self.threads[active.index()], locations[active.index()].index());
+        let out_of_reach = |set: &Vec<LocationId>| {
+            facts.reaches.iter().any(|(known, reached)| known == set && !reached[here])
+        };
         let known = |observable: &Observable| match observable {
             Observable::At(t, set) if *t != active => Some(set.contains(&locations[t.index()]) as i64),
-            Observable::At(_, set) if !set.iter().any(|l| reachable[l.index()]) => Some(0),
+            Observable::At(_, set) if out_of_reach(set) => Some(0),
             _ => None,
         };
         match &property.kind {
             PropertyKind::Never(formula) => possible(formula, &known) != Some(0),
-            PropertyKind::Assertions => {
-                at.control.has_fault(self.program)
-                    || self.threads[active.index()].may_fault[locations[active.index()].index()]
-            }
+            PropertyKind::Assertions => at.control.has_fault(self.program) || facts.may_fault[here],
             PropertyKind::Finally(..) => self.program.threads().all(|(t, thread)| {
                 let ended = thread.is_end(locations[t.index()]);
                 t == active || (ended && contexts.groups(&at.control, t).0.is_empty())
@@ -247,7 +271,14 @@ impl ThreadFacts {
             ending.any |= visible(edge);
         }
         endings[thread.fault.index()].any = true;
+        let reached = |set: &Vec<LocationId>| {
+            let mut reached = vec![false; thread.locations.len()];
+            set.iter().for_each(|l| reached[l.index()] = true);
+            backwards(thread, &mut reached, also);
+            (set.clone(), reached)
+        };
         ThreadFacts {
+            reaches: sets.iter().map(reached).collect(),
             live: live_registers(task, id),
             loads: loads(program, thread),
             may_fault: may_fault(program, thread),
@@ -291,12 +322,15 @@ fn may_fault(program: &Program, thread: &Thread) -> Vec<bool> {
     for edge in &thread.edges {
         faults[edge.from.index()] |= program.edge_may_fault(thread, edge);
     }
-    backwards(thread, &mut faults, |before, after| {
-        let changed = *after && !*before;
-        *before |= *after;
-        changed
-    });
+    backwards(thread, &mut faults, also);
     faults
+}
+
+/// What is true after is true before as well; whether that made a difference.
+fn also(before: &mut bool, after: &bool) -> bool {
+    let changed = *after && !*before;
+    *before |= *after;
+    changed
 }
 
 /// What holds after an edge is added to what holds before it, until nothing changes.

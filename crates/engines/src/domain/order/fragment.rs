@@ -29,6 +29,13 @@ impl From<Unfit> for Reason {
 /// More points than this leave too little of the bytes for cells.
 const MOST_POINTS: i64 = 60;
 
+/// In how many ways more values than this compare with each other, nobody wants to see at once.
+const MOST_CHOICES: usize = 6;
+
+fn choices(commands: &[Command]) -> usize {
+    commands.iter().filter(|c| matches!(c, Command::Havoc(_))).count()
+}
+
 struct Scan {
     components: Components,
     constants: BTreeSet<i64>,
@@ -51,7 +58,12 @@ pub fn fragment(program: &Program, properties: &[Property]) -> Result<Order, Unf
         distance: None,
         constant: None,
     };
-    scan.commands(&machine.initial_values(), Span::default(), program.numbers)?;
+    let initial = machine.initial_values();
+    if choices(&initial) > MOST_CHOICES {
+        let what = format!("more than {MOST_CHOICES} initial values that are chosen freely");
+        return Err(Unfit { what, span: None });
+    }
+    scan.commands(&initial, Span::default(), program.numbers)?;
     for (t, thread) in program.threads() {
         for (n, edge) in thread.edges.iter().enumerate() {
             let mut control = machine.initial();
@@ -60,9 +72,14 @@ pub fn fragment(program: &Program, properties: &[Property]) -> Result<Order, Unf
             let mut steps = Vec::new();
             machine.edge_steps(&control, t, EdgeId(n as u32), &mut steps);
             for step in steps {
-                if step.commands.len() > MOST_OPERATIONS {
-                    let what = format!("a step with more than {MOST_OPERATIONS} operations");
-                    return Err(Unfit { what, span: Some(edge.span) });
+                let large =
+                    match (step.commands.len() > MOST_OPERATIONS, choices(&step.commands) > MOST_CHOICES) {
+                        (true, _) => format!("a step with more than {MOST_OPERATIONS} operations"),
+                        (_, true) => format!("a step with more than {MOST_CHOICES} choices"),
+                        _ => String::new(),
+                    };
+                if !large.is_empty() {
+                    return Err(Unfit { what: large, span: Some(edge.span) });
                 }
                 scan.commands(&step.commands, edge.span, program.numbers)?;
             }
