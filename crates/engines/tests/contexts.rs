@@ -4,7 +4,7 @@
 //! A normal run takes some hundred random programs of each kind; with `FENCEWRIGHT_LONG_TESTS=1` it is tens of thousands.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fencewright_engines::contexts::{ContextBound, Options};
 use fencewright_engines::domain::DomainName;
@@ -15,7 +15,8 @@ use fencewright_generate::random as generate;
 use fencewright_program::oracle::initial_states;
 use fencewright_program::reference::{Reference, Refusal, State, decided_by, holds};
 use fencewright_program::{
-    Action, MemoryModel, Numbers, Op, Program, Property, PropertyKind, Range, ThreadId,
+    Action, Address, BinaryOp, Expr, Init, MemoryModel, Numbers, Op, Program, Property, PropertyKind, Range,
+    RegisterId, ThreadId,
 };
 use fencewright_testing::{Random, Shape, program};
 
@@ -82,12 +83,15 @@ fn least(program: &Program, model: MemoryModel, limit: usize) -> Option<Vec<Opti
     Some(found)
 }
 
-fn run(program: &Program, model: MemoryModel, property: &Property, options: Options) -> Checked {
-    let task = Task::new(program, model, vec![property.clone()]);
+/// The verdicts on these properties, asked for together.
+fn run_all(program: &Program, model: MemoryModel, properties: &[Property], options: Options) -> Vec<Checked> {
+    let task = Task::new(program, model, properties.to_vec());
     let limits = Limits::starting_now(Some(Duration::from_secs(20)), None, Default::default());
-    let engine = ContextBound { options };
-    let mut results = check(&engine, &task, &limits, &Progress::default(), Confirm::default());
-    results.pop().expect("one for each property")
+    check(&ContextBound { options }, &task, &limits, &Progress::default(), Confirm::NOTHING)
+}
+
+fn run(program: &Program, model: MemoryModel, property: &Property, options: Options) -> Checked {
+    run_all(program, model, std::slice::from_ref(property), options).pop().expect("one for each property")
 }
 
 /// Whether the engine says that it does not know, for all it knew so far was right.
@@ -111,39 +115,45 @@ struct Count {
     unsure: usize,
 }
 
-/// Compares the engine with plain search on all properties of a program.
+/// Compares the engine with plain search on all properties of a program, asked for one by one or together. `bounded` is the program
+/// with as many values to choose from as are enough.
 fn agree(
     about: &str,
-    program: &Program,
-    bounded: &Program,
+    [program, bounded]: [&Program; 2],
     model: MemoryModel,
     options: Options,
     count: &mut Count,
 ) {
     let Some(least) = least(bounded, model, 15_000) else { return };
     count.programs += 1;
-    for (property, least) in program.properties.iter().zip(least) {
-        if property.kind == PropertyKind::NoDeadlock {
-            continue;
+    let together = count.programs.is_multiple_of(2);
+    let mut questions: Vec<(&Property, Option<u32>)> = program.properties.iter().zip(least).collect();
+    questions.retain(|(p, _)| p.kind != PropertyKind::NoDeadlock);
+    let results: Vec<Checked> = match together {
+        true => {
+            let all: Vec<Property> = questions.iter().map(|(p, _)| (*p).clone()).collect();
+            run_all(program, model, &all, options)
         }
+        false => questions.iter().map(|(p, _)| run(program, model, p, options)).collect(),
+    };
+    for ((property, least), checked) in questions.into_iter().zip(results) {
         let about = format!("{about}, {model:?}, {options:?}, property {}", property.name);
-        let checked = run(program, model, property, options);
         let rounds = checked.rounds.len() as u32;
-        let evidence = checked.trace().is_some();
-        match (checked.verdict(), least) {
-            (Verdict::Safe | Verdict::Unsafe, Some(least)) if evidence => {
-                assert_eq!(rounds + 1, least, "{about}: found with another number of contexts");
-                let takes = checked.trace().expect("it is there").contexts() as u32;
-                assert!(takes <= least.max(1), "{about}: the trace takes {takes} contexts");
+        match (checked.verdict(), checked.trace(), least) {
+            (Verdict::Safe | Verdict::Unsafe, Some(trace), Some(least)) => {
+                let takes = trace.contexts() as u32;
+                assert!(takes.max(1) == least, "{about}: {takes} contexts, but {least} are the least");
+                assert!(together || rounds + 1 == least, "{about}: found in round {}", rounds + 1);
                 count.found += 1;
             }
-            (Verdict::Unknown(Reason::Contexts(MOST, None)), least) if least.is_none_or(|l| l > MOST) => {
+            (Verdict::Unknown(Reason::Contexts(MOST, None)), _, least) if least.is_none_or(|l| l > MOST) => {
                 count.none += 1;
             }
-            (Verdict::Safe | Verdict::Unsafe, None) if !evidence => count.safe += 1,
-            // Where values are computed, zones may be too coarse to say.
-            (Verdict::Unknown(reason), least) if is_unsure(reason, least) => count.unsure += 1,
-            (verdict, least) => panic!("{about}: {verdict:?} with {rounds} rounds, but it takes {least:?}"),
+            (Verdict::Safe | Verdict::Unsafe, None, None) => count.safe += 1,
+            (Verdict::Unknown(reason), _, least) if is_unsure(reason, least) => count.unsure += 1,
+            (verdict, _, least) => {
+                panic!("{about}: {verdict:?} with {rounds} rounds, but it takes {least:?}")
+            }
         }
     }
 }
@@ -153,15 +163,16 @@ fn seeds(normal: u64, long: u64) -> std::ops::Range<u64> {
 }
 
 #[test]
-fn any_program_with_zones() {
+fn any_program() {
     let mut count = Count::default();
     for seed in seeds(400, 40_000) {
         let mut random = Random::new(seed);
         let program = program(&mut random, Shape { length: 4, ..Shape::default() });
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
-        let domain = *random.pick(&[None, Some(DomainName::Zones), Some(DomainName::Zones)]);
+        let domains = [None, Some(DomainName::Zones), Some(DomainName::Zones), Some(DomainName::Predicates)];
+        let domain = *random.pick(&domains);
         let options = Options { contexts: Some(MOST), domain };
-        agree(&format!("seed {seed}"), &program, &program, model, options, &mut count);
+        agree(&format!("seed {seed}"), [&program, &program], model, options, &mut count);
     }
     println!("{count:?}");
     assert!(count.found > 100 && count.none + count.safe > 100, "{count:?}");
@@ -172,26 +183,36 @@ fn load(text: &str) -> Program {
     fencewright_lang::load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program
 }
 
+/// The operations of an action.
+fn ops_mut(action: &mut Action) -> &mut [Op] {
+    match action {
+        Action::Op(op) => std::slice::from_mut(op),
+        Action::Atomic { ops, .. } => ops,
+        Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => &mut [],
+    }
+}
+
 /// The program with every free choice made from as few values as are enough: so many fresh values, each at most this distance
 /// from others.
 fn bounded(program: &Program, distance: i64) -> Program {
     let mut bounded = program.clone();
-    let mut fresh = 0;
-    for edge in bounded.threads.iter().flat_map(|t| &t.edges) {
-        fresh += edge.action.ops().iter().filter(|op| matches!(op, Op::Havoc(_, None))).count();
-    }
+    let ops = program.threads.iter().flat_map(|t| &t.edges).flat_map(|e| e.action.ops());
+    let initial = program.variables.iter().flat_map(|v| &v.init);
+    let initial = initial.chain(program.threads.iter().flat_map(|t| t.registers.iter().map(|r| &r.init)));
+    let fresh = ops.filter(|op| matches!(op, Op::Havoc(_, None))).count()
+        + initial.filter(|init| matches!(init, Init::Any(None))).count();
     let high = fresh as i64 * (distance + 1);
     let low = if program.numbers == Numbers::Nat { 0 } else { -high };
-    for edge in bounded.threads.iter_mut().flat_map(|t| &mut t.edges) {
-        let ops = match &mut edge.action {
-            Action::Op(op) => std::slice::from_mut(op),
-            Action::Atomic { ops, .. } => ops.as_mut_slice(),
-            _ => continue,
-        };
-        for op in ops {
-            if let Op::Havoc(_, range @ None) = op {
-                *range = Some(Range { low, high });
-            }
+    let all = Some(Range { low, high });
+    for op in bounded.threads.iter_mut().flat_map(|t| &mut t.edges).flat_map(|e| ops_mut(&mut e.action)) {
+        if let Op::Havoc(_, range @ None) = op {
+            *range = all;
+        }
+    }
+    let registers = bounded.threads.iter_mut().flat_map(|t| t.registers.iter_mut().map(|r| &mut r.init));
+    for init in bounded.variables.iter_mut().flat_map(|v| &mut v.init).chain(registers) {
+        if *init == Init::Any(None) {
+            *init = Init::Any(all);
         }
     }
     // Whole numbers are enough for the reals as well.
@@ -220,7 +241,7 @@ fn programs_that_only_compare_are_decided_exactly() {
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Tso]);
         let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order) };
         let bounded = bounded(&program, if distances { 3 } else { 0 });
-        agree(&format!("seed {seed}\n{text}"), &program, &bounded, model, options, &mut count);
+        agree(&format!("seed {seed}\n{text}"), [&program, &bounded], model, options, &mut count);
     }
     println!("{count:?}");
     assert!(count.programs >= 500 && count.unsure == 0, "{count:?}");
@@ -295,4 +316,135 @@ fn the_bakery_fails_without_fences_and_holds_with_them() {
     let within = Reason::Contexts(5, None);
     assert!(matches!(checked.verdict(), Verdict::Unknown(r) if *r == within), "{:?}", checked.verdict());
     assert_eq!(within.to_string(), "no violation within 5 contexts");
+}
+
+/// A comparison of registers and constants, or several joined.
+fn condition(random: &mut Random, registers: usize, constants: &[i64], depth: usize) -> Expr<RegisterId> {
+    use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+    if depth > 0 && random.one_in(3) {
+        let left = condition(random, registers, constants, depth - 1);
+        let right = condition(random, registers, constants, depth - 1);
+        return match random.below(3) {
+            0 => left.not(),
+            n => Expr::binary([And, Or][n - 1], left, right),
+        };
+    }
+    let leaf = |random: &mut Random| Expr::Leaf(RegisterId(random.below(registers) as u32));
+    let left = leaf(random);
+    let right = if random.one_in(3) { leaf(random) } else { Expr::Const(*random.pick(constants)) };
+    Expr::binary(*random.pick(&[Eq, Ne, Lt, Le, Gt, Ge]), left, right)
+}
+
+/// Makes a random program one that copies, chooses and compares values, with these constants.
+fn only_compares(random: &mut Random, program: &mut Program, constants: &[i64]) {
+    let chosen = |random: &mut Random| {
+        let low = random.between(0, 1);
+        random.one_in(2).then(|| Range { low, high: low + random.between(0, 2) })
+    };
+    let started = |random: &mut Random, range: Option<Range>| match range {
+        Some(range) => Init::Any(Some(range)),
+        None if random.one_in(4) => Init::Any(chosen(random)),
+        None => Init::Value(*random.pick(constants)),
+    };
+    for variable in &mut program.variables {
+        let range = variable.range;
+        variable.init.iter_mut().for_each(|init| *init = started(random, range));
+    }
+    for thread in &mut program.threads {
+        let registers = thread.registers.len();
+        thread.registers.iter_mut().for_each(|r| r.init = started(random, r.range));
+        let leaf = |random: &mut Random| Expr::Leaf(RegisterId(random.below(registers) as u32));
+        let value = |random: &mut Random| match random.below(4) {
+            0 => Expr::Const(*random.pick(constants)),
+            1 => condition(random, registers, constants, 1),
+            _ => leaf(random),
+        };
+        for op in thread.edges.iter_mut().flat_map(|e| ops_mut(&mut e.action)) {
+            if let Op::Load(_, Address { index: Some(index), .. })
+            | Op::Store(Address { index: Some(index), .. }, _) = op
+                && index.constant().is_none()
+            {
+                *index = leaf(random);
+            }
+            match op {
+                Op::Assign(_, e) | Op::Store(_, e) => *e = value(random),
+                Op::Assume(e) | Op::Assert(e) => *e = condition(random, registers, constants, 2),
+                Op::Havoc(_, range) => *range = chosen(random),
+                Op::Load(..) | Op::Skip => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_with_constants() {
+    let mut count = Count::default();
+    for seed in seeds(700, 60_000) {
+        let mut random = Random::new(seed ^ 0x5eed);
+        let mut program = program(&mut random, Shape { length: 4, ..Shape::default() });
+        program.numbers = *random.pick(&[Numbers::Int, Numbers::Nat]);
+        let sets: [&[i64]; 4] = match program.numbers {
+            Numbers::Nat => [&[0, 1], &[0, 2], &[1, 3], &[2]],
+            _ => [&[0, 1], &[-1, 1], &[-2, 0, 2], &[1, 2, 3]],
+        };
+        let constants = sets[random.below(sets.len())];
+        only_compares(&mut random, &mut program, constants);
+        let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
+        let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order) };
+        // Constants lie between -2 and 3; as many values outside as are chosen.
+        let bounded = bounded(&program, 4);
+        agree(&format!("seed {seed}"), [&program, &bounded], model, options, &mut count);
+    }
+    println!("{count:?}");
+    assert!(count.programs > 200 && count.found > 100 && count.none + count.safe > 100, "{count:?}");
+}
+
+/// The verdict on the only property of a program.
+fn verdict(text: &str, options: Options) -> Checked {
+    let program = load(text);
+    let started = Instant::now();
+    let checked = run(&program, MemoryModel::Tso, program.properties.last().expect("there is one"), options);
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "{:?} after {:?}",
+        checked.verdict(),
+        started.elapsed()
+    );
+    checked
+}
+
+#[test]
+fn more_cells_than_fit_a_byte() {
+    let registers: Vec<String> = (0..300).map(|n| format!("r{n}")).collect();
+    for n in [250, 255, 256, 299] {
+        let text = format!(
+            "shared x; thread t {{ var {}; assert r{n} == 1; }} thread u {{ var q; q = *; x = q; }}",
+            registers.join(", ")
+        );
+        let checked = verdict(&text, Options::default());
+        assert!(matches!(checked.verdict(), Verdict::Unsafe), "{n}: {:?}", checked.verdict());
+    }
+}
+
+#[test]
+fn what_the_machine_does_not_represent_is_not_claimed() {
+    let open = "shared a[4] open; thread t { var i = 7, r; r = a[i]; assert r != 0; } thread u { skip; }";
+    let cases = "shared a[16]; thread t { var i = * in 0..16, j = * in 0..16, k = * in 0..16, r, s, q;
+        atomic { r = a[i]; s = a[j]; q = a[k]; } assert r != 0; } thread u { var z; z = *; skip; }";
+    for text in [open, cases, "shared x = *; forbid p: x == 0;"] {
+        let checked = verdict(text, Options::default());
+        let unknown = matches!(checked.verdict(), Verdict::Unknown(Reason::Unsupported(..)));
+        assert!(unknown, "{text}: {:?}", checked.verdict());
+    }
+}
+
+#[test]
+fn long_buffers_and_many_choices_end() {
+    let stores: String = (0..1_000).map(|n| format!("x = {n}; ")).collect();
+    let long =
+        format!("shared x, y; thread t {{ {stores} y = 1; }} thread u {{ var r; r = y; assert r == 0; }}");
+    assert!(matches!(verdict(&long, Options::default()).verdict(), Verdict::Unsafe));
+    let choices = "shared a = *, b = *, c = *, d = *, e = *, f = *, g = *, h = *;
+        thread t { assert a < b && b < c && c < d && d < e && e < f && f < g && g < h; } thread u { a = b; }";
+    assert!(matches!(verdict(choices, Options::default()).verdict(), Verdict::Unsafe));
 }
