@@ -109,7 +109,8 @@ thread p[me in 0..2] {
     let outcome = run(["robust", "--json", &path]);
     let [answer] = &outcome.json_lines()[..] else { panic!("{outcome:?}") };
     assert_eq!((outcome.status, &answer["robust"], &answer["checked"]), (0, &true.into(), &true.into()));
-    assert_eq!(answer["engine"], "cegar");
+    // Whichever of the symbolic engines is faster.
+    assert!(["cegar", "contexts"].contains(&answer["engine"].as_str().expect("a name")), "{answer}");
 }
 
 #[test]

@@ -118,21 +118,6 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// Without the stores that are not to `keep` (asked with group and memory cell), and without groups that become empty.
-    pub fn kept(
-        &self,
-        cells: &Cells,
-        thread: ThreadId,
-        keep: impl Fn(usize, u32) -> bool,
-    ) -> (Vec<Command>, Groups) {
-        let filtered = self.sources().map(|mut group| {
-            group.retain(|&(g, c)| keep(g, c));
-            group
-        });
-        let sources: Vec<Vec<(usize, u32)>> = filtered.filter(|g| !g.is_empty()).collect();
-        moved(cells, thread, &sources)
-    }
-
     /// For each group, for each memory cell, the group its value is in.
     fn sources(&self) -> impl Iterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
@@ -155,4 +140,108 @@ fn moved(cells: &Cells, thread: ThreadId, sources: &[Vec<(usize, u32)>]) -> (Vec
         }
     }
     (commands, Groups(sources.iter().map(|group| group.iter().map(|&(_, c)| c).collect()).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use fencewright_program::{Init, Program, Span, Thread, Variable};
+
+    use super::*;
+
+    /// Three memory cells and a thread.
+    fn cells() -> Cells {
+        let variable = |n: u32| Variable {
+            name: format!("x{n}"),
+            base: n,
+            indices: None,
+            open: false,
+            range: None,
+            init: vec![Init::Value(0)],
+            span: Span::default(),
+        };
+        let thread = Thread {
+            name: "t".into(),
+            registers: Vec::new(),
+            locations: Vec::new(),
+            entry: fencewright_program::LocationId(0),
+            edges: Vec::new(),
+            fault: fencewright_program::LocationId(0),
+            family: None,
+        };
+        let program = Program {
+            variables: (0..3).map(variable).collect(),
+            threads: vec![thread],
+            ..Program::default()
+        };
+        Cells::new(&program, 4 * 3)
+    }
+
+    const T: ThreadId = ThreadId(0);
+
+    /// The values of all cells after some commands.
+    fn after(commands: &[Command], mut values: Vec<i64>) -> Vec<i64> {
+        for command in commands {
+            let Command::Assign(to, e) = command else { panic!("groups only move values") };
+            values[*to as usize] = e.eval(&mut |c| values[*c as usize]).expect("a copy or a constant");
+        }
+        values
+    }
+
+    /// What a buffer holds: for each group the cells and values.
+    fn contents(groups: &Groups, cells: &Cells, values: &[i64]) -> Vec<Vec<(u32, i64)>> {
+        let mut found = vec![Vec::new(); groups.0.len()];
+        groups.values(cells, T).for_each(|(g, c, id)| found[g].push((c, values[id as usize])));
+        found
+    }
+
+    #[test]
+    fn every_way_to_store_keeps_order_and_the_last_values() {
+        let cells = cells();
+        let mut buffers = vec![(Groups::default(), vec![0; cells.len()], Vec::<(u32, i64)>::new())];
+        for (n, target) in [0, 1, 0, 2, 1, 0].into_iter().enumerate() {
+            let value = n as i64 + 1;
+            let mut longer = Vec::new();
+            for (groups, values, stores) in &buffers {
+                for change in groups.stored(&cells, T, target, Expr::Const(value), 3) {
+                    let stores = [stores.as_slice(), &[(target, value)]].concat();
+                    longer.push((Groups::of(&change.shape), after(&change.commands, values.clone()), stores));
+                }
+            }
+            buffers = longer;
+        }
+        // Three groups of six stores, in all ways to cut them twice.
+        let mut seen = std::collections::BTreeSet::new();
+        for (groups, values, stores) in &buffers {
+            let found = contents(groups, &cells, values);
+            assert_eq!(found.len(), 3);
+            let cuts = (1..6).flat_map(|a| (a + 1..6).map(move |b| (a, b)));
+            let parts = |(a, b): (usize, usize)| [&stores[..a], &stores[a..b], &stores[b..]].map(last_values);
+            let cut = cuts.filter(|&cut| parts(cut).to_vec() == found).collect::<Vec<_>>();
+            assert!(!cut.is_empty(), "{found:?} is no way to cut {stores:?}");
+            seen.extend(cut);
+        }
+        assert_eq!(seen.len(), 10, "some way to cut is missing");
+    }
+
+    /// The last value of each cell, sorted by cell.
+    fn last_values(stores: &[(u32, i64)]) -> Vec<(u32, i64)> {
+        let last: std::collections::BTreeMap<u32, i64> = stores.iter().copied().collect();
+        last.into_iter().collect()
+    }
+
+    #[test]
+    fn groups_leave_oldest_first() {
+        let cells = cells();
+        let (mut groups, mut values) = (Groups::default(), vec![0; cells.len()]);
+        for (target, value) in [(0, 10), (1, 11), (0, 12)] {
+            let change = groups.stored(&cells, T, target, Expr::Const(value), 3).remove(0);
+            values = after(&change.commands, values);
+            groups = Groups::of(&change.shape);
+        }
+        assert_eq!(groups.newest(&cells, T, 0).map(|id| values[id as usize]), Some(12));
+        let change = groups.flushed(&cells, T, 2);
+        values = after(&change.commands, values);
+        assert_eq!(values[..3], [10, 11, 0]);
+        assert_eq!(contents(&Groups::of(&change.shape), &cells, &values), [[(0, 12)]]);
+    }
 }

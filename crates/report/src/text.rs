@@ -85,8 +85,8 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     {
         text.push_str("  No final state satisfies it; all of them were seen.\n");
     }
-    let growing = matches!(checked.verdict(), Verdict::Unknown(_));
-    for round in checked.rounds.iter().filter(|_| growing) {
+    let counted = !matches!(checked.verdict(), Verdict::Safe);
+    for round in checked.rounds.iter().filter(|_| counted) {
         let (states, time) = (grouped(round.states), seconds(round.seconds));
         let _ = writeln!(text, "  {}: {states} states, {time}", contexts(round.contexts as usize));
     }

@@ -84,9 +84,10 @@ pub struct Layers<'a, 'p, D: Domain> {
     steps: Vec<Prepared<D::Transition>>,
     nodes: Vec<Node<D::State>>,
     table: HashTable<u32>,
-    /// The states of the newest layer.
+    /// The states of the newest layer, and whether their contexts have ended in last ones.
     frontier: Vec<u32>,
-    /// Those of the layers before it, until they have been beginnings of last contexts.
+    ended: bool,
+    /// Those of the layers before it whose contexts have not.
     earlier: Vec<u32>,
     /// The states whose contexts are to end; those before `turned` have.
     turning: Vec<u32>,
@@ -192,6 +193,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             nodes: Vec::new(),
             table: HashTable::new(),
             frontier: Vec::new(),
+            ended: false,
             earlier: Vec::new(),
             turning: Vec::new(),
             turned: 0,
@@ -278,7 +280,10 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
                     Stage::Deepening => {
                         self.explored += 1;
                         let newest = std::mem::take(&mut self.queue);
-                        self.earlier.append(&mut std::mem::replace(&mut self.frontier, newest));
+                        let mut before = std::mem::replace(&mut self.frontier, newest);
+                        if !std::mem::replace(&mut self.ended, false) {
+                            self.earlier.append(&mut before);
+                        }
                         self.begin()?;
                     }
                 }
@@ -294,6 +299,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         self.queue.clear();
         self.turning = self.frontier.clone();
         if last {
+            self.ended = true;
             // An earlier search has ended the earlier layers, but where states cover others it may have had other states.
             let earlier = std::mem::take(&mut self.earlier);
             if !self.domain.is_discrete() {

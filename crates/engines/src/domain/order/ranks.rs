@@ -182,3 +182,82 @@ impl Scale {
         cells.iter().map(name).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The ranks of values, by what ranks mean: points have theirs, others are counted from the start of their room.
+    fn ranked(scale: &Scale, points: &[i64], values: &[i64]) -> Vec<u8> {
+        let is_point = |v: &i64| points.contains(v);
+        let mut others: Vec<i64> = values.iter().copied().filter(|v| !is_point(v)).collect();
+        others.sort_unstable();
+        others.dedup();
+        let rank = |v: &i64| match points.iter().position(|p| p == v) {
+            Some(p) => scale.point(p),
+            None => {
+                let below = points.iter().filter(|p| *p < v).count();
+                let start = if below == 0 { 0 } else { scale.point(below - 1) + 1 };
+                let same_room = |o: &&i64| points.iter().filter(|p| *p < *o).count() == below;
+                start + others.iter().filter(same_room).filter(|o| *o < v).count() as u8
+            }
+        };
+        values.iter().map(rank).collect()
+    }
+
+    #[test]
+    fn a_fresh_value_takes_every_place() {
+        for (numbers, points) in [
+            (Numbers::Nat, vec![0, 1]),
+            (Numbers::Nat, vec![0]),
+            (Numbers::Int, vec![0]),
+            (Numbers::Int, vec![-1, 0, 1, 2]),
+            // As if they were ten apart, so that there is room.
+            (Numbers::Real, vec![0, 100, 200]),
+        ] {
+            let scale = Scale::new(numbers, Relations::Order, points.len());
+            let count = points.len() as u8;
+            // Far enough apart for a value in between.
+            let far = [-40, -20, 20, 40, 60];
+            let choices: Vec<i64> = points.iter().copied().chain(far).collect();
+            let allowed = |v: &i64| numbers != Numbers::Nat || *v >= 0;
+            for (&a, &b) in choices.iter().flat_map(|a| choices.iter().map(move |b| (a, b))) {
+                if !allowed(&a) || !allowed(&b) {
+                    continue;
+                }
+                let mut work: Work = [0; 256];
+                (0..points.len()).for_each(|p| work[p] = scale.point(p));
+                let before = ranked(&scale, &points, &[a, b]);
+                work[count as usize..count as usize + 2].copy_from_slice(&before);
+                let others: Vec<u8> = (0..count + 2).collect();
+                let cells: Vec<(u8, u8)> = (count..count + 3).map(|i| (i, 0)).collect();
+                let mut found = BTreeSet::new();
+                scale.places(&work, count + 2, &others, &mut |placed| {
+                    let ranks = scale.canonical(placed, &cells).to_vec();
+                    assert!(found.insert(ranks.clone()), "{numbers:?} {points:?} {a} {b}: {ranks:?} twice");
+                });
+                let fresh = (-60..=230).filter(allowed);
+                let expected: BTreeSet<Vec<u8>> =
+                    fresh.map(|c| ranked(&scale, &points, &[a, b, c])).collect();
+                assert_eq!(found, expected, "{numbers:?} {points:?} {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn components_and_partitions_are_counted_apart() {
+        let scale = Scale::new(Numbers::Int, Relations::Order, 1);
+        let zero = scale.point(0);
+        let mut work: Work = [0; 256];
+        work[1..5].copy_from_slice(&[zero + 7, zero + 3, zero + 9, zero - 2]);
+        // Alone in its component, a value above 0 is the first above 0.
+        let ranks = scale.canonical(&work, &[(1, 0), (2, 1), (3, 0), (4, 1)]);
+        assert_eq!(ranks.as_slice(), [zero + 1, zero + 1, zero + 2, 0]);
+        let scale = Scale::new(Numbers::Int, Relations::Equality, 2);
+        work[1..5].copy_from_slice(&[9, 5, 9, 1]);
+        let ranks = scale.canonical(&work, &[(1, 0), (2, 0), (3, 0), (4, 0)]);
+        assert_eq!(ranks.as_slice(), [2, 3, 2, 1]);
+    }
+}
