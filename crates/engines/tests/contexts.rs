@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use fencewright_engines::cegar::{self, Cegar};
 use fencewright_engines::contexts::{ContextBound, Options};
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Reason, Task, Verdict, check};
@@ -246,6 +247,41 @@ fn programs_that_only_compare_are_decided_exactly() {
     println!("{count:?}");
     assert!(count.programs >= 500 && count.unsure == 0, "{count:?}");
     assert!(count.found > 100 && count.none + count.safe > 100, "{count:?}");
+}
+
+#[test]
+fn order_under_partial_buffers() {
+    let mut proved = 0;
+    for seed in seeds(150, 10_000) {
+        let mut random = Random::new(seed);
+        let shape = generate::Shape {
+            threads: 2,
+            length: 3,
+            variables: 2,
+            numbers: *random.pick(&[generate::Numbers::Nat, generate::Numbers::Int]),
+            distances: false,
+            loops: random.one_in(2),
+        };
+        let text = generate::random(seed, shape);
+        let program = load(&text);
+        let Some(least) = least(&bounded(&program, 0), MemoryModel::Tso, 5_000) else { continue };
+        let options = cegar::Options { domain: DomainName::Order, ..cegar::Options::default() };
+        let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+        let limits = Limits::starting_now(Some(Duration::from_secs(5)), None, Default::default());
+        let engine = Cegar { options };
+        let results = check(&engine, &task, &limits, &Progress::default(), Confirm::default());
+        for (checked, least) in results.iter().zip(least) {
+            let about = format!("seed {seed}, property {}\n{text}", checked.property.name);
+            match checked.verdict() {
+                Verdict::Safe => assert_eq!(least, None, "{about}"),
+                Verdict::Unsafe => assert!(least.is_some(), "{about}"),
+                Verdict::Unknown(Reason::Contradiction(what)) => panic!("{about}: {what}"),
+                Verdict::Unknown(_) => {}
+            }
+            proved += checked.certificate().is_some() as usize;
+        }
+    }
+    assert!(proved > 50, "only {proved} certificates");
 }
 
 /// Whether some word is accepted by all automata, by search in their product.

@@ -16,7 +16,7 @@ use fencewright_memory::machine::OVERFLOW;
 use fencewright_memory::{Buffers, Command, Kept, Machine};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 
-use crate::domain::order;
+use crate::domain::order::{self, Relations};
 use crate::domain::predicates::{Predicates, Template};
 use crate::domain::zones::Zones;
 use crate::domain::{Domain, DomainName};
@@ -147,7 +147,7 @@ impl Engine for Cegar {
                     let domain = Predicates::new(precision.templates.clone(), limits.budget());
                     search(&sub, &machine, &live, domain, order, run)
                 }
-                DomainName::Order => match order::fragment(task.program, &sub.properties) {
+                DomainName::Order => match order::fragment(task.program, &sub.properties, Relations::Order) {
                     Ok(domain) => search(&sub, &machine, &live, domain.on(&machine.cells, false), order, run),
                     Err(unfit) => Found::Nothing(unfit.into()),
                 },

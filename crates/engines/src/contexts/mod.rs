@@ -20,7 +20,7 @@ use fencewright_memory::{Cells, Command, Contexts};
 use fencewright_program::{MemoryModel, Property, PropertyKind};
 
 use crate::cegar::Cegar;
-use crate::domain::order::{self, Order};
+use crate::domain::order::{self, Order, Relations};
 use crate::domain::predicates::{Predicates, Template};
 use crate::domain::zones::Zones;
 use crate::domain::{Domain, DomainName};
@@ -117,7 +117,7 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
 
 impl ContextBound {
     fn precision(&self, task: &Task<'_>) -> Result<Precision, Reason> {
-        let fragment = order::fragment(task.program, &task.properties);
+        let fragment = order::fragment(task.program, &task.properties, Relations::Equality);
         let reals = task.program.has_real_choices();
         match (self.options.domain, fragment) {
             (None | Some(DomainName::Order), Ok(order)) => Ok(Precision::Order(order)),

@@ -49,12 +49,14 @@ struct Scan {
 /// The domain for a program and its properties, if they are in the fragment: values are copied, chosen freely, compared with each other and
 /// with constants by `= != < <=`, or are the truth of such comparisons; distances `x + n < y` and `x + n <= y` are only asked for
 /// positively, and if there are any, 0 is the only constant.
-pub fn fragment(program: &Program, properties: &[Property]) -> Result<Order, Unfit> {
+///
+/// At `least` these relations are known: equality alone makes fewer states, but that values differ cannot be said in a certificate.
+pub fn fragment(program: &Program, properties: &[Property], least: Relations) -> Result<Order, Unfit> {
     let machine = Machine::new(program, Buffers::Sc);
     let mut scan = Scan {
         components: Components::alone(machine.cells.len()),
         constants: BTreeSet::from([0]),
-        ordered: false,
+        ordered: least == Relations::Order,
         distance: None,
         constant: None,
     };
