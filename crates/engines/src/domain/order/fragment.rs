@@ -32,6 +32,9 @@ const MOST_POINTS: i64 = 60;
 /// In how many ways more values than this compare with each other, nobody wants to see at once.
 const MOST_CHOICES: usize = 6;
 
+/// More commands than this are not looked at: it would take seconds.
+const MOST_COMMANDS: usize = 1 << 21;
+
 fn choices(commands: &[Command]) -> usize {
     commands.iter().filter(|c| matches!(c, Command::Havoc(_))).count()
 }
@@ -66,14 +69,19 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
         return Err(Unfit { what, span: None });
     }
     scan.commands(&initial, Span::default(), program.numbers)?;
+    let mut seen = 0;
     for (t, thread) in program.threads() {
         for (n, edge) in thread.edges.iter().enumerate() {
+            if seen > MOST_COMMANDS {
+                return Err(Unfit { what: "a program this large".into(), span: None });
+            }
             let mut control = machine.initial();
             control.locations[t.index()] = edge.from;
             control.lock = matches!(edge.action, Action::Unlock).then_some(t);
             let mut steps = Vec::new();
             machine.edge_steps(&control, t, EdgeId(n as u32), &mut steps);
             for step in steps {
+                seen += step.commands.len();
                 let large =
                     match (step.commands.len() > MOST_OPERATIONS, choices(&step.commands) > MOST_CHOICES) {
                         (true, _) => format!("a step with more than {MOST_OPERATIONS} operations"),
