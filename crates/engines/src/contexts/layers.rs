@@ -7,34 +7,18 @@
 //! those of layer k - 1 are new, the others have been last contexts before. Evidence is looked for in last contexts only: every
 //! context was one, when it was its turn.
 
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use fencewright_memory::{CellId, Command, ContextControl, Contexts, Groups, Move};
-use fencewright_program::{Property, Span, ThreadId};
+use fencewright_memory::Command;
+use fencewright_program::{Span, ThreadId};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-use super::relevance::Relevance;
+use super::graph::{Evidence, Graph, PathStep, Prepared};
 use crate::domain::Domain;
 use crate::task::{Limits, Progress, Reason};
-
-/// A step of a path.
-#[derive(Clone, Debug)]
-pub struct PathStep {
-    /// The active thread.
-    pub thread: ThreadId,
-    /// What happens.
-    pub what: Move,
-    /// Whether the groups of the next active thread became one.
-    pub joined: bool,
-    /// What happens to cells.
-    pub commands: Vec<Command>,
-    /// Which way through the commands the search took.
-    pub way: u32,
-}
 
 /// A path to what may be evidence about a property.
 pub struct Found {
@@ -68,20 +52,15 @@ pub enum Next {
 
 /// A search in progress.
 pub struct Layers<'a, 'p, D: Domain> {
-    contexts: Contexts<'p>,
-    relevance: &'a Relevance<'p>,
+    graph: Graph<'a, 'p, D>,
     domain: D,
-    properties: &'a [Property],
-    /// How many groups a buffer may have before the last context.
-    groups: u32,
     /// How many contexts there are.
     bound: u32,
     /// How many layers have been explored.
     explored: u32,
     stage: Stage,
-    numbers: HashMap<(ContextControl, bool), u32, FxBuildHasher>,
-    controls: Vec<ControlNode<D>>,
-    steps: Vec<Prepared<D::Transition>>,
+    /// Whether a layer had no new states.
+    closed: bool,
     nodes: Vec<Node<D::State>>,
     table: HashTable<u32>,
     /// The states of the newest layer, and whether their contexts have ended in last ones.
@@ -99,8 +78,6 @@ pub struct Layers<'a, 'p, D: Domain> {
     evidence: Vec<(u32, usize)>,
     fresh: Vec<(u32, D::State)>,
     bytes: u64,
-    /// The first layer in which stores were put together for lack of groups.
-    merged: Option<u32>,
     beyond: Option<(&'static str, Span)>,
 }
 
@@ -113,33 +90,6 @@ enum Stage {
     Deepening,
     /// Exploring last contexts.
     Finishing,
-}
-
-struct ControlNode<D: Domain> {
-    at: ContextControl,
-    last: bool,
-    live: Vec<CellId>,
-    /// The edges, in [`Layers::steps`].
-    edges: Option<Range<u32>>,
-    /// The ends of the context: into another one, and into the last one.
-    switches: [Option<Range<u32>>; 2],
-    evidence: Option<Vec<Evidence<D::Transition>>>,
-    /// All nodes, if the domain must be asked whether one covers another.
-    members: Vec<u32>,
-}
-
-struct Evidence<T> {
-    property: usize,
-    flushed: u32,
-    commands: Vec<Command>,
-    transition: T,
-}
-
-struct Prepared<T> {
-    step: PathStep,
-    /// The control state it leads to; or how it leaves what the machine represents.
-    target: Result<u32, (&'static str, Span)>,
-    transition: T,
 }
 
 struct Node<S> {
@@ -160,36 +110,19 @@ impl Origin {
     const START: Origin = Origin { parent: NONE, step: NONE, way: 0 };
 }
 
-/// How many groups a buffer can usefully have with so many contexts: one for each context of its thread after which somebody else can
-/// look, and one for stores that nobody will see leave.
-pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
-    1 + (bound - 1).div_ceil(2) + sees_memory as u32
-}
-
 /// Nobody's number.
 const NONE: u32 = u32::MAX;
 
 impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
-    /// A search with so many contexts and so many groups in each buffer at most.
-    pub fn new(
-        contexts: Contexts<'p>,
-        relevance: &'a Relevance<'p>,
-        properties: &'a [Property],
-        domain: D,
-        (bound, groups): (u32, u32),
-    ) -> Self {
+    /// A search of so many contexts.
+    pub fn new(graph: Graph<'a, 'p, D>, domain: D, bound: u32) -> Self {
         Layers {
-            groups,
-            contexts,
-            relevance,
+            graph,
             domain,
-            properties,
             bound,
             explored: 0,
             stage: Stage::Waiting,
-            numbers: HashMap::default(),
-            controls: Vec::new(),
-            steps: Vec::new(),
+            closed: false,
             nodes: Vec::new(),
             table: HashTable::new(),
             frontier: Vec::new(),
@@ -202,7 +135,6 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             evidence: Vec::new(),
             fresh: Vec::new(),
             bytes: 0,
-            merged: None,
             beyond: None,
         }
     }
@@ -213,10 +145,9 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         self.stage = Stage::Waiting;
     }
 
-    /// Whether there are groups enough for so many contexts: no stores were put together that could have left in different ones.
+    /// Whether there are groups enough for so many contexts.
     pub fn suffices_for(&self, bound: u32) -> bool {
-        let needed = |layer: u32| most_groups(bound + 1 - layer, self.relevance.sees_memory());
-        self.merged.is_none_or(|layer| needed(layer) <= self.groups)
+        self.graph.suffices_for(bound)
     }
 
     /// How many states are stored.
@@ -224,9 +155,9 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         self.nodes.len()
     }
 
-    /// Roughly how many bytes they take.
+    /// Roughly how many bytes everything takes.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.bytes + self.graph.bytes
     }
 
     /// The first step that leads out of what the machine represents, if there was one.
@@ -252,30 +183,35 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             if rounds.is_multiple_of(1024) {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
                 progress.frontier.store((self.queue.len() - self.taken) as u64, Ordering::Relaxed);
-                progress.bytes.store(self.bytes, Ordering::Relaxed);
+                progress.bytes.store(self.bytes(), Ordering::Relaxed);
             }
             if rounds.is_multiple_of(16)
-                && let Some(reason) = limits.exceeded(self.bytes)
+                && let Some(reason) = limits.exceeded(self.bytes())
             {
                 return Err(reason);
             }
             if let Some(&node) = self.queue.get(self.taken) {
                 self.taken += 1;
-                let steps = self.edges(self.nodes[node as usize].control, limits)?;
+                let (control, layer) = (self.nodes[node as usize].control, self.explored + 1);
+                let steps = self.graph.edges(control, layer, &self.domain, limits)?;
                 self.expand(node, steps, limits)?;
             } else if let Some(&node) = self.turning.get(self.turned) {
                 self.turned += 1;
-                let steps = self.switches(self.nodes[node as usize].control, limits)?;
+                let (control, last) = (self.nodes[node as usize].control, self.stage == Stage::Finishing);
+                let steps = self.graph.switches(control, last, &self.domain, limits)?;
                 self.expand(node, steps, limits)?;
             } else {
                 match self.stage {
                     Stage::Waiting => self.begin()?,
                     Stage::Finishing => {
                         // With one thread there is never another context.
-                        return Ok(Next::Done { saturated: self.contexts.program().threads.len() == 1 });
+                        let alone = self.graph.contexts.program().threads.len() == 1;
+                        let saturated = alone || (self.closed && self.graph.merged.is_none());
+                        return Ok(Next::Done { saturated });
                     }
                     Stage::Deepening if self.queue.is_empty() => {
-                        return Ok(Next::Done { saturated: self.merged.is_none() });
+                        self.closed = true;
+                        self.begin()?;
                     }
                     Stage::Deepening => {
                         self.explored += 1;
@@ -293,11 +229,14 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
 
     /// Begins the next layer, or the last contexts.
     fn begin(&mut self) -> Result<(), Reason> {
-        let last = self.explored + 1 == self.bound;
+        let last = self.closed || self.explored + 1 == self.bound;
         self.stage = if last { Stage::Finishing } else { Stage::Deepening };
         (self.turned, self.taken) = (0, 0);
         self.queue.clear();
-        self.turning = self.frontier.clone();
+        self.turning.clear();
+        if !(last && self.ended) {
+            self.turning.extend(&self.frontier);
+        }
         if last {
             self.ended = true;
             // An earlier search has ended the earlier layers, but where states cover others it may have had other states.
@@ -309,14 +248,14 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         if self.explored > 0 {
             return Ok(());
         }
-        for first in self.contexts.initial() {
-            if last && self.relevance.hopeless(&self.contexts, &first) {
+        for first in self.graph.contexts.initial() {
+            if last && self.graph.relevance.hopeless(&self.graph.contexts, &first) {
                 continue;
             }
-            let (_, first) = self.settled(first, last);
-            let control = self.control(first, last)?;
-            let live = self.controls[control as usize].live.clone();
-            let start = self.domain.transition(&[], &self.contexts.initial_values(), &live);
+            let (_, first) = self.graph.settled(first, last);
+            let control = self.graph.control(first, last, &self.domain)?;
+            let live = &self.graph.controls[control as usize].live;
+            let start = self.domain.transition(&[], &self.graph.contexts.initial_values(), live);
             let nothing = self.domain.anything(&[]);
             let mut initial = Vec::new();
             self.domain.post(&start, &nothing, &mut initial);
@@ -331,13 +270,13 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         for n in steps {
             // A step on a large matrix takes long.
             if !self.domain.is_discrete()
-                && let Some(reason) = limits.exceeded(self.bytes)
+                && let Some(reason) = limits.exceeded(self.bytes())
             {
                 return Err(reason);
             }
             let mut fresh = std::mem::take(&mut self.fresh);
             fresh.clear();
-            let Prepared { transition, target, .. } = &self.steps[n as usize];
+            let Prepared { transition, target, .. } = &self.graph.steps[n as usize];
             let target = *target;
             self.domain.post(transition, &self.nodes[node as usize].state, &mut fresh);
             match target {
@@ -352,148 +291,6 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             self.fresh = fresh;
         }
         Ok(())
-    }
-
-    /// The edges of a control state.
-    fn edges(&mut self, control: u32, limits: &Limits) -> Result<Range<u32>, Reason> {
-        let ControlNode { at, last, edges, .. } = &self.controls[control as usize];
-        if let Some(steps) = edges {
-            return Ok(steps.clone());
-        }
-        let last = *last;
-        let groups = if last { 1 + self.relevance.sees_memory() as u32 } else { self.groups };
-        let first = self.steps.len() as u32;
-        for step in self.contexts.with_groups(groups).edges(at) {
-            if let Some(reason) = limits.exceeded(self.bytes) {
-                return Err(reason);
-            }
-            if !last && matches!(step.what, Move::Edge { merged: Some(_), .. }) {
-                self.merged.get_or_insert(self.explored + 1);
-            }
-            match step.next {
-                Ok(next) => self.push(control, step.thread, step.what, step.commands, next, last)?,
-                Err(beyond) => {
-                    let before = &self.controls[control as usize].live;
-                    let transition = self.domain.transition(before, &step.commands, &[]);
-                    let what = PathStep {
-                        thread: step.thread,
-                        what: step.what,
-                        joined: false,
-                        commands: step.commands,
-                        way: 0,
-                    };
-                    self.steps.push(Prepared { step: what, target: Err(beyond), transition });
-                }
-            }
-        }
-        let steps = first..self.steps.len() as u32;
-        self.controls[control as usize].edges = Some(steps.clone());
-        Ok(steps)
-    }
-
-    /// The ends of the context in a control state.
-    fn switches(&mut self, control: u32, limits: &Limits) -> Result<Range<u32>, Reason> {
-        let last = self.stage == Stage::Finishing;
-        let ControlNode { at, switches, .. } = &self.controls[control as usize];
-        if let Some(steps) = &switches[last as usize] {
-            return Ok(steps.clone());
-        }
-        let at = at.clone();
-        let ending = self.relevance.ending(at.active, at.control.locations[at.active.index()]);
-        let pending = self.contexts.pending(&at);
-        let flushes = match (ending.any, ending.drained && pending > 0) {
-            (true, _) => 0..pending + 1,
-            (false, true) => pending..pending + 1,
-            (false, false) => 0..0,
-        };
-        let first = self.steps.len() as u32;
-        for (to, code) in self.contexts.program().threads().filter(|(t, _)| *t != at.active) {
-            if let Some(reason) = limits.exceeded(self.bytes) {
-                return Err(reason);
-            }
-            let stuck = code.edges_from(at.control.locations[to.index()]).next().is_none();
-            if stuck && self.contexts.groups(&at.control, to).0.is_empty() {
-                continue;
-            }
-            for count in flushes.clone() {
-                let Some(step) = self.contexts.switch(&at, count, to) else { continue };
-                let Ok(next) = step.next else { continue };
-                if !last || !self.relevance.hopeless(&self.contexts, &next) {
-                    self.push(control, step.thread, step.what, step.commands, next, last)?;
-                }
-            }
-        }
-        let steps = first..self.steps.len() as u32;
-        self.controls[control as usize].switches[last as usize] = Some(steps.clone());
-        Ok(steps)
-    }
-
-    fn push(
-        &mut self,
-        from: u32,
-        thread: ThreadId,
-        what: Move,
-        mut commands: Vec<Command>,
-        next: ContextControl,
-        last: bool,
-    ) -> Result<(), Reason> {
-        let (more, settled) = self.settled(next.clone(), last);
-        let joined = self.contexts.pending(&settled) < self.contexts.pending(&next);
-        commands.extend(more);
-        let target = self.control(settled, last)?;
-        let (before, after) = (&self.controls[from as usize].live, &self.controls[target as usize].live);
-        let transition = self.domain.transition(before, &commands, after);
-        self.bytes += (256 + 48 * commands.len() + 8 * (before.len() + after.len())) as u64;
-        let step = PathStep { thread, what, joined, commands, way: 0 };
-        self.steps.push(Prepared { step, target: Ok(target), transition });
-        Ok(())
-    }
-
-    /// A control state without what does not matter in the last context: where exactly the others are, what they have buffered, and which of
-    /// the stores of the active thread leave together.
-    fn settled(&self, mut at: ContextControl, last: bool) -> (Vec<Command>, ContextControl) {
-        let mut commands = Vec::new();
-        if !last {
-            return (commands, at);
-        }
-        for t in (0..at.control.locations.len() as u32).map(ThreadId).filter(|&t| t != at.active) {
-            let location = &mut at.control.locations[t.index()];
-            *location = self.relevance.representative(t, *location);
-            if !self.relevance.finals()
-                && let Some(shape) = at.control.buffers.get_mut(t.index())
-            {
-                *shape = Groups::default().shape();
-            }
-        }
-        if !self.relevance.sees_memory() {
-            let mut groups = self.contexts.groups(&at.control, at.active);
-            while groups.0.len() > 1 {
-                let (moves, merged) = groups.merged(self.contexts.cells(), at.active, 0);
-                commands.extend(moves);
-                groups = merged;
-                at.control.buffers[at.active.index()] = groups.shape();
-            }
-        }
-        (commands, at)
-    }
-
-    fn control(&mut self, at: ContextControl, last: bool) -> Result<u32, Reason> {
-        let key = (at, last);
-        if let Some(&number) = self.numbers.get(&key) {
-            return Ok(number);
-        }
-        let number = self.controls.len() as u32;
-        let live = self.relevance.live(&self.contexts, &key.0, last);
-        if live.len() > self.domain.most_cells() {
-            let what = format!("{} cells matter at once, too many for this domain", live.len());
-            return Err(Reason::Unsupported(what, None));
-        }
-        let at = key.0.clone();
-        self.bytes += (512 + 4 * live.len() + 96 * at.control.locations.len()) as u64;
-        self.numbers.insert(key, number);
-        let (switches, members) = ([None, None], Vec::new());
-        self.controls.push(ControlNode { at, last, live, edges: None, switches, evidence: None, members });
-        Ok(number)
     }
 
     /// Stores a state, unless it is covered.
@@ -511,7 +308,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         }
         let number = nodes.len() as u32;
         if !self.domain.is_discrete() {
-            let members = &mut self.controls[control as usize].members;
+            let members = &mut self.graph.controls[control as usize].members;
             if members.iter().any(|&n| self.domain.covers(&nodes[n as usize].state, state)) {
                 return;
             }
@@ -524,36 +321,21 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         });
         self.nodes.push(Node { state: stored, control, origin });
         self.queue.push(number);
-        if self.controls[control as usize].last {
+        if self.graph.controls[control as usize].last {
             self.look(control, number);
         }
     }
 
     /// Notes what a new state is evidence for.
     fn look(&mut self, control: u32, number: u32) {
-        if self.controls[control as usize].evidence.is_none() {
-            let found = self.evidence_at(control);
-            self.controls[control as usize].evidence = Some(found);
-        }
-        for (n, evidence) in self.controls[control as usize].evidence.iter().flatten().enumerate() {
+        self.graph.evidence(control, &self.domain);
+        for (n, evidence) in self.graph.controls[control as usize].evidence.iter().flatten().enumerate() {
             let mut reached = Vec::new();
             self.domain.post(&evidence.transition, &self.nodes[number as usize].state, &mut reached);
             if !reached.is_empty() {
                 self.evidence.push((number, n));
             }
         }
-    }
-
-    fn evidence_at(&self, control: u32) -> Vec<Evidence<D::Transition>> {
-        let ControlNode { at, live, .. } = &self.controls[control as usize];
-        let mut found = Vec::new();
-        for (property, p) in self.properties.iter().enumerate() {
-            for (flushed, commands) in self.contexts.evidence(at, p).unwrap_or_default() {
-                let transition = self.domain.transition(live, &commands, &[]);
-                found.push(Evidence { property, flushed, commands, transition });
-            }
-        }
-        found
     }
 
     fn found(&self, node: u32, evidence: usize) -> Found {
@@ -565,13 +347,13 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             if parent == NONE {
                 break;
             }
-            path.push(PathStep { way, ..self.steps[step as usize].step.clone() });
+            path.push(PathStep { way, ..self.graph.steps[step as usize].step.clone() });
             at = parent;
             nodes.push(at);
         }
         path.reverse();
         nodes.reverse();
-        let control = &self.controls[self.nodes[node as usize].control as usize];
+        let control = &self.graph.controls[self.nodes[node as usize].control as usize];
         let Evidence { property, flushed, commands, .. } =
             &control.evidence.as_ref().expect("it was looked at")[evidence];
         Found {
@@ -587,8 +369,8 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
 
     /// Whether the path can be taken in another domain of the same kind: one that knows more.
     pub fn feasible(&self, found: &Found, domain: &mut D) -> bool {
-        let first = &self.controls[self.nodes[found.nodes[0] as usize].control as usize];
-        let start = domain.transition(&[], &self.contexts.initial_values(), &first.live);
+        let first = &self.graph.controls[self.nodes[found.nodes[0] as usize].control as usize];
+        let start = domain.transition(&[], &self.graph.contexts.initial_values(), &first.live);
         let mut states = Vec::new();
         let nothing = domain.anything(&[]);
         domain.post(&start, &nothing, &mut states);
@@ -601,12 +383,14 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             after
         };
         for &node in &found.nodes[1..] {
-            states = follow(states, &self.steps[self.nodes[node as usize].origin.step as usize].transition);
+            states =
+                follow(states, &self.graph.steps[self.nodes[node as usize].origin.step as usize].transition);
             if states.is_empty() {
                 return false;
             }
         }
-        let end = &self.controls[self.nodes[found.nodes[found.nodes.len() - 1] as usize].control as usize];
+        let end =
+            &self.graph.controls[self.nodes[found.nodes[found.nodes.len() - 1] as usize].control as usize];
         let evidence = &end.evidence.as_ref().expect("it was looked at")[found.evidence];
         !follow(states, &evidence.transition).is_empty()
     }

@@ -9,6 +9,7 @@
 //! a single new state, and no two stores were put together because of the bound, is the program safe; `cegar` is then asked for a
 //! certificate.
 
+mod graph;
 mod layers;
 mod relevance;
 mod trace;
@@ -26,6 +27,7 @@ use crate::domain::zones::Zones;
 use crate::domain::{Domain, DomainName};
 use crate::examine::{self, Examined};
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Round, Task};
+use graph::{Graph, most_groups};
 use layers::{Found, Layers, Next};
 use relevance::Relevance;
 
@@ -260,14 +262,14 @@ impl Run<'_, '_> {
         mut refine: impl FnMut(&Layers<'_, '_, D>, &Found, &[Command]) -> Option<()>,
     ) -> Ended {
         let relevance = Relevance::new(task);
-        let groups = layers::most_groups(self.bound.max(2), relevance.sees_memory());
+        let groups = most_groups(self.bound.max(2), relevance.sees_memory());
         let Some(machine) = Contexts::new(task.program, task.model, groups) else {
             return Ended::Stopped(Reason::Cancelled);
         };
         let start = machine.initial_values();
-        let bounds = (self.bound, groups);
         let domain = domain(machine.cells());
-        let mut layers = Layers::new(machine, &relevance, &task.properties, domain, bounds);
+        let graph = Graph::new(machine, &relevance, &task.properties, groups);
+        let mut layers = Layers::new(graph, domain, self.bound);
         let mut doubtful = BTreeSet::new();
         let mut counted = 0;
         let ended = loop {
