@@ -124,7 +124,7 @@ mod tests {
             action: Action::Op(Op::Skip),
             span: Span::default(),
         };
-        let first = |l: u32| edges.iter().filter(|(from, _)| *from < l).count() as u32;
+        let first = |l: u32| edges.partition_point(|(from, _)| *from < l) as u32;
         let location = |l| Location { first_edge: first(l), last_edge: first(l + 1), ..Location::default() };
         Thread {
             name: "p".into(),
