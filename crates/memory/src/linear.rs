@@ -199,7 +199,7 @@ fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
         };
         cases.iter().flat_map(compare).collect()
     };
-    Split { holds: cubes(op), fails: cubes(negated(op)) }
+    Split { holds: cubes(op), fails: cubes(op.negated()) }
 }
 
 /// All conjunctions of one of each.
@@ -238,19 +238,6 @@ fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
         Eq => vec![[at_most(0), at_least(0)].concat()],
         Ne => vec![at_most(1), at_least(1)],
         _ => vec![Vec::new()],
-    }
-}
-
-fn negated(op: BinaryOp) -> BinaryOp {
-    use BinaryOp::*;
-    match op {
-        Eq => Ne,
-        Ne => Eq,
-        Lt => Ge,
-        Le => Gt,
-        Gt => Le,
-        Ge => Lt,
-        other => other,
     }
 }
 

@@ -120,6 +120,32 @@ impl BinaryOp {
         self.precedence() == 3
     }
 
+    /// The comparison that holds exactly where this one does not; any other operator is left as it is.
+    pub fn negated(self) -> Self {
+        use BinaryOp::*;
+        match self {
+            Eq => Ne,
+            Ne => Eq,
+            Lt => Ge,
+            Le => Gt,
+            Gt => Le,
+            Ge => Lt,
+            other => other,
+        }
+    }
+
+    /// The comparison with its sides exchanged; any other operator is left as it is.
+    pub fn mirrored(self) -> Self {
+        use BinaryOp::*;
+        match self {
+            Lt => Gt,
+            Le => Ge,
+            Gt => Lt,
+            Ge => Le,
+            other => other,
+        }
+    }
+
     /// The operator on two values.
     #[inline]
     pub fn apply(self, a: i64, b: i64) -> Result<i64, EvalError> {

@@ -131,7 +131,7 @@ pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Conditi
             Ok(if (*op == BinaryOp::And) == wanted { Condition::All(parts) } else { Condition::Any(parts) })
         }
         Expr::Binary(op, left, right) if op.is_comparison() => {
-            let op = if wanted { *op } else { negated(*op) };
+            let op = if wanted { *op } else { op.negated() };
             match (linear(left), linear(right)) {
                 (Some(left), Some(right)) => {
                     let difference = left.minus(&right).ok_or(ARITHMETIC)?;
@@ -164,7 +164,7 @@ fn against_constant(
 ) -> Result<Condition<Operand>, Outside> {
     let (e, constant, op) = match (left.constant(), right.constant()) {
         (None, Some(c)) if is_truth(left) => (left, c, op),
-        (Some(c), None) if is_truth(right) => (right, c, mirrored(op)),
+        (Some(c), None) if is_truth(right) => (right, c, op.mirrored()),
         _ => return Err(ARITHMETIC),
     };
     let holds = |value: i64| op.apply(value, constant).is_ok_and(|v| v != 0);
@@ -233,29 +233,5 @@ fn natural(condition: Condition<Operand>, numbers: Numbers) -> Condition<Operand
         (Relation::Less, Operand::Constant(0), _) => simpler(Relation::Different),
         (Relation::Less, _, Operand::Constant(..=0)) => Condition::Constant(false),
         _ => condition,
-    }
-}
-
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    use BinaryOp::*;
-    match op {
-        Lt => Gt,
-        Le => Ge,
-        Gt => Lt,
-        Ge => Le,
-        other => other,
-    }
-}
-
-fn negated(op: BinaryOp) -> BinaryOp {
-    use BinaryOp::*;
-    match op {
-        Eq => Ne,
-        Ne => Eq,
-        Lt => Ge,
-        Le => Gt,
-        Gt => Le,
-        Ge => Lt,
-        other => other,
     }
 }
