@@ -93,7 +93,8 @@ impl<'p> Execution<'p> {
         trace.replay_for(self.machine.program, self.model, property).is_ok().then_some(trace)
     }
 
-    /// The choices of an edge. One that faults is not written to a cell, so the path does not know its value.
+    /// The choices of an edge. One that faults is not written to a cell, so the path does not know its value; those after a fault
+    /// are not made.
     fn completed(
         &self,
         thread: ThreadId,
@@ -103,9 +104,12 @@ impl<'p> Execution<'p> {
     ) -> Option<Vec<i64>> {
         let ops = self.machine.program.thread(thread).edge(edge).action.ops();
         let mut missing = ops.iter().filter(|op| matches!(op, Op::Havoc(..))).skip(chosen.len());
-        if let Some(Op::Havoc(register, range)) = missing.next() {
-            let value = fault.then(|| faulting_value(self.machine.program, thread, *register, *range));
-            chosen.push(value.flatten()?);
+        match missing.next() {
+            Some(Op::Havoc(register, range)) if fault => {
+                chosen.extend(faulting_value(self.machine.program, thread, *register, *range));
+            }
+            Some(_) => return None,
+            None => {}
         }
         Some(chosen)
     }

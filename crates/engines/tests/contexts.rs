@@ -475,6 +475,63 @@ fn what_the_machine_does_not_represent_is_not_claimed() {
 }
 
 #[test]
+fn labels_inside_comparisons_are_not_for_order() {
+    let text = "numbers real; thread p { var r; start: r = *; go: skip; } thread q { skip; }
+        forbid bad: (p@start) < (p.r < 0);";
+    let order = Options { domain: Some(DomainName::Order), ..Options::default() };
+    for options in [Options::default(), order] {
+        let checked = verdict(text, options);
+        let unknown = matches!(checked.verdict(), Verdict::Unknown(Reason::Unsupported(..)));
+        assert!(unknown, "{:?}", checked.verdict());
+    }
+    let sums = "thread p { a: skip; } thread q { a: skip; } forbid bad: (p@a) + (q@a) < 1;";
+    assert!(matches!(verdict(sums, order).verdict(), Verdict::Unsafe));
+}
+
+#[test]
+fn many_real_constants_leave_little_room() {
+    let constants: Vec<String> = (0..41).map(|n| format!("t != {n}")).collect();
+    let text = format!(
+        "numbers real; thread p {{ var a, b, c, e, f, g, s, t; a = *; b = *; c = *; t = *;
+            assume 0 < a && a < b && b < c && c < 1 && {};
+            atomic {{ e = *; f = *; g = *; assume a < g && g < f && f < e && e < b && b < c && c < 1; s = 1; }}
+            assert s == 0; }} thread u {{ skip; }}",
+        constants.join(" && ")
+    );
+    let checked = verdict(&text, Options::default());
+    assert!(matches!(checked.verdict(), Verdict::Unknown(_)), "{:?}", checked.verdict());
+}
+
+#[test]
+fn many_buffered_cells_become_one_group() {
+    let cells: Vec<String> = (0..68).map(|n| format!("x{n}")).collect();
+    let constants: String = (1..59).map(|n| format!("r = {n}; ")).collect();
+    let stores: String = cells.iter().map(|x| format!("{x} = 1; ")).collect();
+    let loads = |part: &[String]| -> String { part.iter().map(|x| format!("r = {x}; ")).collect() };
+    let text = format!(
+        "shared z, w, u, {}; thread p {{ var r; {constants} {stores} r = w;
+            snapshot {{ {} }} snapshot {{ {} }} assert r == 1; }} thread q {{ z = 1; w = 1; u = 1; }}",
+        cells.join(", "),
+        loads(&cells[..38]),
+        loads(&cells[38..])
+    );
+    let program = load(&text);
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let limits = Limits::starting_now(Some(Duration::from_secs(3)), None, Default::default());
+    let engine = ContextBound { options: Options { contexts: Some(4), domain: Some(DomainName::Order) } };
+    let results = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
+    // Whether there is time for four contexts or not, the steps of three fit.
+    assert!(!results.iter().any(|c| matches!(c.verdict(), Verdict::Unsafe)));
+}
+
+#[test]
+fn a_choice_after_a_fault_is_not_made() {
+    let text =
+        "shared x; thread t { var r = 1, b; atomic { assert r == 0; b = *; x = b; } } thread u { skip; }";
+    assert!(matches!(verdict(text, Options::default()).verdict(), Verdict::Unsafe));
+}
+
+#[test]
 fn long_buffers_and_many_choices_end() {
     let stores: String = (0..1_000).map(|n| format!("x = {n}; ")).collect();
     let long =

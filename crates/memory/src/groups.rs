@@ -97,7 +97,7 @@ impl Groups {
     }
 
     /// Groups n and n + 1 made one.
-    pub fn merged(&self, cells: &Cells, thread: ThreadId, n: usize) -> (Vec<Command>, Groups) {
+    fn merged(&self, cells: &Cells, thread: ThreadId, n: usize) -> (Vec<Command>, Groups) {
         let mut sources: Vec<Vec<(usize, u32)>> = self.sources().collect();
         let newer = sources.remove(n + 1);
         let is_newer = |c: u32| newer.iter().any(|&(_, d)| d == c);
@@ -105,6 +105,19 @@ impl Groups {
         sources[n].extend(newer.iter().copied());
         sources[n].sort_unstable_by_key(|&(_, c)| c);
         moved(cells, thread, &sources)
+    }
+
+    /// All groups made one.
+    pub fn united(&self, cells: &Cells, thread: ThreadId) -> (Vec<Command>, Groups) {
+        let mut newest: Vec<(usize, u32)> = Vec::new();
+        for (g, c) in self.sources().rev().flatten() {
+            if newest.iter().all(|&(_, known)| known != c) {
+                newest.push((g, c));
+            }
+        }
+        newest.sort_unstable_by_key(|&(_, c)| c);
+        let one: Vec<Vec<(usize, u32)>> = (!newest.is_empty()).then_some(newest).into_iter().collect();
+        moved(cells, thread, &one)
     }
 
     /// The oldest `count` groups go to memory, in order.
@@ -119,7 +132,7 @@ impl Groups {
     }
 
     /// For each group, for each memory cell, the group its value is in.
-    fn sources(&self) -> impl Iterator<Item = Vec<(usize, u32)>> + '_ {
+    fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }
 }
@@ -227,6 +240,20 @@ mod tests {
     fn last_values(stores: &[(u32, i64)]) -> Vec<(u32, i64)> {
         let last: std::collections::BTreeMap<u32, i64> = stores.iter().copied().collect();
         last.into_iter().collect()
+    }
+
+    #[test]
+    fn united_groups_hold_the_last_values() {
+        let cells = cells();
+        let (mut groups, mut values) = (Groups::default(), vec![0; cells.len()]);
+        for (target, value) in [(0, 10), (1, 11), (0, 12), (2, 13)] {
+            let change = groups.stored(&cells, T, target, Expr::Const(value), 4).remove(0);
+            values = after(&change.commands, values);
+            groups = Groups::of(&change.shape);
+        }
+        let (commands, one) = groups.united(&cells, T);
+        assert_eq!(contents(&one, &cells, &after(&commands, values)), [[(0, 12), (1, 11), (2, 13)]]);
+        assert_eq!(Groups::default().united(&cells, T).1, Groups::default());
     }
 
     #[test]

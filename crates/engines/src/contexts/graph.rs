@@ -229,12 +229,11 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
             }
         }
         if !self.relevance.sees_memory() {
-            let mut groups = self.contexts.groups(&at.control, at.active);
-            while groups.0.len() > 1 {
-                let (moves, merged) = groups.merged(self.contexts.cells(), at.active, 0);
-                commands.extend(moves);
-                groups = merged;
-                at.control.buffers[at.active.index()] = groups.shape();
+            let groups = self.contexts.groups(&at.control, at.active);
+            if groups.0.len() > 1 {
+                let (moves, united) = groups.united(self.contexts.cells(), at.active);
+                commands = moves;
+                at.control.buffers[at.active.index()] = united.shape();
             }
         }
         (commands, at)

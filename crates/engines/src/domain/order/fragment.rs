@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use fencewright_memory::{Buffers, Cell, Command, Machine};
 use fencewright_program::{
-    Action, EdgeId, Expr, Numbers, Observable, Program, Property, PropertyKind, Quantifier, Span,
+    Action, BinaryOp, EdgeId, Expr, Formula, Numbers, Observable, Program, Property, PropertyKind,
+    Quantifier, Span, UnaryOp,
 };
 
 use super::condition::{Condition, Operand, Relation, Value, truth, value};
@@ -30,7 +31,7 @@ impl From<Unfit> for Reason {
 const MOST_POINTS: i64 = 60;
 
 /// In how many ways more values than this compare with each other, nobody wants to see at once.
-const MOST_CHOICES: usize = 6;
+pub(super) const MOST_CHOICES: usize = 6;
 
 /// More commands than this are not looked at: it would take seconds.
 const MOST_COMMANDS: usize = 1 << 21;
@@ -98,6 +99,10 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
     for property in properties {
         let wanted = !matches!(property.kind, PropertyKind::Finally(Quantifier::Forall, _));
         let Some(formula) = property.formula() else { continue };
+        if mixes(formula) {
+            let what = "a label inside a comparison of values".into();
+            return Err(Unfit { what, span: Some(property.span) });
+        }
         // Where threads are is control; any constant stands for it here.
         let condition = formula.map(&mut |observable| match observable {
             Observable::At(..) => Expr::Const(1),
@@ -108,6 +113,23 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
         scanned.map_err(|what| Unfit { what: what.into(), span: Some(property.span) })?;
     }
     scan.finish(program.numbers)
+}
+
+/// Whether a comparison or computation is about both labels and values: what it asks of the values then depends on control.
+fn mixes(formula: &Formula) -> bool {
+    match formula {
+        Expr::Const(_) | Expr::Leaf(_) => false,
+        Expr::Unary(UnaryOp::Not, operand) => mixes(operand),
+        Expr::Binary(BinaryOp::And | BinaryOp::Or, left, right) => mixes(left) || mixes(right),
+        Expr::Unary(..) | Expr::Binary(..) => {
+            let (mut labels, mut values) = (false, false);
+            formula.for_each_leaf(&mut |leaf| match leaf {
+                Observable::At(..) => labels = true,
+                Observable::Register(..) | Observable::Memory(_) => values = true,
+            });
+            labels && values
+        }
+    }
 }
 
 impl Scan {

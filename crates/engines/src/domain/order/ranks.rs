@@ -8,6 +8,7 @@
 use fencewright_program::Numbers;
 use smallvec::SmallVec;
 
+use super::fragment::MOST_CHOICES;
 use super::{MOST_OPERATIONS, Ranks, Relations};
 
 /// Ranks while a step is on its way, by index.
@@ -70,11 +71,11 @@ impl Scale {
                 room = rank.saturating_add(1);
             }
         }
-        // One more than fits is needed while a value is put between others.
+        // Every fresh value of a step may take one more rank of a room.
         let most_cells = match (relations, numbers) {
             (Relations::Equality, _) | (Relations::Order, Numbers::Nat) => 250 - 2 * points,
             (Relations::Order, Numbers::Int) => (255 - points) / 2 - 2,
-            (Relations::Order, Numbers::Real) => 255 / (points + 1) - 3,
+            (Relations::Order, Numbers::Real) => (255 / (points + 1)).saturating_sub(3 + MOST_CHOICES),
         };
         // A step names the cells before it, those after it, and what its operations need in between.
         let named = (255 - points - MOST_OPERATIONS) / 2;
