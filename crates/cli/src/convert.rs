@@ -5,8 +5,8 @@ use fencewright_lang::{Diagnostic, Format, Loaded, export, fw};
 
 use crate::args::ConvertArgs;
 use crate::files;
-use crate::input::{describe, display_name, load_program, program_name, tell_notes};
-use crate::output::{Output, complain, error_colour, write_error};
+use crate::input::{load_program, program_name, tell_notes};
+use crate::output::{Output, error_colour, write_error};
 use crate::status::Status;
 
 /// Translates a program.
@@ -21,16 +21,7 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         }
     };
     tell_notes(&loaded);
-    match &args.output {
-        None => out.print(&converted),
-        Some(path) => {
-            if let Err(error) = files::replace(path, &converted) {
-                complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
-                return Status::Bad;
-            }
-        }
-    }
-    Status::Fine
+    files::deliver(&converted, args.output.as_deref(), out)
 }
 
 fn convert(loaded: &Loaded, format: Format) -> Result<String, Vec<Diagnostic>> {

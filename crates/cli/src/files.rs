@@ -4,6 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::input::{describe, display_name};
+use crate::output::{Output, complain};
+use crate::status::Status;
+
 /// How many names are tried for the temporary file.
 const TRIES: u32 = 100;
 
@@ -26,6 +30,21 @@ pub fn replace(path: &Path, contents: &str) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Prints a text, or writes it to a file if there is one.
+pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
+    let Some(path) = path else {
+        out.print(text);
+        return Status::Fine;
+    };
+    match replace(path, text) {
+        Ok(()) => Status::Fine,
+        Err(error) => {
+            complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
+            Status::Bad
+        }
+    }
 }
 
 /// A new file in the same directory.

@@ -5,7 +5,6 @@ use fencewright_generate::random::{Numbers, Shape};
 
 use crate::args::{FamilyArg, GenerateArgs, NumbersArg};
 use crate::files;
-use crate::input::{describe, display_name};
 use crate::output::{Output, complain};
 use crate::status::Status;
 
@@ -18,16 +17,7 @@ pub fn run(args: &GenerateArgs, out: &mut Output) -> Status {
             return Status::Bad;
         }
     };
-    match &args.output {
-        None => out.print(&text),
-        Some(path) => {
-            if let Err(error) = files::replace(path, &text) {
-                complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
-                return Status::Bad;
-            }
-        }
-    }
-    Status::Fine
+    files::deliver(&text, args.output.as_deref(), out)
 }
 
 fn family(args: &FamilyArg) -> Family {

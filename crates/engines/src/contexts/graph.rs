@@ -248,7 +248,8 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
         let number = self.controls.len() as u32;
         let live = self.relevance.live(&self.contexts, &key.0, last);
         if live.len() > domain.most_cells() {
-            let what = format!("{} cells matter at once, too many for this domain", live.len());
+            let (cells, most) = (live.len(), domain.most_cells());
+            let what = format!("{cells} cells that matter at once do not fit: this domain holds {most} here");
             return Err(Reason::Unsupported(what, None));
         }
         let at = key.0.clone();

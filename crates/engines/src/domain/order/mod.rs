@@ -86,16 +86,6 @@ impl Order {
         self
     }
 
-    /// Whether only equality matters.
-    pub fn relations(&self) -> Relations {
-        self.relations
-    }
-
-    /// The points.
-    pub fn points(&self) -> &[i64] {
-        &self.points
-    }
-
     /// The index of a constant.
     fn point(&self, value: i64) -> Option<u8> {
         self.points.binary_search(&value).ok().map(|n| n as u8)
