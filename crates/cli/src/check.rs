@@ -18,16 +18,17 @@ use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_report::{Source, invariants, json, text};
 
 use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
-use crate::input::{describe, load_program, tell_notes};
+use crate::input::{describe, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{files, progress, stop};
 
 /// Checks all files.
 pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
-    let Some(engine) = engine(args) else { return Status::Bad };
+    let Some(engine) = engine(args, out) else { return Status::Bad };
     if args.certificate.is_some() && (args.common.files.len() > 1 || args.model.models().len() > 1) {
-        complain("--certificate", "a certificate is about one program under one model");
+        let why = "a certificate is about one program under one model";
+        out.refuse(args.common.json, "--certificate", why, None);
         return Status::Bad;
     }
     let checker = Checker { args, engine: &*engine, cancelled: stop::on_interrupt() };
@@ -37,7 +38,7 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
             // Nobody will know what the remaining files would have been.
             return status.and(Status::Unknown);
         }
-        status = status.and(match load_program(path, &args.common.input) {
+        status = status.and(match load_or_tell(path, &args.common.input, args.common.json, out) {
             Some(loaded) => checker.check_file(&loaded, out),
             None => Status::Bad,
         });
@@ -46,7 +47,7 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
 }
 
 /// The engine that was asked for.
-fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
+fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
     let order = if args.search == SearchArg::Bfs { Order::BreadthFirst } else { Order::DepthFirst };
     let explicit = Options {
         order,
@@ -84,7 +85,8 @@ fn engine(args: &CheckArgs) -> Option<Box<dyn Engine>> {
     let found = registry().iter().find(|info| info.name == args.engine);
     if found.is_none() {
         let names: Vec<&str> = registry().iter().map(|info| info.name).collect();
-        complain(&args.engine, &format!("no such engine; there is {}", names.join(", ")));
+        let why = format!("no such engine; there is {}", names.join(", "));
+        out.refuse(args.common.json, &args.engine, &why, None);
     }
     found.map(|info| (info.build)(&options))
 }
@@ -112,7 +114,7 @@ impl Checker<'_> {
         let properties = match select(&loaded.program, &self.args.property) {
             Ok(properties) => properties,
             Err(message) => {
-                complain(&loaded.source.name, &message);
+                out.refuse(self.args.common.json, &loaded.source.name, &message, None);
                 return Status::Bad;
             }
         };
@@ -166,14 +168,14 @@ impl Checker<'_> {
         }
         out.flush();
         match &self.args.certificate {
-            Some(path) => status.and(write_certificate(path, &results)),
+            Some(path) => status.and(write_certificate(path, &results, common.json, out)),
             None => status,
         }
     }
 }
 
 /// Writes the certificate of the proof, if there is one.
-fn write_certificate(path: &Path, results: &[Checked]) -> Status {
+fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Output) -> Status {
     let name = path.to_string_lossy();
     let Some(certificate) = results.iter().find_map(Checked::certificate) else {
         let safe = results.iter().any(|r| matches!(r.verdict(), Verdict::Safe));
@@ -187,7 +189,7 @@ fn write_certificate(path: &Path, results: &[Checked]) -> Status {
     match files::replace(path, &certificate.to_json()) {
         Ok(()) => Status::Fine,
         Err(error) => {
-            complain(&name, &describe(&error));
+            out.refuse(json, &name, &format!("cannot write it: {}", describe(&error)), None);
             Status::Bad
         }
     }

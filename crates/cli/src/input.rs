@@ -6,9 +6,10 @@ use std::path::Path;
 
 use fencewright_lang::source::{MAX_FILE_BYTES, escape};
 use fencewright_lang::{Loaded, load};
+use fencewright_report::json::Failure;
 
 use crate::args::InputArgs;
-use crate::output::{complain, error_colour, write_error};
+use crate::output::{Output, complain, error_colour, write_error};
 
 /// What the standard input is called.
 const STANDARD_INPUT: &str = "<stdin>";
@@ -53,25 +54,50 @@ pub fn describe(error: &io::Error) -> String {
     }
 }
 
+/// Why a program could not be loaded.
+pub struct Unloadable {
+    /// All messages, for the standard error.
+    pub message: String,
+    /// The first one, for programs.
+    pub failure: Failure,
+}
+
 /// Loads a program; if that fails, says why on the standard error.
 pub fn load_program(path: &Path, input: &InputArgs) -> Option<Loaded> {
+    load_quietly(path, input)
+        .map_err(|unloadable| write_error(&unloadable.message))
+        .ok()
+        .map(|loaded| *loaded)
+}
+
+/// Loads a program; if that fails, says why on the standard error, and if `json` is wanted on the standard output too.
+pub fn load_or_tell(path: &Path, input: &InputArgs, json: bool, out: &mut Output) -> Option<Loaded> {
     match load_quietly(path, input) {
         Ok(loaded) => Some(*loaded),
-        Err(message) => {
-            write_error(&message);
+        Err(unloadable) => {
+            write_error(&unloadable.message);
+            out.tell_failure(json, &unloadable.failure);
             None
         }
     }
 }
 
-/// Loads a program, or gives the message that says why that is not possible.
-pub fn load_quietly(path: &Path, input: &InputArgs) -> Result<Box<Loaded>, String> {
+/// Loads a program, or says why that is not possible.
+pub fn load_quietly(path: &Path, input: &InputArgs) -> Result<Box<Loaded>, Box<Unloadable>> {
     let name = display_name(path);
-    let bytes =
-        read(path).map_err(|error| format!("fencewright: {}: {}\n", escape(&name), describe(&error)))?;
-    load(&name, &bytes, input.format.map(|f| f.0), &input.define)
-        .map(Box::new)
-        .map_err(|error| error.source.render(&error.diagnostics, error_colour()))
+    let bytes = read(path).map_err(|error| {
+        let why = describe(&error);
+        let message = format!("fencewright: {}: {why}\n", escape(&name));
+        Unloadable { message, failure: Failure::new(&name, why, None) }
+    })?;
+    let loaded = load(&name, &bytes, input.format.map(|f| f.0), &input.define).map_err(|error| {
+        let first = error.diagnostics.first();
+        let position = first.map(|d| error.source.line_column(d.span.start as usize));
+        let why = first.map_or_else(String::new, |d| d.message.clone());
+        let message = error.source.render(&error.diagnostics, error_colour());
+        Unloadable { message, failure: Failure::new(&name, why, position) }
+    })?;
+    Ok(Box::new(loaded))
 }
 
 /// Tells what a reader should know about an imported program.

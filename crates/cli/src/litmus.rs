@@ -146,7 +146,7 @@ impl Tester<'_> {
     }
 
     fn test_file(&self, path: &Path) -> FileResult {
-        let loaded = load_quietly(path, &self.args.input)?;
+        let loaded = load_quietly(path, &self.args.input).map_err(|unloadable| unloadable.message)?;
         let properties = &loaded.program.properties;
         let conditions: Vec<&Property> =
             properties.iter().filter(|p| matches!(p.kind, PropertyKind::Finally(..))).collect();

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use fencewright_lang::source::escape;
 use fencewright_report::Style;
+use fencewright_report::json::Failure;
 
 /// The standard output.
 pub struct Output {
@@ -34,6 +35,26 @@ impl Output {
     pub fn flush(&mut self) {
         if self.failure.is_none() {
             self.failure = self.stdout.flush().err();
+        }
+    }
+
+    /// Says what is wrong with a file, on the standard error and, if `json` is wanted, as an object in place of the answer.
+    pub fn refuse(&mut self, json: bool, about: &str, message: &str, position: Option<(usize, usize)>) {
+        match position {
+            Some((line, column)) => {
+                write_error(&format!("fencewright: {}:{line}:{column}: {message}\n", escape(about)));
+            }
+            None => complain(about, message),
+        }
+        let first = message.lines().next().unwrap_or(message);
+        self.tell_failure(json, &Failure::new(about, first, position));
+    }
+
+    /// Prints an object in place of the answer, if JSON is wanted.
+    pub fn tell_failure(&mut self, json: bool, failure: &Failure) {
+        if json {
+            self.print(&failure.json());
+            self.flush();
         }
     }
 

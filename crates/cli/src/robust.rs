@@ -6,7 +6,7 @@ use fencewright_memory::attack::Notion;
 use fencewright_report::{Source, robust};
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
-use crate::input::{load_program, tell_notes};
+use crate::input::{load_or_tell, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
 use crate::{progress, stop};
@@ -35,7 +35,7 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
         if out.is_closed() {
             return status.and(Status::Unknown);
         }
-        let Some(loaded) = load_program(path, &args.common.input) else {
+        let Some(loaded) = load_or_tell(path, &args.common.input, args.common.json, out) else {
             status = status.and(Status::Bad);
             continue;
         };

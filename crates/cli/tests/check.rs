@@ -114,7 +114,7 @@ fn errors_say_what_to_do() {
     );
     says(&[&path("missing.fw")], &["fencewright: ", "missing.fw: no such file"]);
     says(&[&path(".")], &["this is a directory"]);
-    says(&[&path("wrong.fw"), "--json"], &["wrong.fw:1:26", "error: "]);
+    says(&[&path("wrong.fw")], &["wrong.fw:1:26", "error: "]);
     says(
         &["--property", "x", &path("sb.fw")],
         &["no property is called `x`; there is both_missed, deadlock"],

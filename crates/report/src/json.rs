@@ -44,6 +44,33 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
     line(&result)
 }
 
+/// A question that could not be asked: a file that cannot be read, is no program, or does not have what was asked about.
+/// Every command that prints JSON prints this in place of an answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failure {
+    /// The file, or the option that does not fit.
+    pub file: String,
+    /// What is wrong: the first message if there are several.
+    pub error: String,
+    /// Where, counted from 1.
+    pub line: Option<usize>,
+    /// Where in that line, counted from 1.
+    pub column: Option<usize>,
+}
+
+impl Failure {
+    /// Something is wrong with a file, and at this line and column of it if it is somewhere.
+    pub fn new(file: impl Into<String>, error: impl Into<String>, position: Option<(usize, usize)>) -> Self {
+        let (line, column) = (position.map(|p| p.0), position.map(|p| p.1));
+        Failure { file: file.into(), error: error.into(), line, column }
+    }
+
+    /// One line of JSON, line break included.
+    pub fn json(&self) -> String {
+        line(self)
+    }
+}
+
 /// Anything as one line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> String {
     let mut text =
