@@ -13,6 +13,7 @@ mod generate;
 mod graph_text;
 mod input;
 mod litmus;
+mod memory;
 mod output;
 mod progress;
 mod random;

@@ -23,19 +23,18 @@ pub enum Examined {
 }
 
 /// Examines a path: lists of commands, each with the number of the way through it that the search took, and at the end a condition.
-pub fn examine(path: &[(&[Command], u32)], condition: &[Command]) -> Examined {
+pub fn examine(path: &[(&[Command], u32)], condition: &[Command], budget: &Budget) -> Examined {
     let mut found = Vec::new();
     for way in ways(condition) {
         let mut encoding = Encoding::default();
         path.iter().for_each(|(commands, way)| encoding.push(commands, *way));
         encoding.push_simple(&way);
         let mut solver = Tiered::new();
-        let budget = Budget::default();
-        match solver.check(&encoding.formulas, &budget) {
+        match solver.check(&encoding.formulas, budget) {
             Answer::Sat(_) => return Examined::Possible,
             Answer::Unsat(refutation) => {
                 let sequence =
-                    interpolants(&mut Native::new(), &encoding.formulas, &refutation.proof, &budget);
+                    interpolants(&mut Native::new(), &encoding.formulas, &refutation.proof, budget);
                 for formula in sequence.into_iter().flatten() {
                     found.extend(formula.atoms().flat_map(|atom| constraints(&encoding, atom)));
                 }

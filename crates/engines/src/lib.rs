@@ -15,6 +15,7 @@ mod encode;
 mod examine;
 pub mod explicit;
 pub mod lazy;
+mod limits;
 mod liveness;
 pub mod robust;
 pub mod search;

@@ -1,15 +1,16 @@
 //! What an engine is asked, what it may use, and what it answers.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{Buffers, Control};
 use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
-use fencewright_smt::Budget;
+
+pub use crate::limits::Limits;
 
 /// A question: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
@@ -41,66 +42,6 @@ pub enum Order {
     BreadthFirst,
     /// The newest state first: less memory for the frontier.
     DepthFirst,
-}
-
-/// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
-#[derive(Clone, Debug, Default)]
-pub struct Limits {
-    /// When to stop.
-    pub deadline: Option<Instant>,
-    /// How long that is after the start, for messages.
-    pub timeout: Option<Duration>,
-    /// How many bytes to use at most.
-    pub memory: Option<u64>,
-    /// Stops the run when it becomes true.
-    pub cancelled: Arc<AtomicBool>,
-    /// Stops the run too: for engines that run side by side.
-    pub superseded: Option<Arc<AtomicBool>>,
-}
-
-impl Limits {
-    /// Limits that start now.
-    pub fn starting_now(timeout: Option<Duration>, memory: Option<u64>, cancelled: Arc<AtomicBool>) -> Self {
-        let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
-        Limits { deadline, timeout, memory, cancelled, superseded: None }
-    }
-
-    /// The same limits, but at most this long from now.
-    pub fn within(&self, time: Duration) -> Self {
-        let end = Instant::now() + time;
-        match self.deadline {
-            Some(deadline) if deadline <= end => self.clone(),
-            _ => Limits { deadline: Some(end), timeout: Some(time), ..self.clone() },
-        }
-    }
-
-    /// The same limits, but half the memory.
-    pub fn halved(&self) -> Self {
-        Limits { memory: self.memory.map(|m| m / 2), ..self.clone() }
-    }
-
-    /// The same limits, and `stop` stops the run too.
-    pub fn stopped_by(&self, stop: &Arc<AtomicBool>) -> Self {
-        Limits { superseded: Some(Arc::clone(stop)), ..self.clone() }
-    }
-
-    /// What a solver may use for one question.
-    pub fn budget(&self) -> Budget {
-        let cancelled = self.superseded.as_ref().unwrap_or(&self.cancelled);
-        Budget { deadline: self.deadline, cancelled: Some(Arc::clone(cancelled)), ..Budget::default() }
-    }
-
-    /// Why to stop now, if there is a reason.
-    pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
-        let superseded = self.superseded.as_ref().is_some_and(|s| s.load(Ordering::Relaxed));
-        if superseded || self.cancelled.load(Ordering::Relaxed) {
-            return Some(Reason::Cancelled);
-        }
-        if self.deadline.is_some_and(|d| Instant::now() >= d) {
-            return Some(Reason::Timeout(self.timeout.unwrap_or_default()));
-        }
-        self.memory.filter(|&limit| bytes > limit).map(Reason::Memory)
-    }
 }
 
 /// How far a run has come: written by the engine, read by whoever shows it.

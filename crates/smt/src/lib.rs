@@ -59,6 +59,6 @@ pub use formula::Formula;
 pub use integer::Int;
 pub use native::Native;
 pub use proof::{Proof, verify};
-pub use solver::{Answer, Budget, Model, Reason, Refutation, Solver};
+pub use solver::{Answer, Budget, Model, Reason, Refutation, Solver, Stop};
 pub use term::{Atom, Linear, Relation, Var};
 pub use tiered::Tiered;

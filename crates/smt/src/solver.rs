@@ -6,7 +6,6 @@ use crate::proof::{Proof, Step, conjuncts};
 use crate::term::Var;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Decides whether formulas can hold together.
@@ -136,21 +135,44 @@ impl fmt::Display for Reason {
     }
 }
 
+/// Says whether to stop now.
+pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// How much work a solver may do.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Budget {
     /// The most case splits and pivots.
     pub steps: u64,
     /// When to stop.
     pub deadline: Option<Instant>,
-    /// Stop as soon as this is true.
-    pub cancelled: Option<Arc<AtomicBool>>,
+    /// Stop as soon as this says so.
+    pub stop: Option<Stop>,
 }
 
 impl Default for Budget {
     /// Plenty for the problems of a verifier, and still well under a second.
     fn default() -> Budget {
-        Budget { steps: 50_000, deadline: None, cancelled: None }
+        Budget { steps: 50_000, deadline: None, stop: None }
+    }
+}
+
+impl Budget {
+    /// Whether the work may go on, whatever has been spent.
+    pub(crate) fn look(&self) -> Result<(), Reason> {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(Reason::Deadline);
+        }
+        match &self.stop {
+            Some(stop) if stop() => Err(Reason::Cancelled),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut budget = formatter.debug_struct("Budget");
+        budget.field("steps", &self.steps).field("deadline", &self.deadline).finish_non_exhaustive()
     }
 }
 
@@ -170,12 +192,7 @@ impl<'a> Meter<'a> {
         if self.spent >= self.budget.steps {
             return Err(Reason::Steps);
         }
-        if self.budget.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-            return Err(Reason::Cancelled);
-        }
-        if self.budget.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(Reason::Deadline);
-        }
+        self.budget.look()?;
         self.spent += 1;
         Ok(())
     }

@@ -14,7 +14,6 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -79,9 +78,7 @@ impl Z3 {
         process.input.write_all(text.as_bytes()).and_then(|()| process.input.flush()).map_err(external)?;
         let mut answer = Vec::new();
         loop {
-            if budget.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-                return Err(Reason::Cancelled);
-            }
+            budget.look()?;
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Reason::Deadline);

@@ -4,7 +4,7 @@ use fencewright_smt::interpolate::{Failure, interpolants};
 use fencewright_smt::proof::{Branch, Step};
 use fencewright_smt::z3::Z3;
 use fencewright_smt::{
-    Answer, Budget, Formula, Int, Linear, Native, Proof, Reason, Solver, Tiered, Var, verify,
+    Answer, Budget, Formula, Int, Linear, Native, Proof, Reason, Solver, Stop, Tiered, Var, verify,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,7 +141,7 @@ fn every_budget_ends_a_search() {
     let started = Instant::now();
     assert_eq!(verdict(&Budget { steps: 1_000, ..Budget::default() }), Reason::Steps);
     let deadline = Some(Instant::now() + Duration::from_millis(50));
-    assert_eq!(verdict(&Budget { steps: u64::MAX, deadline, cancelled: None }), Reason::Deadline);
+    assert_eq!(verdict(&Budget { steps: u64::MAX, deadline, stop: None }), Reason::Deadline);
     let flag = Arc::new(AtomicBool::new(false));
     let setter = {
         let flag = Arc::clone(&flag);
@@ -150,10 +150,8 @@ fn every_budget_ends_a_search() {
             flag.store(true, Ordering::Relaxed);
         })
     };
-    assert_eq!(
-        verdict(&Budget { steps: u64::MAX, deadline: None, cancelled: Some(flag) }),
-        Reason::Cancelled
-    );
+    let stop: Stop = Arc::new(move || flag.load(Ordering::Relaxed));
+    assert_eq!(verdict(&Budget { steps: u64::MAX, deadline: None, stop: Some(stop) }), Reason::Cancelled);
     setter.join().unwrap();
     assert!(started.elapsed() < Duration::from_secs(10));
     // A strip without integer points that no bound ends.
@@ -241,7 +239,7 @@ fn z3_survives_and_keeps_its_limits() {
     assert!(z3.check(&easy, &Budget::default()).is_sat());
     assert!(matches!(z3.check(&[Formula::False], &Budget::default()), Answer::UnsatUnproved));
     // Cancelled and late questions cost the process, not the solver.
-    let cancelled = Budget { cancelled: Some(Arc::new(AtomicBool::new(true))), ..Budget::default() };
+    let cancelled = Budget { stop: Some(Arc::new(|| true)), ..Budget::default() };
     assert!(matches!(z3.check(&easy, &cancelled), Answer::Unknown(Reason::Cancelled)));
     assert!(z3.check(&easy, &Budget::default()).is_sat());
     let late = Budget { deadline: Some(Instant::now()), ..Budget::default() };

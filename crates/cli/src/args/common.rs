@@ -39,6 +39,7 @@ impl LimitArgs {
     /// The limits of a search that starts now.
     pub fn starting_now(&self, cancelled: Arc<AtomicBool>) -> Limits {
         Limits::starting_now(self.timeout.get(), self.memory.get(), cancelled)
+            .measured_by(crate::memory::used)
     }
 }
 

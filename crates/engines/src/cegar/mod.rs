@@ -280,7 +280,7 @@ impl Cegar {
             let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
             Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear))
         };
-        match path::examine(machine, path, property) {
+        match path::examine(machine, path, property, limits) {
             Examined::Possible => {
                 if task.model == MemoryModel::Sc || self.options.buffer_bound.is_some() {
                     return stuck("the solver says that it is possible");

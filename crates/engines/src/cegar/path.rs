@@ -26,7 +26,7 @@ pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Lim
 }
 
 /// Examines a path with exact integers, on the ways through its commands that the search took.
-pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property) -> Examined {
+pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property, limits: &Limits) -> Examined {
     let last = match path.last() {
         Some((Step { outcome: Outcome::Control(control), .. }, _)) => control.clone(),
         _ => machine.initial(),
@@ -35,7 +35,7 @@ pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property) -> Exami
     let start = machine.initial_values();
     let steps = path.iter().map(|(step, way)| (step.commands.as_slice(), *way));
     let steps: Vec<(&[Command], u32)> = std::iter::once((start.as_slice(), 0)).chain(steps).collect();
-    examine::examine(&steps, &[Command::Assume(violation)])
+    examine::examine(&steps, &[Command::Assume(violation)], &limits.budget())
 }
 
 /// Whether the events of a path can happen on a machine, with cells as precisely as zones with this clip constant know them, and

@@ -225,17 +225,16 @@ impl Run<'_, '_> {
             }
             Precision::Predicates(templates) => {
                 let mut more = templates.clone();
-                let domain = Predicates::new(templates.clone(), self.limits.budget());
+                let budget = self.limits.budget();
+                let domain = Predicates::new(templates.clone(), budget.clone());
                 let ended = self.search(
                     &sub,
                     |_| domain,
                     |_, found, start| {
                         let steps = found.path.iter().map(|s| (s.commands.as_slice(), s.way));
                         let path: Vec<(&[Command], u32)> = std::iter::once((start, 0)).chain(steps).collect();
-                        let Examined::Impossible(interpolants) = examine::examine(&path, &found.condition)
-                        else {
-                            return None;
-                        };
+                        let examined = examine::examine(&path, &found.condition, &budget);
+                        let Examined::Impossible(interpolants) = examined else { return None };
                         let before = more.len();
                         more.extend(interpolants.iter().map(Template::of));
                         (more.len() > before).then_some(())

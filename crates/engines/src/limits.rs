@@ -1,0 +1,139 @@
+//! What a run may use: time, memory, and the patience of whoever asked.
+//!
+//! Memory is counted twice. An engine counts what it stores itself and compares that with its share; and where the process counts
+//! everything it has allocated (see [`Limits::measured_by`]) that is compared with the whole limit, so that nothing is forgotten: the program, what is
+//! derived from it, solvers, traces. What is about to be allocated in one piece is named beforehand ([`Limits::exceeded_with`]).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fencewright_smt::Budget;
+
+use crate::task::Reason;
+
+/// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// How long the user allows, for messages.
+    pub timeout: Option<Duration>,
+    /// How many bytes to use at most.
+    pub memory: Option<u64>,
+    /// Stops the run when it becomes true.
+    pub cancelled: Arc<AtomicBool>,
+    /// Each of these stops the run too: engines that run side by side, one inside the other.
+    superseded: Vec<Arc<AtomicBool>>,
+    /// How often the memory has been divided by two among engines that run side by side.
+    halvings: u32,
+    /// Says how many bytes the process has allocated.
+    measured: Option<fn() -> u64>,
+}
+
+impl Limits {
+    /// Limits that start now.
+    pub fn starting_now(timeout: Option<Duration>, memory: Option<u64>, cancelled: Arc<AtomicBool>) -> Self {
+        let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+        Limits { deadline, timeout, memory, cancelled, ..Limits::default() }
+    }
+
+    /// The same limits, in a process that knows how many bytes it has allocated. Without this, only what engines store counts.
+    pub fn measured_by(self, bytes: fn() -> u64) -> Self {
+        Limits { measured: Some(bytes), ..self }
+    }
+
+    /// The same limits, but at most this long from now. Messages name the time that the user allows, if there is one.
+    pub fn within(&self, time: Duration) -> Self {
+        let end = Instant::now() + time;
+        match self.deadline {
+            Some(deadline) if deadline <= end => self.clone(),
+            _ => Limits { deadline: Some(end), timeout: self.timeout.or(Some(time)), ..self.clone() },
+        }
+    }
+
+    /// The same limits, but half the memory for what an engine itself stores.
+    pub fn halved(&self) -> Self {
+        Limits { halvings: self.halvings + 1, ..self.clone() }
+    }
+
+    /// The same limits, and `stop` stops the run too.
+    pub fn stopped_by(&self, stop: &Arc<AtomicBool>) -> Self {
+        let mut limits = self.clone();
+        limits.superseded.push(Arc::clone(stop));
+        limits
+    }
+
+    /// What a solver may use for one question.
+    pub fn budget(&self) -> Budget {
+        let limits = self.clone();
+        Budget {
+            deadline: self.deadline,
+            stop: Some(Arc::new(move || limits.exceeded(0).is_some())),
+            ..Budget::default()
+        }
+    }
+
+    /// Why to stop now, if there is a reason; `bytes` is what the engine itself has stored.
+    pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
+        self.exceeded_with(bytes, 0)
+    }
+
+    /// Why to stop now instead of allocating `more` bytes, if there is a reason; `bytes` is what the engine itself has stored.
+    pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
+        let is_set = |token: &Arc<AtomicBool>| token.load(Ordering::Relaxed);
+        if is_set(&self.cancelled) || self.superseded.iter().any(is_set) {
+            return Some(Reason::Cancelled);
+        }
+        if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            return Some(Reason::Timeout(self.timeout.unwrap_or_default()));
+        }
+        let limit = self.memory?;
+        let measured = self.measured.map_or(0, |measure| measure());
+        let too_much = measured.saturating_add(more) > limit
+            || bytes.saturating_add(more) > limit.checked_shr(self.halvings).unwrap_or(0);
+        too_much.then_some(Reason::Memory(limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_token_stops_a_run_and_its_solver() {
+        let outer = Arc::new(AtomicBool::new(false));
+        let inner = Arc::new(AtomicBool::new(false));
+        for n in 0..3 {
+            let limits = Limits::default().stopped_by(&outer).stopped_by(&inner);
+            let token = [&limits.cancelled, &outer, &inner][n];
+            let stop = limits.budget().stop.expect("a solver can be stopped");
+            assert!(limits.exceeded(0).is_none() && !stop());
+            token.store(true, Ordering::Relaxed);
+            assert_eq!(limits.exceeded(0), Some(Reason::Cancelled));
+            assert!(stop());
+            token.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn messages_name_what_the_user_allows() {
+        let allowed = Duration::from_secs(60);
+        let limits = Limits::starting_now(Some(allowed), Some(1 << 20), Default::default());
+        assert_eq!(limits.within(Duration::ZERO).exceeded(0), Some(Reason::Timeout(allowed)));
+        assert_eq!(limits.halved().exceeded(600_000), Some(Reason::Memory(1 << 20)));
+        assert_eq!(limits.exceeded(600_000), None);
+    }
+
+    #[test]
+    fn what_the_process_has_allocated_counts_in_full() {
+        let limits = Limits { memory: Some(100), ..Limits::default() };
+        let measured = limits.clone().measured_by(|| 80).halved();
+        assert_eq!(measured.exceeded(0), None);
+        assert_eq!(measured.exceeded_with(0, 20), None);
+        assert_eq!(measured.exceeded_with(0, 21), Some(Reason::Memory(100)));
+        assert_eq!(measured.exceeded(51), Some(Reason::Memory(100)));
+        assert_eq!(limits.exceeded_with(80, 21), Some(Reason::Memory(100)));
+        assert_eq!(limits.measured_by(|| 101).exceeded(0), Some(Reason::Memory(100)));
+    }
+}
