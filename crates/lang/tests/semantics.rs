@@ -301,6 +301,71 @@ fn constants_can_be_overridden_and_unknown_ones_are_errors() {
     assert!(error.diagnostics[0].message.contains("no constant `M`"), "{error:?}");
 }
 
+#[test]
+fn a_quantifier_is_a_truth_value_for_any_number_of_instances() {
+    for (n, holds) in [(0, 0), (1, 1), (2, 1)] {
+        let declarations = format!("const N = {n}; shared x = 3; thread p {{ skip; }}");
+        for formula in [
+            format!("(exists i in 0..N: x) == {holds}"),
+            "(forall i in 0..N: x) == 1".to_string(),
+            "(forall i < j in 0..N: x) + (forall i != j in 0..N + 1: x) == 2".to_string(),
+            format!("(exists i in 0..N: exists j in 0..N: x) * 2 == {}", 2 * holds),
+            "(exists i in 0..N: x) - (exists j in 0..N: x) == 0".to_string(),
+        ] {
+            check(&format!("{declarations} invariant {formula};"), ALL);
+            check(&format!("{declarations} finally forall {formula};"), ALL);
+            check(&format!("{declarations} forbid {formula};"), NONE);
+        }
+    }
+}
+
+#[test]
+fn binders_after_the_keyword_look_at_truth_only() {
+    check("shared x = 3; thread p { skip; } forbid i in 0..1: x;", NONE);
+    check("shared x = 3; thread p { skip; } invariant i in 0..1: x;", ALL);
+    check("shared x = 3; thread p { skip; } invariant i in 0..1: !x;", NONE);
+    check("shared x = 3; thread p { skip; } finally exists i in 0..1: x;", ALL);
+    check("shared x = 3; thread p { skip; } finally never i in 0..0: x;", ALL);
+}
+
+#[test]
+fn logical_operators_give_truth_values() {
+    for e in ["x && true", "true && x", "x || false", "0 || x", "!!x", "!(!x)", "x && x", "!(x && 0)"] {
+        check(&format!("shared x = 3; thread p {{ skip; }} invariant ({e}) == 1;"), ALL);
+        check(&format!("shared x = 3; thread p {{ var r; r = {e}; }} finally forall p.r == 1;"), ALL);
+        let in_register = e.replace('x', "s");
+        check(&format!("shared y; thread p {{ var s = 3; y = {in_register}; }} finally forall y == 1;"), ALL);
+    }
+}
+
+#[test]
+fn whole_number_operators_over_the_reals_are_refused_wherever_they_stand() {
+    let refused = |items: &str, position: &str| {
+        let message = error(&format!("numbers real; const N = 3; shared x, a[4];\n{items}"));
+        assert!(message.starts_with(position), "{message} in {items}");
+        message
+    };
+    for op in ["/", "%", "&", "|", "^"] {
+        let said = format!("`{op}` is not supported over the reals");
+        let message = refused(&format!("thread p {{ skip; }} forbid x == 0 && x {op} 2 == 0;"), "2:37: ");
+        assert!(message.ends_with(&said), "{message}");
+        refused(&format!("thread p {{ skip; }} finally exists i in 0..2: x {op} 2 == 0;"), "2:46: ");
+        refused(&format!("thread p {{ skip; }} predicates {{ x == 1, x {op} 2 == 0; }}"), "2:41: ");
+        refused(&format!("thread p {{ var r; a[r {op} 2] = 1; }}"), "2:21: ");
+        refused(&format!("thread p {{ atomic {{ assume x {op} 2 == 0; }} }}"), "2:28: ");
+    }
+    let inexact = "is not a whole number";
+    assert!(refused("const H = N / 2; thread p { skip; }", "2:11: ").ends_with(inexact));
+    assert!(refused("thread p { x = N / 2; }", "2:16: ").ends_with(inexact));
+    assert!(refused("thread p { skip; } forbid x == 1 / 2;", "2:32: ").ends_with(inexact));
+    assert!(refused("shared b[N / 2]; thread p { skip; }", "2:10: ").ends_with(inexact));
+    check(
+        "const N = 6; shared a[N / 2]; thread p[i in 0..N / 3] { a[i % 2] = N / 2 | 4; }
+         finally forall a[0] == 7 && a[1] == 6 / 6 * 7; numbers real;",
+        ALL,
+    );
+}
+
 /// The first error message for a program.
 fn error(text: &str) -> String {
     let error = load("test.fw", text.as_bytes(), None, &[]).expect_err("this is wrong");
@@ -363,7 +428,7 @@ fn mistakes_are_explained() {
     );
     assert_eq!(
         error("numbers real; shared x; thread p { x = x / 2; }"),
-        "1:36: `/` is not supported over the reals"
+        "1:40: `/` is not supported over the reals"
     );
     assert_eq!(error("shared x; thread p[i in 0..1000] { skip; }"), "1:25: more than 250 threads");
     assert_eq!(

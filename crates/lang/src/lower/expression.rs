@@ -58,6 +58,7 @@ impl<'a> ThreadLowering<'a> {
             ExprKind::Binary(op, left, right) => {
                 let left = self.flatten(left, before)?;
                 let right = self.flatten(right, before)?;
+                self.constants.check_operator(*op, left.constant(), right.constant(), e.span)?;
                 Ok(folded(Expr::binary(*op, left, right)))
             }
             ExprKind::Cas(place, ..) | ExprKind::Swap(place, _) | ExprKind::FetchAdd(place, _) => {

@@ -67,6 +67,7 @@ impl FormulaLowering<'_> {
             ExprKind::Binary(op, left, right) => {
                 let left = self.formula(left)?;
                 let right = self.formula(right)?;
+                self.constants.check_operator(*op, left.constant(), right.constant(), e.span)?;
                 if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant().is_none_or(|d| d == 0) {
                     return Err(Diagnostic::new(
                         e.span,
@@ -108,6 +109,13 @@ impl FormulaLowering<'_> {
     ) -> Result<Formula> {
         let mut instances = Vec::new();
         self.expand(binders, body, &mut instances)?;
+        // Two or more instances are joined to a truth value; a single one must be made one.
+        if let [only] = instances.as_mut_slice()
+            && !is_boolean(only)
+        {
+            let value = std::mem::replace(only, Expr::Const(0));
+            *only = Expr::binary(BinaryOp::Ne, value, Expr::Const(0));
+        }
         Ok(match quantifier {
             Quantified::Exists => Expr::any(instances),
             Quantified::Forall => Expr::all(instances),

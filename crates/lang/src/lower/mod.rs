@@ -11,8 +11,8 @@ mod thread;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fencewright_program::{
-    BinaryOp, Expr, Hints, Init, Numbers, Op, Price, Program, Property, PropertyKind, Quantifier, Range,
-    RegisterId, Span, Thread, ThreadId, Variable, VariableId,
+    Hints, Init, Numbers, Price, Program, Property, PropertyKind, Quantifier, Range, Span, Thread, ThreadId,
+    Variable, VariableId,
 };
 
 use crate::ast::{self, Item, Name, Quantified};
@@ -48,6 +48,12 @@ pub type Defines = [(String, i64)];
 /// Lowers a file. `defines` override its top-level constants.
 pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnostic>> {
     let mut lowering = Lowering { defines, ..Lowering::default() };
+    let numbers = file.items.iter().rev().find_map(|item| match item {
+        Item::Numbers(numbers, _) => Some(*numbers),
+        _ => None,
+    });
+    lowering.program.numbers = numbers.unwrap_or_default();
+    lowering.constants.numbers = lowering.program.numbers;
     for item in &file.items {
         lowering.declaration(item);
     }
@@ -62,7 +68,7 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
             lowering.diagnostics.push(Diagnostic::new(Default::default(), message).help(help));
         }
     }
-    lowering.check_numbers(file);
+    lowering.check_initial_values(file);
     // Formulas may speak of threads declared after them.
     if lowering.diagnostics.is_empty() {
         for item in &file.items {
@@ -96,21 +102,24 @@ impl<'a> Lowering<'a> {
     fn declaration(&mut self, item: &'a Item) {
         let result = match item {
             Item::Const(c) => self.constant(c),
-            Item::Numbers(numbers, _) => {
-                self.program.numbers = *numbers;
-                Ok(())
-            }
             Item::Shared(declarators) => declarators.iter().try_for_each(|d| self.shared(d)),
             Item::Thread(thread) => self.thread(thread),
-            Item::Property(_) | Item::Predicates(..) | Item::Spare(..) | Item::Cost(..) => Ok(()),
+            Item::Numbers(..)
+            | Item::Property(_)
+            | Item::Predicates(..)
+            | Item::Spare(..)
+            | Item::Cost(..) => Ok(()),
         };
         if let Err(error) = result {
             self.diagnostics.push(error);
         }
     }
 
-    /// What the data domain forbids, wherever in the file it is declared.
-    fn check_numbers(&mut self, file: &ast::File) {
+    /// Over the naturals nothing starts below 0.
+    fn check_initial_values(&mut self, file: &ast::File) {
+        if self.program.numbers != Numbers::Nat {
+            return;
+        }
         let start = |init: &Init| match *init {
             Init::Value(v) => v,
             Init::Any(range) => range.map_or(0, |r| r.low),
@@ -118,28 +127,15 @@ impl<'a> Lowering<'a> {
         let negative = |name: &str, span| {
             Diagnostic::new(span, format!("`{name}` starts below 0, which is not a natural number"))
         };
-        match self.program.numbers {
-            Numbers::Int => {}
-            Numbers::Nat => {
-                for v in &self.program.variables {
-                    if v.init.iter().any(|i| start(i) < 0) {
-                        self.diagnostics.push(negative(&v.name, v.span));
-                    }
-                }
-                for thread in &self.program.threads {
-                    for r in thread.registers.iter().filter(|r| start(&r.init) < 0) {
-                        let span = thread_span(file, thread);
-                        self.diagnostics.push(negative(&format!("{}.{}", thread.name, r.name), span));
-                    }
-                }
+        for v in &self.program.variables {
+            if v.init.iter().any(|i| start(i) < 0) {
+                self.diagnostics.push(negative(&v.name, v.span));
             }
-            Numbers::Real => {
-                for edge in self.program.threads.iter().flat_map(|t| &t.edges) {
-                    if let Some(op) = edge.action.ops().iter().find_map(whole_number_operator) {
-                        let message = format!("`{}` is not supported over the reals", op.symbol());
-                        self.diagnostics.push(Diagnostic::new(edge.span, message));
-                    }
-                }
+        }
+        for thread in &self.program.threads {
+            for r in thread.registers.iter().filter(|r| start(&r.init) < 0) {
+                let span = thread_span(file, thread);
+                self.diagnostics.push(negative(&format!("{}.{}", thread.name, r.name), span));
             }
         }
     }
@@ -344,25 +340,6 @@ fn thread_span(file: &ast::File, thread: &Thread) -> Span {
         _ => None,
     });
     found.unwrap_or_default()
-}
-
-/// An operator in an operation that makes sense for whole numbers only.
-fn whole_number_operator(op: &Op) -> Option<BinaryOp> {
-    fn within(e: &Expr<RegisterId>) -> Option<BinaryOp> {
-        use BinaryOp::*;
-        match e {
-            Expr::Const(_) | Expr::Leaf(_) => None,
-            Expr::Unary(_, operand) => within(operand),
-            Expr::Binary(op @ (Div | Rem | BitAnd | BitOr | BitXor), ..) => Some(*op),
-            Expr::Binary(_, left, right) => within(left).or_else(|| within(right)),
-        }
-    }
-    match op {
-        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => within(e),
-        Op::Store(a, e) => a.index.as_ref().and_then(within).or_else(|| within(e)),
-        Op::Load(_, a) => a.index.as_ref().and_then(within),
-        Op::Skip | Op::Havoc(..) => None,
-    }
 }
 
 /// The name the source gives, or the keyword with a number where it is needed to tell properties apart.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fencewright_program::{Init, Range};
+use fencewright_program::{BinaryOp, Init, Numbers, Range, Span};
 
 use crate::ast::{self, ExprKind};
 use crate::diagnostic::Diagnostic;
@@ -13,6 +13,8 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 #[derive(Clone, Default)]
 pub struct Constants {
     values: HashMap<String, Vec<i64>>,
+    /// The data domain of the program, wherever in the file it is declared.
+    pub numbers: Numbers,
 }
 
 impl Constants {
@@ -48,6 +50,7 @@ impl Constants {
                 .map_err(|_| Diagnostic::new(e.span, "this constant does not fit 64 bits")),
             ExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.eval(left)?, self.eval(right)?);
+                self.check_operator(*op, Some(left), Some(right), e.span)?;
                 op.apply(left, right).map_err(|error| {
                     Diagnostic::new(
                         e.span,
@@ -65,6 +68,31 @@ impl Constants {
                 Err(fail("a read-modify-write operation"))
             }
             ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => Err(fail("a formula")),
+        }
+    }
+
+    /// Over the reals the operators of whole numbers may stand between constants only, and a quotient must be whole;
+    /// `left` and `right` are the operands as far as they are constant.
+    pub fn check_operator(
+        &self,
+        op: BinaryOp,
+        left: Option<i64>,
+        right: Option<i64>,
+        span: Span,
+    ) -> Result<()> {
+        use BinaryOp::*;
+        if self.numbers != Numbers::Real || !matches!(op, Div | Rem | BitAnd | BitOr | BitXor) {
+            return Ok(());
+        }
+        match (left, right) {
+            (Some(left), Some(right))
+                if op == Div && left.checked_rem(right).is_some_and(|rest| rest != 0) =>
+            {
+                Err(Diagnostic::new(span, format!("{left} / {right} is not a whole number"))
+                    .help("over the reals all constants are whole; multiply the other side instead"))
+            }
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(Diagnostic::new(span, format!("`{}` is not supported over the reals", op.symbol()))),
         }
     }
 
