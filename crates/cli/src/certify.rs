@@ -10,6 +10,7 @@ use crate::args::CertifyArgs;
 use crate::input::{describe, display_name, load_program, read_up_to, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
+use crate::stop;
 
 /// A larger certificate is not read.
 const MOST_BYTES: u64 = 2 << 30;
@@ -32,10 +33,10 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     };
     let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
     tell_notes(&loaded);
-    let cancelled = crate::stop::on_interrupt();
     let start = Instant::now();
-    let stop = || cancelled.load(std::sync::atomic::Ordering::Relaxed);
-    let result = check(&certificate, &loaded.program, &stop);
+    let search = stop::Search::begin();
+    let result = check(&certificate, &loaded.program, &stop::is_asked);
+    drop(search);
     let seconds = start.elapsed().as_secs_f64();
     let properties = escape(&certificate.properties.join(", "));
     let model = certificate.machine.buffers().model().name();

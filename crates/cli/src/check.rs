@@ -1,8 +1,6 @@
 //! `fencewright check`: which properties hold?
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::path::{Path, PathBuf};
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
@@ -31,10 +29,17 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
         out.refuse(args.common.json, "--certificate", why, None);
         return Status::Bad;
     }
-    let checker = Checker { args, engine: &*engine, cancelled: stop::on_interrupt() };
+    let inputs = args.common.files.iter().map(PathBuf::as_path);
+    if let Some(output) = &args.certificate
+        && let Some(why) = files::is_also_read(output, inputs)
+    {
+        out.refuse(args.common.json, &output.to_string_lossy(), &why, None);
+        return Status::Bad;
+    }
+    let checker = Checker { args, engine: &*engine };
     let mut status = Status::Fine;
     for path in &args.common.files {
-        if out.is_closed() {
+        if out.is_closed() || stop::is_asked() {
             // Nobody will know what the remaining files would have been.
             return status.and(Status::Unknown);
         }
@@ -106,7 +111,6 @@ pub fn lazy_options(args: &LazyArgs) -> lazy::Options {
 struct Checker<'a> {
     args: &'a CheckArgs,
     engine: &'a dyn Engine,
-    cancelled: Arc<AtomicBool>,
 }
 
 impl Checker<'_> {
@@ -123,7 +127,7 @@ impl Checker<'_> {
         }
         let mut status = Status::Fine;
         for &model in self.args.model.models() {
-            if out.is_closed() {
+            if out.is_closed() || stop::is_asked() {
                 return status.and(Status::Unknown);
             }
             status = status.and(self.check_model(loaded, model, &properties, out));
@@ -140,7 +144,8 @@ impl Checker<'_> {
     ) -> Status {
         let common = &self.args.common;
         let task = Task::new(&loaded.program, model, properties.to_vec());
-        let limits = common.limits.starting_now(self.cancelled.clone());
+        let limits = common.limits.starting_now();
+        let _search = stop::Search::begin();
         let show = common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
         let results = progress::shown(show, &measured, || {
@@ -186,7 +191,7 @@ fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Out
         complain(&name, why);
         return Status::Fine;
     };
-    match files::replace(path, &certificate.to_json()) {
+    match files::overwrite(path, &certificate.to_json()) {
         Ok(()) => Status::Fine,
         Err(error) => {
             out.refuse(json, &name, &format!("cannot write it: {}", describe(&error)), None);

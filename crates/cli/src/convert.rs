@@ -6,11 +6,17 @@ use fencewright_lang::{Diagnostic, Format, Loaded, export, fw};
 use crate::args::ConvertArgs;
 use crate::files;
 use crate::input::{load_program, program_name, tell_notes};
-use crate::output::{Output, error_colour, write_error};
+use crate::output::{Output, complain, error_colour, write_error};
 use crate::status::Status;
 
 /// Translates a program.
 pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
+    if let Some(output) = &args.output
+        && let Some(why) = files::is_also_read(output, [args.file.as_path()])
+    {
+        complain(&output.to_string_lossy(), &why);
+        return Status::Bad;
+    }
     let Some(mut loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
     override_constants(&mut loaded.file, &args.input.define);
     let converted = match convert(&loaded, args.to.0) {

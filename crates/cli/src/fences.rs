@@ -11,44 +11,64 @@ use fencewright_fences::{
 };
 use fencewright_lang::edit::{Edit, What, edited};
 use fencewright_lang::places::places;
+use fencewright_lang::source::marked_like;
 use fencewright_lang::{Format, Loaded, load};
 use fencewright_memory::attack::Notion;
 use fencewright_program::MemoryModel;
 use fencewright_report::{Source, Style, fences};
 
 use crate::args::{FencesArgs, GoalArg};
-use crate::input::{describe, load_program, tell_notes};
-use crate::output::{Output, complain};
+use crate::files::Original;
+use crate::input::{describe, is_standard_input, load_original, load_quietly, tell_notes};
+use crate::output::{Output, complain, write_error};
 use crate::status::Status;
-use crate::{files, progress, stop};
+use crate::{progress, stop};
 
 /// As many equally cheap sets as `--all` lists at most.
 const MOST_SETS: usize = 1_000;
-
-const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Finds fences for all files.
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     let mut status = Status::Fine;
     for path in &args.common.files {
-        if out.is_closed() {
+        if out.is_closed() || stop::is_asked() {
             return status.and(Status::Unknown);
         }
-        status = status.and(match load_program(path, &args.common.input) {
-            Some(loaded) => file(args, path, &loaded, out),
-            None => Status::Bad,
+        let loaded = match args.write {
+            true if is_standard_input(path) => {
+                complain("-", "the standard input cannot be written to; use --diff");
+                return Status::Bad;
+            }
+            true => {
+                load_original(path, &args.common.input).map(|(loaded, original)| (loaded, Some(original)))
+            }
+            false => load_quietly(path, &args.common.input).map(|loaded| (loaded, None)),
+        };
+        status = status.and(match loaded {
+            Ok((loaded, original)) => file(args, path, &loaded, original.as_ref(), out),
+            Err(unloadable) => {
+                write_error(&unloadable.message);
+                Status::Bad
+            }
         });
     }
     status
 }
 
-fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Output) -> Status {
+/// Finds fences for one file; `original` is what to write them back to.
+fn file(
+    args: &FencesArgs,
+    path: &std::path::Path,
+    loaded: &Loaded,
+    original: Option<&Original>,
+    out: &mut Output,
+) -> Status {
     if args.common.is_talkative() {
         tell_notes(loaded);
     }
     let Some(goal) = goal(args, loaded) else { return Status::Bad };
-    let cancelled = stop::on_interrupt();
-    let limits = args.common.limits.starting_now(cancelled);
+    let limits = args.common.limits.starting_now();
+    let _search = stop::Search::begin();
     let measured = Progress::default();
     let show = args.common.is_talkative() && progress::is_watched();
     let source = Source::from(loaded);
@@ -116,7 +136,7 @@ fn file(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, out: &mut Ou
     };
     let edited = match edit {
         None => Status::Fine,
-        Some(Ok(text)) => apply(args, path, loaded, &text, out),
+        Some(Ok(text)) => apply(args, path, loaded, original, &text, out),
         Some(Err(why)) => {
             complain(&loaded.source.name, &why);
             Status::Unknown
@@ -210,27 +230,25 @@ fn new_text(
     }
 }
 
-fn apply(args: &FencesArgs, path: &std::path::Path, loaded: &Loaded, text: &str, out: &mut Output) -> Status {
+fn apply(
+    args: &FencesArgs,
+    path: &std::path::Path,
+    loaded: &Loaded,
+    original: Option<&Original>,
+    text: &str,
+    out: &mut Output,
+) -> Status {
     if args.diff {
         let name = &loaded.source.name;
         let diff = similar::TextDiff::from_lines(loaded.source.text.as_str(), text);
         let mut unified = diff.unified_diff();
         out.print(&unified.context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string());
     }
-    if !args.write || text == loaded.source.text {
-        return Status::Fine;
-    }
-    if path.as_os_str() == "-" {
-        complain("-", "the standard input cannot be written to; use --diff");
-        return Status::Bad;
-    }
-    // A mark at the start of the file is not part of the text.
-    let marked = std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(BYTE_ORDER_MARK.as_bytes()));
-    let text = if marked { format!("{BYTE_ORDER_MARK}{text}") } else { text.to_string() };
-    match files::replace(path, &text) {
+    let Some(original) = original.filter(|_| text != loaded.source.text) else { return Status::Fine };
+    match original.replace(path, marked_like(&original.bytes, text).as_bytes()) {
         Ok(()) => Status::Fine,
         Err(error) => {
-            complain(&loaded.source.name, &describe(&error));
+            complain(&loaded.source.name, &format!("cannot write it: {}", describe(&error)));
             Status::Bad
         }
     }

@@ -1,35 +1,64 @@
-//! Writing files: all of the new contents, or none of them.
+//! Writing files: all of the new contents, or none of them, and nothing else is lost.
+//!
+//! New contents are written to a new file beside the old one, which then takes its name, its owner and its permissions. Where that would break
+//! something (the file has other names too, its owner cannot be kept, the directory cannot be written to) they are written into the file
+//! itself; if that fails half way, the old contents are put back. A file that was read before ([`Original`]) is replaced only if it is
+//! still what was read.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use crate::input::{describe, display_name};
+use crate::input::{describe, display_name, is_standard_input};
 use crate::output::{Output, complain};
 use crate::status::Status;
+use crate::stop;
 
 /// How many names are tried for the temporary file.
 const TRIES: u32 = 100;
 
-/// Replaces the contents of a file: they are written to a new file beside it, which then takes its name and its permissions.
-/// A symbolic link stays one. What is not a regular file, a device for instance, is written to directly.
-pub fn replace(path: &Path, contents: &str) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let old = fs::metadata(&target).ok();
-    if old.as_ref().is_some_and(|m| !m.is_file()) {
-        return OpenOptions::new().write(true).open(&target)?.write_all(contents.as_bytes());
+/// A file as it was when it was read.
+pub struct Original {
+    /// Its contents.
+    pub bytes: Vec<u8>,
+    /// Where it really is, links followed.
+    place: PathBuf,
+    identity: Identity,
+}
+
+impl Original {
+    /// Reads a file that is to be replaced later, at most so many bytes of it. Only regular files can be.
+    pub fn read(path: &Path, most: u64) -> io::Result<Self> {
+        // A pipe must not even be opened: that would wait for somebody to write into it.
+        if !fs::metadata(path)?.is_file() {
+            return Err(refusal("this is not a regular file, so it cannot be written back"));
+        }
+        let file = File::open(path)?;
+        let identity = Identity::of(&file.metadata()?);
+        let place = fs::canonicalize(path)?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok(Original { bytes, place, identity })
     }
-    let (temporary, mut file) = temporary_beside(&target)?;
-    let written = file
-        .write_all(contents.as_bytes())
-        .and_then(|()| old.map_or(Ok(()), |m| file.set_permissions(m.permissions())))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, &target));
-    if written.is_err() {
-        // The first error is the one worth telling.
-        let _ = fs::remove_file(&temporary);
+
+    /// Replaces the contents, unless the file is no longer what was read.
+    pub fn replace(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
+        replace(path, contents, Some(self))
     }
-    written
+
+    /// Whether this is still the file that was read: the same one, or another one of that name, as editors leave behind that write a new
+    /// file each time.
+    fn is_at(&self, place: &Path, file: &Metadata) -> bool {
+        self.identity == Identity::of(file) || self.place == place
+    }
+
+    fn check_contents(&self, bytes: &[u8]) -> io::Result<()> {
+        match bytes == self.bytes {
+            true => Ok(()),
+            false => Err(refusal("it was changed meanwhile; nothing was written")),
+        }
+    }
 }
 
 /// Prints a text, or writes it to a file if there is one.
@@ -38,7 +67,7 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
         out.print(text);
         return Status::Fine;
     };
-    match replace(path, text) {
+    match overwrite(path, text) {
         Ok(()) => Status::Fine,
         Err(error) => {
             complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
@@ -47,16 +76,192 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
     }
 }
 
-/// A new file in the same directory.
-fn temporary_beside(target: &Path) -> io::Result<(PathBuf, File)> {
-    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-    for n in 0..TRIES {
-        let temporary = target.with_file_name(format!(".{name}.{}.{n}.tmp", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Ok(file) => return Ok((temporary, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+/// Makes a file with these contents, in place of the one that is there. What is not a regular file, a device for instance, is written
+/// to directly.
+pub fn overwrite(path: &Path, contents: &str) -> io::Result<()> {
+    replace(path, contents.as_bytes(), None)
+}
+
+/// Why an output would destroy one of the inputs, if it would.
+pub fn is_also_read<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Option<String> {
+    let of = |path: &Path| fs::metadata(path).ok().filter(Metadata::is_file).map(|m| Identity::of(&m));
+    let written = of(output)?;
+    let standard_input = Path::new("/dev/stdin");
+    let same =
+        |path: &&Path| of(if is_standard_input(path) { standard_input } else { path }) == Some(written);
+    let input = inputs.into_iter().find(same)?;
+    Some(format!("this file is also read (as {}), so nothing is written to it", display_name(input)))
+}
+
+fn replace(path: &Path, contents: &[u8], original: Option<&Original>) -> io::Result<()> {
+    let found = fs::canonicalize(path).and_then(|place| Ok((fs::metadata(&place)?, place)));
+    let (old, target) = match found {
+        Ok((old, place)) => (Some(old), place),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (None, path.to_path_buf()),
+        Err(error) => return Err(error),
+    };
+    if let Some(original) = original {
+        let old = old.as_ref().ok_or_else(|| refusal("the file is gone; nothing was written"))?;
+        if !old.is_file() || !original.is_at(&target, old) {
+            return Err(refusal("it is now another file; nothing was written"));
         }
     }
-    Err(io::ErrorKind::AlreadyExists.into())
+    match old {
+        Some(old) if old.is_file() => {
+            let _whole = stop::while_writing();
+            replace_file(&target, &old, contents, original)
+        }
+        Some(_) => OpenOptions::new().write(true).open(&target)?.write_all(contents),
+        // A symbolic link to nothing: what it names is made.
+        None if fs::symlink_metadata(&target).is_ok() => fs::write(&target, contents),
+        None => {
+            let _whole = stop::while_writing();
+            let (temporary, file) = Temporary::beside(&target, None)?;
+            temporary.fill(&file, contents)?;
+            temporary.rename(&target)
+        }
+    }
+}
+
+fn replace_file(
+    target: &Path,
+    old: &Metadata,
+    contents: &[u8],
+    original: Option<&Original>,
+) -> io::Result<()> {
+    if old.permissions().readonly() {
+        return Err(refusal("the file is read-only"));
+    }
+    // What may not be written to is not replaced either, even if the directory would allow it.
+    let mut file = OpenOptions::new().read(true).write(true).open(target)?;
+    let mut before = Vec::new();
+    if !has_other_names(old)
+        && let Ok((temporary, new)) = Temporary::beside(target, Some(old))
+    {
+        temporary.fill(&new, contents)?;
+        if keep_owner(&new, old).is_ok() && new.set_permissions(old.permissions()).is_ok() {
+            new.sync_all()?;
+            if let Some(original) = original {
+                file.read_to_end(&mut before)?;
+                original.check_contents(&before)?;
+            }
+            return temporary.rename(target);
+        }
+    }
+    file.read_to_end(&mut before)?;
+    if let Some(original) = original {
+        original.check_contents(&before)?;
+    }
+    write_into(&mut file, contents).inspect_err(|_| {
+        // The first error is the one worth telling.
+        let _ = write_into(&mut file, &before);
+    })
+}
+
+/// Writes into a file that exists.
+fn write_into(file: &mut File, contents: &[u8]) -> io::Result<()> {
+    file.rewind()?;
+    file.write_all(contents)?;
+    file.set_len(contents.len() as u64)?;
+    file.sync_all()
+}
+
+/// A file that is not complete yet; it is removed unless it gets its name.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    /// A new file in the same directory. If it will replace another one, only its owner can read it until it is complete. Its name is
+    /// short, since that of the file may be as long as names can be.
+    fn beside(target: &Path, replaced: Option<&Metadata>) -> io::Result<(Self, File)> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        if replaced.is_some() {
+            options.mode(0o600);
+        }
+        for n in 0..TRIES {
+            let path = target.with_file_name(format!(".fencewright-{}-{n}.tmp", std::process::id()));
+            match options.open(&path) {
+                Ok(file) => return Ok((Temporary(path), file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn fill(&self, mut file: &File, contents: &[u8]) -> io::Result<()> {
+        file.write_all(contents)?;
+        file.sync_all()
+    }
+
+    fn rename(self, target: &Path) -> io::Result<()> {
+        fs::rename(&self.0, target)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // If it has got its name, there is nothing to remove.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn refusal(why: &str) -> io::Error {
+    io::Error::other(why)
+}
+
+/// What makes two files the same one, whatever they are called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+impl Identity {
+    fn of(file: &Metadata) -> Self {
+        Identity(file.dev(), file.ino())
+    }
+}
+
+/// Whether a file has more than one name.
+fn has_other_names(file: &Metadata) -> bool {
+    file.nlink() > 1
+}
+
+/// Gives a new file the owner and the group of the old one.
+fn keep_owner(new: &File, old: &Metadata) -> io::Result<()> {
+    let is = new.metadata()?;
+    match (is.uid(), is.gid()) == (old.uid(), old.gid()) {
+        true => Ok(()),
+        false => fchown(new, Some(old.uid()), Some(old.gid())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_else_reads_what_is_half_written() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let target = directory.path().join("secret.fw");
+        fs::write(&target, "old").expect("written");
+        let old = fs::metadata(&target).expect("there");
+        let (temporary, file) = Temporary::beside(&target, Some(&old)).expect("created");
+        assert_eq!(file.metadata().expect("there").mode() & 0o777, 0o600);
+        let path = temporary.0.clone();
+        drop(temporary);
+        assert!(!path.exists(), "what does not get its name is removed");
+    }
+
+    #[test]
+    fn an_editor_may_have_written_the_same_again() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("a.fw");
+        fs::write(&path, "old").expect("written");
+        let original = Original::read(&path, 100).expect("read");
+        fs::write(directory.path().join("b.fw"), "old").expect("written");
+        fs::rename(directory.path().join("b.fw"), &path).expect("renamed");
+        original.replace(&path, b"new").expect("the same contents under the same name");
+        assert_eq!(fs::read(&path).expect("read"), b"new");
+        assert!(original.replace(&path, b"newer").is_err(), "it is no longer what was read");
+        assert_eq!(fs::read(&path).expect("read"), b"new");
+    }
 }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use fencewright_lang::source::{SourceFile, decode, escape};
+use fencewright_lang::source::{SourceFile, decode, escape, marked_like};
 use fencewright_lang::{Format, fw, import};
 
 use crate::args::FmtArgs;
-use crate::files;
-use crate::input::{describe, display_name, is_standard_input, read};
-use crate::output::{Output, complain, error_colour, write_error};
+use crate::files::Original;
+use crate::input::{MOST_BYTES, describe, display_name, is_standard_input, read};
+use crate::output::{Output, error_colour, write_error};
 use crate::status::Status;
 
 /// Formats all files.
@@ -17,46 +17,54 @@ pub fn run(args: &FmtArgs, out: &mut Output) -> Status {
 }
 
 fn format_file(path: &Path, args: &FmtArgs, out: &mut Output) -> Status {
-    let name = display_name(path);
-    let bad = |message: &str| {
-        complain(&name, message);
+    let in_place = !args.check && !args.stdout && !is_standard_input(path);
+    let formatted = if in_place { format_in_place(path) } else { compare_or_print(path, args.check, out) };
+    formatted.unwrap_or_else(|message| {
+        write_error(&message);
         Status::Bad
-    };
-    let bytes = match read(path) {
-        Ok(bytes) => bytes,
-        Err(error) => return bad(&describe(&error)),
-    };
-    let formatted = match formatted(&name, &bytes) {
-        Ok(formatted) => formatted,
-        Err(message) => {
-            write_error(&message);
-            return Status::Bad;
+    })
+}
+
+fn format_in_place(path: &Path) -> Result<Status, String> {
+    let original = Original::read(path, MOST_BYTES).map_err(|error| failure(path, &describe(&error)))?;
+    let formatted = formatted(path, &original.bytes)?;
+    if formatted.as_bytes() != original.bytes {
+        let failed = |error| failure(path, &format!("cannot write it: {}", describe(&error)));
+        original.replace(path, formatted.as_bytes()).map_err(failed)?;
+    }
+    Ok(Status::Fine)
+}
+
+fn compare_or_print(path: &Path, compare: bool, out: &mut Output) -> Result<Status, String> {
+    let bytes = read(path).map_err(|error| failure(path, &describe(&error)))?;
+    let formatted = formatted(path, &bytes)?;
+    Ok(match compare {
+        true if formatted.as_bytes() != bytes => {
+            out.print(&format!("{}\n", escape(&display_name(path))));
+            Status::Violated
         }
-    };
-    let unchanged = formatted.as_bytes() == bytes;
-    if args.check {
-        if !unchanged {
-            out.print(&format!("{}\n", escape(&name)));
+        true => Status::Fine,
+        false => {
+            out.print(&formatted);
+            Status::Fine
         }
-        return if unchanged { Status::Fine } else { Status::Violated };
-    }
-    if args.stdout || is_standard_input(path) {
-        out.print(&formatted);
-        return Status::Fine;
-    }
-    match if unchanged { Ok(()) } else { files::replace(path, &formatted) } {
-        Ok(()) => Status::Fine,
-        Err(error) => bad(&format!("cannot write it: {}", describe(&error))),
-    }
+    })
+}
+
+fn failure(path: &Path, why: &str) -> String {
+    format!("fencewright: {}: {why}\n", escape(&display_name(path)))
 }
 
 /// The text in the one style, or the message that says why there is none.
-fn formatted(name: &str, bytes: &[u8]) -> Result<String, String> {
+fn formatted(path: &Path, bytes: &[u8]) -> Result<String, String> {
+    let name = &display_name(path);
     let text =
         decode(bytes).map_err(|error| SourceFile::lossy(name, bytes).render(&[error], error_colour()))?;
     match import::detect(name, &text) {
         Format::Fw => {
-            fw::format(&text).map_err(|errors| SourceFile::new(name, text).render(&errors, error_colour()))
+            let formatted = fw::format(&text)
+                .map_err(|errors| SourceFile::new(name, text).render(&errors, error_colour()))?;
+            Ok(marked_like(bytes, &formatted))
         }
         other => Err(format!(
             "fencewright: {0}: only .fw files can be formatted, and this is a {1} file\n  help: `fencewright convert {0} \

@@ -9,7 +9,11 @@ use fencewright_lang::{Loaded, load};
 use fencewright_report::json::Failure;
 
 use crate::args::InputArgs;
+use crate::files::Original;
 use crate::output::{Output, complain, error_colour, write_error};
+
+/// Of a longer file, enough is read to see that it is too long.
+pub const MOST_BYTES: u64 = MAX_FILE_BYTES as u64 + 1;
 
 /// What the standard input is called.
 const STANDARD_INPUT: &str = "<stdin>";
@@ -26,7 +30,7 @@ pub fn display_name(path: &Path) -> String {
 
 /// The bytes of a file or of the standard input. Of an endless one, enough to see that it is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_up_to(path, MAX_FILE_BYTES as u64 + 1)
+    read_up_to(path, MOST_BYTES)
 }
 
 /// The first bytes of a file or of the standard input, at most so many.
@@ -85,17 +89,30 @@ pub fn load_or_tell(path: &Path, input: &InputArgs, json: bool, out: &mut Output
 /// Loads a program, or says why that is not possible.
 pub fn load_quietly(path: &Path, input: &InputArgs) -> Result<Box<Loaded>, Box<Unloadable>> {
     let name = display_name(path);
-    let bytes = read(path).map_err(|error| {
-        let why = describe(&error);
-        let message = format!("fencewright: {}: {why}\n", escape(&name));
-        Unloadable { message, failure: Failure::new(&name, why, None) }
-    })?;
-    let loaded = load(&name, &bytes, input.format.map(|f| f.0), &input.define).map_err(|error| {
+    let bytes = read(path).map_err(|error| unreadable(&name, &error))?;
+    load_bytes(&name, &bytes, input)
+}
+
+/// Loads a program whose file is to be replaced later, and gives the file as it is now.
+pub fn load_original(path: &Path, input: &InputArgs) -> Result<(Box<Loaded>, Original), Box<Unloadable>> {
+    let name = display_name(path);
+    let original = Original::read(path, MOST_BYTES).map_err(|error| unreadable(&name, &error))?;
+    Ok((load_bytes(&name, &original.bytes, input)?, original))
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Unloadable {
+    let why = describe(error);
+    let message = format!("fencewright: {}: {why}\n", escape(name));
+    Unloadable { message, failure: Failure::new(name, why, None) }
+}
+
+fn load_bytes(name: &str, bytes: &[u8], input: &InputArgs) -> Result<Box<Loaded>, Box<Unloadable>> {
+    let loaded = load(name, bytes, input.format.map(|f| f.0), &input.define).map_err(|error| {
         let first = error.diagnostics.first();
         let position = first.map(|d| error.source.line_column(d.span.start as usize));
         let why = first.map_or_else(String::new, |d| d.message.clone());
         let message = error.source.render(&error.diagnostics, error_colour());
-        Unloadable { message, failure: Failure::new(&name, why, position) }
+        Unloadable { message, failure: Failure::new(name, why, position) }
     })?;
     Ok(Box::new(loaded))
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
@@ -27,7 +26,7 @@ use crate::stop;
 pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
     let mut status = Status::Fine;
     let files = files(&args.files, &mut status);
-    let tester = Tester { args, cancelled: stop::on_interrupt() };
+    let tester = Tester { args };
     let mut outcomes = Vec::new();
     tester.run_all(&files, |result| {
         match result {
@@ -107,7 +106,6 @@ type FileResult = Result<Vec<Outcome>, String>;
 
 struct Tester<'a> {
     args: &'a LitmusArgs,
-    cancelled: Arc<AtomicBool>,
 }
 
 impl Tester<'_> {
@@ -137,7 +135,7 @@ impl Tester<'_> {
                 while let Some(result) = early.remove(&expected) {
                     expected += 1;
                     if !take(result) {
-                        self.cancelled.store(true, Ordering::Relaxed);
+                        stop::token().store(true, Ordering::Relaxed);
                         return;
                     }
                 }
@@ -188,7 +186,8 @@ impl Tester<'_> {
         };
         let mut task = Task::new(&loaded.program, model, vec![probe]);
         task.observed = observed;
-        let limits = self.args.limits.starting_now(self.cancelled.clone());
+        let limits = self.args.limits.starting_now();
+        let _search = stop::Search::begin();
         let engine =
             Explicit { options: Options { order: Order::DepthFirst, workers: 1, ..Options::default() } };
         let report = engine.run(&task, &limits, &Progress::default());

@@ -34,6 +34,7 @@ use status::Status;
 fn main() -> ExitCode {
     // Usage errors end here with status 2, --help and --version with status 0.
     let cli = Cli::parse();
+    stop::install();
     let mut out = Output::new();
     let status = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),

@@ -13,7 +13,6 @@ use crate::{progress, stop};
 
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
-    let cancelled = stop::on_interrupt();
     let workers = if args.jobs == 0 { explicit::Options::default().workers } else { args.jobs.into() };
     let options = Options {
         notion: match args.notion {
@@ -32,7 +31,7 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     };
     let mut status = Status::Fine;
     for path in &args.common.files {
-        if out.is_closed() {
+        if out.is_closed() || stop::is_asked() {
             return status.and(Status::Unknown);
         }
         let Some(loaded) = load_or_tell(path, &args.common.input, args.common.json, out) else {
@@ -42,7 +41,8 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
         if args.common.is_talkative() {
             tell_notes(&loaded);
         }
-        let limits = args.common.limits.starting_now(cancelled.clone());
+        let limits = args.common.limits.starting_now();
+        let _search = stop::Search::begin();
         let show = args.common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
         let answer =

@@ -53,6 +53,12 @@ pub fn decode(bytes: &[u8]) -> Result<String, Diagnostic> {
     }
 }
 
+/// The text with a byte order mark if the file that it takes the place of has one.
+pub fn marked_like(file: &[u8], text: &str) -> String {
+    let mark = if file.starts_with(BYTE_ORDER_MARK) { "\u{feff}" } else { "" };
+    format!("{mark}{text}")
+}
+
 /// The text with every character escaped that could change what a terminal does or how it orders what it shows:
 /// control characters (line breaks and tabs too), bidirectional overrides and invisible characters.
 pub fn escape(text: &str) -> String {

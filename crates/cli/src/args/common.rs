@@ -1,8 +1,6 @@
 //! What several commands have in common.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
@@ -10,6 +8,8 @@ use clap::{Args, ValueEnum};
 use fencewright_engines::{Confirm, Limits};
 use fencewright_lang::Format;
 use fencewright_program::MemoryModel;
+
+use crate::stop;
 
 use super::values::{Limit, define, memory, timeout};
 
@@ -37,8 +37,8 @@ pub struct LimitArgs {
 
 impl LimitArgs {
     /// The limits of a search that starts now.
-    pub fn starting_now(&self, cancelled: Arc<AtomicBool>) -> Limits {
-        Limits::starting_now(self.timeout.get(), self.memory.get(), cancelled)
+    pub fn starting_now(&self) -> Limits {
+        Limits::starting_now(self.timeout.get(), self.memory.get(), stop::token())
             .measured_by(crate::memory::used)
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -94,6 +95,21 @@ impl Files {
 
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("the file can be read")
+    }
+}
+
+/// Waits until a process has computed for so long that it has long read its input.
+pub fn wait_until_busy(child: &Child) {
+    let start = Instant::now();
+    // The 14th field of the status is the time spent in the program, in hundredths of a second.
+    let busy = || {
+        let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the process runs");
+        let fields = text.rsplit(')').next().expect("the fields after the name");
+        fields.split_whitespace().nth(11).and_then(|f| f.parse().ok()).unwrap_or(0_u32)
+    };
+    while busy() < 20 {
+        assert!(start.elapsed() < Duration::from_secs(60), "the search does not begin");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
