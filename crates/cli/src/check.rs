@@ -1,12 +1,13 @@
 //! `fencewright check`: which properties hold?
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
-    Checked, Engine, EngineOptions, Progress, Task, Verdict, cegar, check, contexts, registry,
+    Checked, Engine, EngineOptions, Progress, Task, Verdict, cegar, check_each, contexts, registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -148,33 +149,43 @@ impl Checker<'_> {
         let _search = stop::Search::begin();
         let show = common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
-        let results = progress::shown(show, &measured, || {
-            check(self.engine, &task, &limits, &measured, common.confirm())
-        });
         let source = Source::from(loaded);
-        let mut status = Status::Fine;
-        for checked in &results {
-            if common.json {
-                out.print(&json::verdict(source, model, checked));
-            } else {
-                out.print(&text::verdict(source, model, checked, out.style));
-                if !common.quiet {
-                    out.print(&text::evidence(source, checked, out.style));
-                }
-                if let (true, Some(certificate)) = (self.args.invariants, checked.certificate()) {
-                    out.print(&invariants::invariants(source, certificate));
-                }
-            }
-            status = status.and(match checked.verdict() {
+        let mut tell =
+            |_: usize, checked: &Checked| progress::make_room(|| self.tell(source, model, checked, out));
+        let results = progress::shown(show, &measured, || {
+            check_each(self.engine, &task, &limits, &measured, common.confirm(), &mut tell)
+        });
+        let status = results.iter().fold(Status::Fine, |status, checked| {
+            status.and(match checked.verdict() {
                 Verdict::Safe => Status::Fine,
                 Verdict::Unsafe => Status::Violated,
                 Verdict::Unknown(_) => Status::Unknown,
-            });
-        }
-        out.flush();
+            })
+        });
         match &self.args.certificate {
             Some(path) => status.and(write_certificate(path, &results, common.json, out)),
             None => status,
+        }
+    }
+
+    /// Prints one verdict, at once.
+    fn tell(&self, source: Source<'_>, model: MemoryModel, checked: &Checked, out: &mut Output) {
+        let common = &self.args.common;
+        if common.json {
+            out.print(&json::verdict(source, model, checked));
+        } else {
+            out.print(&text::verdict(source, model, checked, out.style));
+            if !common.quiet {
+                out.print(&text::evidence(source, checked, out.style));
+            }
+            if let (true, Some(certificate)) = (self.args.invariants, checked.certificate()) {
+                out.print(&invariants::invariants(source, certificate));
+            }
+        }
+        out.flush();
+        if out.is_closed() {
+            // Nobody will know what else is found.
+            stop::token().store(true, Ordering::Relaxed);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use fencewright_engines::Progress;
@@ -16,6 +16,26 @@ const FIRST: Duration = Duration::from_millis(500);
 const EVERY: Duration = Duration::from_millis(200);
 /// Back to the start of the line, and everything behind it erased.
 const ERASE: &str = "\r\x1b[K";
+
+/// Whether the line is on the screen; whoever writes there holds the lock.
+static ON_SCREEN: Mutex<bool> = Mutex::new(false);
+
+/// Changes what is on the screen: the line with this text, or no line.
+fn draw(text: Option<&str>, then: impl FnOnce()) {
+    let mut on_screen = ON_SCREEN.lock().unwrap_or_else(PoisonError::into_inner);
+    match text {
+        Some(text) => write_error(&format!("{ERASE}{text}")),
+        None if *on_screen => write_error(ERASE),
+        None => {}
+    }
+    *on_screen = text.is_some();
+    then();
+}
+
+/// Prints something while progress may be shown: the line makes room for it.
+pub fn make_room(print: impl FnOnce()) {
+    draw(None, print);
+}
 
 /// Whether somebody watches: neither the output nor the errors are piped.
 pub fn is_watched() -> bool {
@@ -42,11 +62,9 @@ fn watch(progress: &Progress, waiting: &mpsc::Receiver<()>) {
     let mut wait = FIRST;
     while let Err(mpsc::RecvTimeoutError::Timeout) = waiting.recv_timeout(wait) {
         wait = EVERY;
-        write_error(&format!("{ERASE}{}", line(progress, start.elapsed())));
+        draw(Some(&line(progress, start.elapsed())), || {});
     }
-    if wait == EVERY {
-        write_error(ERASE);
-    }
+    draw(None, || {});
 }
 
 fn line(progress: &Progress, elapsed: Duration) -> String {

@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::io::Read;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -97,6 +98,50 @@ fn options_of_the_search_do_not_change_the_verdict() {
     assert!(outcome.stdout.contains("no answer within 10 MiB of memory"), "{outcome:?}");
 }
 
+/// `easy` is violated at once. That `hard` holds no engine can show: sums of i * i - 2 * i are never 7.
+const EASY_AND_HARD: &str = "\
+shared x, y;
+thread p { var i, s; y = 1; loop { i = i + 1; s = s + i * i - 2 * i; x = s; } }
+thread q { var r; r = x; }
+forbid hard: q.r == 7;
+forbid easy: y == 1;
+";
+
+#[test]
+fn a_violation_is_printed_while_other_properties_go_on() {
+    let files = Files::new(&[("both.fw", EASY_AND_HARD)]);
+    for option in ["--search=bfs", "--engine=explicit", "--engine=lazy", "--json"] {
+        let mut child = command()
+            .args(["check", "--timeout", "3s", option, &files.text("both.fw")])
+            .spawn()
+            .expect("the command starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let first = lines.next().expect("a line").expect("text");
+        let found = Instant::now();
+        assert!(first.contains("easy") && first.contains("unsafe"), "{option}: {first}");
+        assert!(child.try_wait().expect("it can be asked").is_none(), "{option}: it has ended already");
+        let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+        assert!(found.elapsed() > Duration::from_secs(1), "{option}: {:?}", found.elapsed());
+        let last = rest.iter().find(|line| line.contains("hard") && line.contains("unknown"));
+        assert!(last.is_some(), "{option}: {rest:?}");
+        assert_eq!(finish(child).status, 1, "{option}");
+    }
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_ends_the_search() {
+    let files = Files::new(&[("both.fw", &format!("{EASY_AND_HARD}forbid second: q.r == 2;"))]);
+    let mut child = command()
+        .args(["check", "--timeout", "60s", "--engine", "explicit", &files.text("both.fw")])
+        .spawn()
+        .expect("the command starts");
+    let start = Instant::now();
+    // Closed before anything is printed.
+    drop(child.stdout.take());
+    finish(child);
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
 #[test]
 fn errors_say_what_to_do() {
     let files = files();
@@ -178,13 +223,15 @@ fn properties_can_be_selected() {
         let outcome = run_with_input(["check", "--json", "-"].iter().chain(arguments), text.as_bytes());
         let word = |v: &serde_json::Value, key: &str| v[key].as_str().unwrap_or("").to_string();
         let lines = outcome.json_lines();
-        lines.iter().map(|v| format!("{} {}", word(v, "property"), word(v, "verdict"))).collect::<Vec<_>>()
+        let verdict = |v| format!("{} {}", word(v, "property"), word(v, "verdict"));
+        // They come in the order in which they are found.
+        lines.iter().map(verdict).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
-    assert_eq!(verdicts(&[]), ["a unsafe", "b safe", "assertions safe"]);
+    assert_eq!(verdicts(&[]), ["a unsafe", "assertions safe", "b safe"]);
     assert_eq!(verdicts(&["--property", "b"]), ["b safe"]);
     assert_eq!(
         verdicts(&["--property", "deadlock", "--property", "a", "--property", "a"]),
-        ["deadlock unsafe", "a unsafe"]
+        ["a unsafe", "deadlock unsafe"]
     );
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::cegar::Cegar;
 use crate::contexts::ContextBound;
 use crate::explicit::{Explicit, Options};
-use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Engine, Limits, Part, Progress, Reason, Report, Task};
 
 /// How long the explicit engine goes alone, for most questions.
 const ALONE: Duration = Duration::from_millis(100);
@@ -55,20 +55,21 @@ impl Engine for Auto {
         if !task.observed.is_empty() {
             return self.explicit.run(task, limits, progress).by(self.explicit.name());
         }
-        let all: Vec<usize> = (0..task.properties.len()).collect();
+        let open = known.open(task);
         let contexts = ContextBound::default();
-        let mut few = contexts.run(task, &limits.within(self.alone), progress).by(contexts.name());
+        let part = Part::new(task, &open, known.states);
+        let mut few = contexts.run(&part.task(), &limits.within(self.alone), progress).by(contexts.name());
         // That there is nothing more to find, another engine may show with a certificate.
         let likely = few.split_off(|answer| !matches!(answer, Answer::Holds(None) | Answer::Violated(None)));
-        known.adopt(&all, few);
+        known.adopt(&open, few);
         if known.is_decided(task) {
             return known;
         }
-        let open: Vec<usize> = all.iter().copied().filter(|&n| known.is_open(n)).collect();
-        open.iter().for_each(|&n| known.answers[n] = Answer::Unknown(Reason::Cancelled));
-        let properties = open.iter().map(|&n| task.properties[n].clone()).collect();
-        known.adopt(&open, self.side_by_side(&Task { properties, ..task.clone() }, limits, progress));
-        known.adopt(&all, likely);
+        let rest = known.open(task);
+        rest.iter().for_each(|&n| known.answers[n] = Answer::Unknown(Reason::Cancelled));
+        let part = Part::new(task, &rest, known.states);
+        known.adopt(&rest, self.side_by_side(&part.task(), limits, progress));
+        known.adopt(&open, likely);
         known
     }
 }
@@ -114,19 +115,19 @@ impl Report {
     /// Whether every property has a definite answer, or one is violated and that is enough.
     fn is_decided(&self, task: &Task<'_>) -> bool {
         let violated = |a: &Answer| matches!(a, Answer::Violated(_));
-        (task.first_violation && self.answers.iter().any(violated))
-            || !self.answers.iter().any(|a| matches!(a, Answer::Unknown(_)))
+        (task.first_violation && self.answers.iter().any(violated)) || self.open(task).is_empty()
+    }
+
+    /// The numbers of the properties without a definite answer, here or elsewhere.
+    fn open(&self, task: &Task<'_>) -> Vec<usize> {
+        let is_open = |&n: &usize| matches!(self.answers[n], Answer::Unknown(_)) && !task.is_settled(n);
+        (0..self.answers.len()).filter(is_open).collect()
     }
 
     /// The report with the name of the engine that gave the answers.
     fn by(mut self, engine: &'static str) -> Report {
         self.engines = vec![engine; self.answers.len()];
         self
-    }
-
-    /// Whether there is no definite answer to the property with this number.
-    fn is_open(&self, n: usize) -> bool {
-        matches!(self.answers[n], Answer::Unknown(_))
     }
 
     /// Takes the answers to the properties with these numbers from a later report, where they say more.

@@ -5,8 +5,11 @@
 //! * `safe` without either is confirmed by exploring the reference semantics itself, where the state space is small enough.
 //!   Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
 //! * If the two disagree, there is no verdict.
+//!
+//! An answer that carries its evidence comes through while the engine still works on the others ([`check_each`]).
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use fencewright_certify::{Certificate, Rejection};
@@ -15,7 +18,7 @@ use fencewright_memory::Machine;
 use fencewright_program::oracle::{self, Reachable};
 use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Span, Trace};
 
-use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Round, Task};
+use crate::task::{Answer, Early, Engine, Invariant, Limits, Listener, Progress, Reason, Round, Task};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -137,39 +140,150 @@ pub fn check(
     progress: &Progress,
     confirm: Confirm,
 ) -> Vec<Checked> {
-    let start = Instant::now();
-    let mut report = engine.run(task, limits, progress);
+    check_each(engine, task, limits, progress, confirm, &mut |_, _| {})
+}
+
+/// Engines recurse over expressions: as deep as the main thread could.
+const STACK: usize = 8 << 20;
+
+/// Runs an engine and lets its answers through the door, each as soon as the engine has it: `on_verdict` hears the number of the
+/// property and the verdict, in the order in which they are found, while the engine goes on with the rest.
+///
+/// Every property is heard of once; a second time only if a later answer contradicts the first, which then is no verdict any more.
+pub fn check_each(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    limits: &Limits,
+    progress: &Progress,
+    confirm: Confirm,
+    on_verdict: &mut dyn FnMut(usize, &Checked),
+) -> Vec<Checked> {
+    let confirmation = Confirmation { task, limits, confirm, reachable: None, certificates: Vec::new() };
+    let settled: Vec<AtomicBool> = task.properties.iter().map(|_| AtomicBool::new(false)).collect();
+    let mut door = Door {
+        confirmation,
+        start: Instant::now(),
+        settled: &settled,
+        verdicts: vec![None; settled.len()],
+        on_verdict,
+    };
+    let mut report = std::thread::scope(|scope| {
+        let (sender, arriving) = mpsc::channel();
+        let settled = &settled;
+        // The sender ends with the thread, however that ends.
+        let run = move || {
+            let anteroom = Anteroom { sender, settled };
+            engine.run(&task.heard_by(&anteroom), limits, progress)
+        };
+        let running = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+        let running = running.expect("the system starts another thread");
+        for (n, early) in arriving {
+            door.admit_early(n, early);
+        }
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
     let missing = || Answer::Unknown(Reason::Contradiction("the engine gave no answer".into()));
     report.answers.resize_with(task.properties.len(), missing);
-    let seconds = start.elapsed().as_secs_f64();
-    let mut confirmation = Confirmation { task, limits, confirm, reachable: None, certificates: Vec::new() };
-    task.properties
-        .iter()
-        .zip(report.answers)
-        .enumerate()
-        .map(|(n, (property, answer))| {
-            let start = Instant::now();
-            let (verdict, evidence) = confirmation.admit(property, answer);
-            let unknown = matches!(verdict, Verdict::Unknown(_));
-            let happens_under_sc = match (&verdict, &evidence) {
-                (Verdict::Unsafe, Evidence::Replayed(trace)) => happens_under_sc(task, trace, property),
-                _ => false,
-            };
-            Checked {
-                happens_under_sc,
-                verdict,
-                evidence,
-                engine: report.engines.get(n).copied().unwrap_or(engine.name()),
-                property: property.clone(),
-                seconds,
-                check_seconds: start.elapsed().as_secs_f64(),
-                states: report.states,
-                bytes: report.bytes,
-                growth: if unknown { report.growth.clone() } else { Vec::new() },
-                rounds: report.rounds.clone(),
+    let seconds = door.start.elapsed().as_secs_f64();
+    for (n, answer) in std::mem::take(&mut report.answers).into_iter().enumerate() {
+        let early = Early {
+            answer,
+            engine: report.engines.get(n).copied().unwrap_or(engine.name()),
+            states: report.states,
+            bytes: report.bytes,
+            rounds: report.rounds.clone(),
+        };
+        door.admit(n, early, seconds, &report.growth);
+    }
+    door.verdicts.into_iter().map(|checked| checked.expect("every property was admitted")).collect()
+}
+
+/// Where answers wait for the door while their engine goes on.
+#[derive(Debug)]
+struct Anteroom<'a> {
+    sender: mpsc::Sender<(usize, Early)>,
+    settled: &'a [AtomicBool],
+}
+
+impl Listener for Anteroom<'_> {
+    fn hear(&self, property: usize, early: Early) {
+        // If nobody receives it, the door has panicked, and the process is about to end.
+        let _ = self.sender.send((property, early));
+    }
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.settled[property].load(Ordering::Relaxed)
+    }
+}
+
+/// The door itself.
+struct Door<'a, 'p> {
+    confirmation: Confirmation<'a, 'p>,
+    start: Instant,
+    /// Which properties have their verdict, for engines.
+    settled: &'a [AtomicBool],
+    verdicts: Vec<Option<Checked>>,
+    on_verdict: &'a mut dyn FnMut(usize, &Checked),
+}
+
+impl Door<'_, '_> {
+    /// Admits an answer while the engine still runs. One that cannot be confirmed now may be later, or another engine has a better one.
+    fn admit_early(&mut self, n: usize, early: Early) {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let checked = match &self.verdicts[n] {
+            None => self.confirmation.checked(n, early, seconds, &[]),
+            Some(_) => return self.compare(n, &early),
+        };
+        if !matches!(checked.verdict, Verdict::Unknown(ref reason) if !matches!(reason, Reason::Contradiction(_)))
+        {
+            self.pronounce(n, checked);
+        }
+    }
+
+    /// Admits an answer for good.
+    fn admit(&mut self, n: usize, early: Early, seconds: f64, growth: &[(String, Option<Span>)]) {
+        match &self.verdicts[n] {
+            None => {
+                let checked = self.confirmation.checked(n, early, seconds, growth);
+                self.pronounce(n, checked);
             }
-        })
-        .collect()
+            Some(_) => self.compare(n, &early),
+        }
+    }
+
+    fn pronounce(&mut self, n: usize, checked: Checked) {
+        self.settled[n].store(true, Ordering::Relaxed);
+        (self.on_verdict)(n, &checked);
+        self.verdicts[n] = Some(checked);
+    }
+
+    /// Compares an answer with the verdict that is already there: if they disagree, there is none.
+    fn compare(&mut self, n: usize, early: &Early) {
+        let holds = match early.answer {
+            Answer::Holds(_) | Answer::Proved(_) => true,
+            Answer::Violated(_) => false,
+            Answer::Unknown(_) => return,
+        };
+        let Some(known) = &self.verdicts[n] else { return };
+        let disagree = match known.verdict {
+            Verdict::Safe => !holds,
+            Verdict::Unsafe => holds,
+            Verdict::Unknown(_) => false,
+        };
+        if disagree {
+            let words = |holds: bool| if holds { "it holds" } else { "it is violated" };
+            let what = format!(
+                "engine {} says that {}, engine {} that {}",
+                known.engine,
+                words(!holds),
+                early.engine,
+                words(holds)
+            );
+            let (verdict, evidence) = contradiction(what);
+            let checked = Checked { verdict, evidence, happens_under_sc: false, ..known.clone() };
+            self.pronounce(n, checked);
+        }
+    }
 }
 
 /// Confirms answers; the exploration, and the check of each invariant, is done at most once.
@@ -178,10 +292,41 @@ struct Confirmation<'a, 'p> {
     limits: &'a Limits,
     confirm: Confirm,
     reachable: Option<Option<Reachable>>,
-    certificates: Vec<(Arc<Invariant>, Evidence)>,
+    certificates: Vec<(Arc<Invariant>, (Verdict, Evidence))>,
 }
 
 impl Confirmation<'_, '_> {
+    /// The verdict that comes of an answer to the property with this number, `seconds` after the start.
+    fn checked(
+        &mut self,
+        n: usize,
+        early: Early,
+        seconds: f64,
+        growth: &[(String, Option<Span>)],
+    ) -> Checked {
+        let start = Instant::now();
+        let property = &self.task.properties[n];
+        let (verdict, evidence) = self.admit(property, early.answer);
+        let unknown = matches!(verdict, Verdict::Unknown(_));
+        let happens_under_sc = match (&verdict, &evidence) {
+            (Verdict::Unsafe, Evidence::Replayed(trace)) => happens_under_sc(self.task, trace, property),
+            _ => false,
+        };
+        Checked {
+            happens_under_sc,
+            verdict,
+            evidence,
+            engine: early.engine,
+            property: property.clone(),
+            seconds,
+            check_seconds: start.elapsed().as_secs_f64(),
+            states: early.states,
+            bytes: early.bytes,
+            growth: if unknown { growth.to_vec() } else { Vec::new() },
+            rounds: early.rounds,
+        }
+    }
+
     fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Evidence) {
         match answer {
             Answer::Unknown(reason) => (Verdict::Unknown(reason), Evidence::None),
@@ -214,10 +359,16 @@ impl Confirmation<'_, '_> {
         if !invariant.properties.contains(&property.name) {
             return contradiction("the invariant is about other properties".into());
         }
-        if let Some((_, evidence)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, invariant))
-        {
-            return (Verdict::Safe, evidence.clone());
+        if let Some((_, known)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, invariant)) {
+            return known.clone();
         }
+        let found = self.accepted(invariant);
+        self.certificates.push((Arc::clone(invariant), found.clone()));
+        found
+    }
+
+    /// What the checker of certificates says about an invariant.
+    fn accepted(&self, invariant: &Invariant) -> (Verdict, Evidence) {
         let machine = Machine::new(self.task.program, invariant.buffers);
         let certificate =
             Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
@@ -245,7 +396,6 @@ impl Confirmation<'_, '_> {
                 Err(rejection) => return contradiction(rejection.to_string()),
             },
         };
-        self.certificates.push((Arc::clone(invariant), evidence.clone()));
         (Verdict::Safe, evidence)
     }
 

@@ -21,8 +21,10 @@ pub mod robust;
 pub mod search;
 pub mod task;
 
-pub use check::{Checked, Confirm, Evidence, Verdict, check};
-pub use task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Round, Task};
+pub use check::{Checked, Confirm, Evidence, Verdict, check, check_each};
+pub use task::{
+    Answer, Early, Engine, Invariant, Limits, Listener, Part, Progress, Reason, Report, Round, Task,
+};
 
 /// What engines can be told, each as far as it means something to it.
 #[derive(Clone, Debug, Default)]

@@ -25,12 +25,97 @@ pub struct Task<'p> {
     pub observed: Vec<Observable>,
     /// Whether one violation is all that is wanted: then the other properties may stay open.
     pub first_violation: bool,
+    /// Who wants to know each answer at once. Not public, so that a task made from this one does not by chance inherit a
+    /// listener that numbers properties otherwise.
+    listener: Option<&'p dyn Listener>,
 }
 
 impl<'p> Task<'p> {
     /// A question about some properties.
     pub fn new(program: &'p Program, model: MemoryModel, properties: Vec<Property>) -> Self {
-        Task { program, model, properties, observed: Vec::new(), first_violation: false }
+        Task { program, model, properties, observed: Vec::new(), first_violation: false, listener: None }
+    }
+
+    /// The same question, with somebody who wants to know each answer at once.
+    pub fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
+    where
+        'p: 'a,
+    {
+        Task { listener: Some(listener), ..self.clone() }
+    }
+
+    /// Whether somebody wants to know each answer at once.
+    pub fn is_heard(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// Tells the answer to the property with this number. Only answers that carry their evidence are told before the end of a run:
+    /// a trace or an invariant.
+    pub fn tell(&self, property: usize, early: Early) {
+        if let Some(listener) = self.listener {
+            listener.hear(property, early);
+        }
+    }
+
+    /// Whether the property with this number has a verdict already: nobody need look for an answer any more.
+    pub fn is_settled(&self, property: usize) -> bool {
+        self.listener.is_some_and(|listener| listener.is_settled(property))
+    }
+}
+
+/// Somebody who wants to know the answers of a run before it ends, and knows which properties have their verdict.
+pub trait Listener: Sync + fmt::Debug {
+    /// The answer to the property with this number.
+    fn hear(&self, property: usize, early: Early);
+    /// Whether this property has its verdict.
+    fn is_settled(&self, property: usize) -> bool;
+}
+
+/// An answer that comes before the end of a run, and what it took until then.
+#[derive(Clone, Debug)]
+pub struct Early {
+    /// The answer.
+    pub answer: Answer,
+    /// The engine that gives it.
+    pub engine: &'static str,
+    /// States stored so far.
+    pub states: u64,
+    /// Bytes used so far at most.
+    pub bytes: u64,
+    /// What each number of contexts took so far, if the engine counts them.
+    pub rounds: Vec<Round>,
+}
+
+/// Some of the properties of a task, to be asked as a task of their own; its answers go to whoever hears the whole.
+#[derive(Debug)]
+pub struct Part<'a> {
+    task: &'a Task<'a>,
+    numbers: &'a [usize],
+    /// States that were stored before this part is asked.
+    states: u64,
+}
+
+impl<'a> Part<'a> {
+    /// The properties with these numbers; `states` have been stored before they are asked about.
+    pub fn new(task: &'a Task<'a>, numbers: &'a [usize], states: u64) -> Self {
+        Part { task, numbers, states }
+    }
+
+    /// The part as a task.
+    pub fn task(&self) -> Task<'_> {
+        let properties = self.numbers.iter().map(|&n| self.task.properties[n].clone()).collect();
+        let part = Task { properties, ..self.task.clone() };
+        if self.task.is_heard() { part.heard_by(self) } else { part }
+    }
+}
+
+impl Listener for Part<'_> {
+    fn hear(&self, property: usize, early: Early) {
+        self.task.tell(self.numbers[property], Early { states: early.states + self.states, ..early });
+    }
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.task.is_settled(self.numbers[property])
     }
 }
 

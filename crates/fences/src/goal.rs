@@ -82,7 +82,8 @@ impl Goal for Safety {
     }
 
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined {
-        let task = Task { first_violation: true, ..Task::new(program, self.model, self.of(program)) };
+        let mut task = Task::new(program, self.model, self.of(program));
+        task.first_violation = true;
         let verdicts = check(&self.engine, &task, limits, progress, self.confirm);
         let violated = verdicts.iter().find_map(|checked| match (checked.verdict(), checked.trace()) {
             (Verdict::Unsafe, Some(replayed)) => Some(Violation {

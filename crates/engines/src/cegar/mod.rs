@@ -24,7 +24,7 @@ use crate::examine::{self, Examined};
 use crate::search::live::LiveCells;
 use crate::search::reach::{Path, Reach, Reached};
 use crate::search::symmetry::Symmetry;
-use crate::task::{Answer, Engine, Invariant, Limits, Order, Progress, Reason, Report, Task};
+use crate::task::{Answer, Early, Engine, Invariant, Limits, Order, Part, Progress, Reason, Report, Task};
 
 /// Where to start.
 #[derive(Clone, Copy, Debug)]
@@ -124,10 +124,15 @@ impl Engine for Cegar {
                 *answer = Some(Answer::Unknown(Reason::Unsupported(reason, None)));
             }
         }
-        while answers.iter().any(Option::is_none) {
-            let open: Vec<usize> = (0..answers.len()).filter(|&n| answers[n].is_none()).collect();
-            let properties: Vec<Property> = open.iter().map(|&n| task.properties[n].clone()).collect();
-            let sub = Task { properties, observed: Vec::new(), ..task.clone() };
+        loop {
+            let is_open = |&n: &usize| answers[n].is_none() && !task.is_settled(n);
+            let open: Vec<usize> = (0..answers.len()).filter(is_open).collect();
+            if open.is_empty() {
+                break;
+            }
+            let part = Part::new(task, &open, 0);
+            let mut sub = part.task();
+            sub.observed.clear();
             let live = LiveCells::new(&sub);
             let machine = Machine::new(task.program, self.buffers(task.model, precision.k));
             rounds += 1;
@@ -153,15 +158,24 @@ impl Engine for Cegar {
                 },
             };
             let unknown = |reason: Reason| Some(Answer::Unknown(reason));
+            let tell = |n: usize, answer: Answer| {
+                let (states, bytes, rounds) = (report.states, report.bytes, Vec::new());
+                task.tell(n, Early { answer, engine: self.name(), states, bytes, rounds });
+            };
             match found {
                 Found::Invariant(invariant) => {
+                    open.iter().for_each(|&n| tell(n, Answer::Proved(Arc::clone(&invariant))));
                     open.iter().for_each(|&n| answers[n] = Some(Answer::Proved(Arc::clone(&invariant))));
                 }
                 Found::Nothing(reason) => open.iter().for_each(|&n| answers[n] = unknown(reason.clone())),
+                // Another engine was faster.
+                Found::Path(n, _) if sub.is_settled(n) => {}
                 Found::Path(n, path) => {
                     let property = &sub.properties[n];
                     if let Some(trace) = path::execution(task, &path, property, limits) {
-                        answers[open[n]] = Some(Answer::Violated(Some(trace)));
+                        let answer = Answer::Violated(Some(trace));
+                        tell(open[n], answer.clone());
+                        answers[open[n]] = Some(answer);
                         if task.first_violation {
                             answers
                                 .iter_mut()
@@ -178,7 +192,8 @@ impl Engine for Cegar {
             }
         }
         report.predicates = precision.templates.len();
-        report.answers = answers.into_iter().flatten().collect();
+        let settled = Answer::Unknown(Reason::Cancelled);
+        report.answers = answers.into_iter().map(|answer| answer.unwrap_or(settled.clone())).collect();
         report
     }
 }

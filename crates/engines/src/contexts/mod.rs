@@ -26,7 +26,7 @@ use crate::domain::predicates::{Predicates, Template};
 use crate::domain::zones::Zones;
 use crate::domain::{Domain, DomainName};
 use crate::examine::{self, Examined};
-use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Round, Task};
+use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Round, Task};
 use graph::{Graph, most_groups};
 use layers::{Found, Layers, Next};
 use relevance::Relevance;
@@ -78,7 +78,7 @@ enum Ended {
 
 impl Engine for ContextBound {
     fn name(&self) -> &'static str {
-        "contexts"
+        ContextBound::NAME
     }
 
     fn about(&self) -> &'static str {
@@ -118,6 +118,8 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
 }
 
 impl ContextBound {
+    const NAME: &str = "contexts";
+
     fn precision(&self, task: &Task<'_>) -> Result<Precision, Reason> {
         let fragment = order::fragment(task.program, &task.properties, Relations::Equality);
         let reals = task.program.has_real_choices();
@@ -173,9 +175,10 @@ struct Run<'a, 'p> {
 impl Run<'_, '_> {
     /// More and more contexts, until everything is answered.
     fn iterate(&mut self, mut precision: Precision) {
-        while self.bound <= self.most && self.answers.iter().any(Option::is_none) {
+        while self.bound <= self.most && !self.open().is_empty() {
             match self.explore(&mut precision) {
                 Ended::Answer(n, answer) => {
+                    self.tell(n, answer.clone());
                     self.answers[n] = Some(answer);
                     if self.task.first_violation {
                         self.give_up(&Reason::Cancelled);
@@ -198,11 +201,23 @@ impl Run<'_, '_> {
         self.give_up(&Reason::Contexts(self.bound - 1, None));
     }
 
+    /// The numbers of the properties that have no answer, here or elsewhere.
+    fn open(&self) -> Vec<usize> {
+        let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
+        (0..self.answers.len()).filter(is_open).collect()
+    }
+
+    /// Tells an answer at once.
+    fn tell(&self, n: usize, answer: Answer) {
+        let (states, bytes, rounds) = (self.report.states, self.report.bytes, self.report.rounds.clone());
+        self.task.tell(n, Early { answer, engine: ContextBound::NAME, states, bytes, rounds });
+    }
+
     /// All executions with so many contexts and more, for the properties that are open.
     fn explore(&mut self, precision: &mut Precision) -> Ended {
-        let open: Vec<usize> = (0..self.answers.len()).filter(|&n| self.answers[n].is_none()).collect();
-        let properties: Vec<Property> = open.iter().map(|&n| self.task.properties[n].clone()).collect();
-        let sub = Task { properties, observed: Vec::new(), ..self.task.clone() };
+        let open = self.open();
+        let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();
+        let sub = Task::new(self.task.program, self.task.model, properties);
         let ended = match precision {
             Precision::Order(order) => {
                 // Order is exact: a path without values is one that explicit numbers cannot hold.
@@ -322,9 +337,9 @@ impl Run<'_, '_> {
     /// More contexts would not lead to more states: what is open holds. The states of this machine are no certificate, for it is one of
     /// selected executions; `cegar` is asked for one.
     fn close(&mut self) {
-        let open: Vec<usize> = (0..self.answers.len()).filter(|&n| self.answers[n].is_none()).collect();
+        let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();
-        let task = Task { properties, observed: Vec::new(), ..self.task.clone() };
+        let task = Task::new(self.task.program, self.task.model, properties);
         let limits = self.limits.within(PROOF.max(10 * self.began.elapsed()));
         self.progress.say("a certificate".into());
         let proofs = Cegar::default().run(&task, &limits, self.progress);

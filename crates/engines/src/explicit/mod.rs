@@ -25,13 +25,13 @@ mod trace;
 
 use std::collections::BTreeSet;
 
-use fencewright_program::{Action, Expr, Op, Program, PropertyKind, Quantifier};
+use fencewright_program::{Action, Expr, Op, Program};
 
-use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Task};
 
 pub use crate::task::Order;
 use code::Code;
-use search::Found;
+use search::{Decided, Found};
 
 /// How to search.
 #[derive(Clone, Debug)]
@@ -83,18 +83,29 @@ impl Engine for Explicit {
         let options = &self.options;
         let code = Code::new(task, options.live_variables, options.local_first);
         let mut report = Report::default();
+        let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
         // An unbounded `*` is tried with more and more values; without one, the first round is the only one.
         let mut radius = 2;
         loop {
             let samples = samples(task.program, radius);
-            let found = match search::search(task, &code, options, &samples, limits, progress) {
+            let known: Vec<bool> = answers.iter().map(Option::is_some).collect();
+            let mut on_decided = |decided: &Decided<'_>| {
+                let answer = shown(task, &code, decided, &samples, options);
+                answers[decided.property] = Some(answer.clone());
+                let states = decided.stores.iter().map(|s| s.len() as u64).sum();
+                let (bytes, rounds) = (decided.bytes, Vec::new());
+                task.tell(decided.property, Early { answer, engine: self.name(), states, bytes, rounds });
+            };
+            let found =
+                search::search(task, &code, options, &samples, &known, limits, progress, &mut on_decided);
+            let found = match found {
                 Ok(found) => found,
                 Err(reason) => {
                     report.answers = vec![Answer::Unknown(reason); task.properties.len()];
                     return report;
                 }
             };
-            let undecided = found.decided.iter().any(Option::is_none);
+            let undecided = answers.iter().any(Option::is_none);
             let more = found.sampled && undecided && found.stopped.is_none() && radius < MOST_SAMPLES;
             report.bytes = report.bytes.max(found.bytes);
             report.states = found.stores.iter().map(|s| s.len() as u64).sum();
@@ -103,14 +114,15 @@ impl Engine for Explicit {
                 radius *= 4;
                 continue;
             }
-            report.complete = why_incomplete(&found, options, radius).is_none()
+            let incomplete = why_incomplete(&found, options, radius);
+            report.complete = incomplete.is_none()
                 && (undecided || !task.observed.is_empty() || task.properties.is_empty());
             if found.stopped.is_some() {
                 report.growth = divergence::explain(task.program, &code, &found.sizes);
             }
-            report.answers = (0..task.properties.len())
-                .map(|n| answer(task, &code, &found, &samples, options, radius, n))
-                .collect();
+            let answers = answers.into_iter().enumerate();
+            report.answers =
+                answers.map(|(n, known)| known.unwrap_or_else(|| not_shown(task, n, &incomplete))).collect();
             report.finals = found.finals.into_iter().collect();
             return report;
         }
@@ -168,30 +180,22 @@ fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reaso
     found.sampled.then_some(Reason::UnboundedChoice(radius))
 }
 
-fn answer(
-    task: &Task<'_>,
-    code: &Code,
-    found: &Found,
-    samples: &[i64],
-    options: &Options,
-    radius: i64,
-    property: usize,
-) -> Answer {
-    let exists = matches!(task.properties[property].kind, PropertyKind::Finally(Quantifier::Exists, _));
-    match (found.decided[property], exists) {
-        (Some(number), exists) => {
-            match trace::trace(task, code, found, samples, options.buffer_bound, number) {
-                Some(trace) if exists => Answer::Holds(Some(trace)),
-                Some(trace) => Answer::Violated(Some(trace)),
-                None => {
-                    Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into()))
-                }
-            }
-        }
-        (None, exists) => match why_incomplete(found, options, radius) {
-            Some(reason) => Answer::Unknown(reason),
-            None if exists => Answer::Violated(None),
-            None => Answer::Holds(None),
-        },
+/// What a state that decides a property shows: the execution that leads there.
+fn shown(task: &Task<'_>, code: &Code, decided: &Decided<'_>, samples: &[i64], options: &Options) -> Answer {
+    match trace::trace(task, code, decided, samples, options.buffer_bound) {
+        Some(trace) if task.properties[decided.property].kind.is_existence() => Answer::Holds(Some(trace)),
+        Some(trace) => Answer::Violated(Some(trace)),
+        None => Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into())),
+    }
+}
+
+/// What follows for a property that no state decides, if nothing speaks against having seen all of them.
+fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>) -> Answer {
+    match incomplete {
+        // Nobody looked at the states found after that.
+        _ if task.is_settled(property) => Answer::Unknown(Reason::Cancelled),
+        Some(reason) => Answer::Unknown(reason.clone()),
+        None if task.properties[property].kind.is_existence() => Answer::Violated(None),
+        None => Answer::Holds(None),
     }
 }

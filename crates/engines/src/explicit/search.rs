@@ -4,7 +4,8 @@
 //! the same table. A round goes: every worker expands some of its states and posts successors that belong to others; all
 //! wait for each other; every worker stores what was posted to it; all wait again and, together, decide what comes next: the next
 //! level (breadth first is level by level, so the first violation has a shortest trace), a wider layout, or the end. While there is
-//! little to do, one thread does the work of all workers in turn: most searches end before it pays to start others.
+//! little to do, one thread does the work of all workers in turn: most searches end before it pays to start others. When a property is
+//! decided and somebody wants to know at once, the threads come together, for the execution leads through the states of all of them.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,12 +35,8 @@ const SUCCESSORS: usize = 1 << 15;
 pub struct Found {
     /// The states each worker stored.
     pub stores: Vec<Store>,
-    /// The final layout.
-    pub layout: Layout,
     /// How large everything became.
     pub sizes: Sizes,
-    /// For each property the state that decides it, if one does.
-    pub decided: Vec<Option<u32>>,
     /// Why the search ended early, if it did.
     pub stopped: Option<Reason>,
     /// Whether a `*` was tried with samples only.
@@ -51,6 +48,20 @@ pub struct Found {
     /// The values of the observed parts in all final states.
     pub finals: BTreeSet<Vec<i64>>,
     /// The most bytes in use at any time.
+    pub bytes: u64,
+}
+
+/// A state that decides a property, among the states found so far.
+pub struct Decided<'a> {
+    /// The property.
+    pub property: usize,
+    /// The state.
+    pub state: u32,
+    /// The states each worker stored.
+    pub stores: Vec<&'a Store>,
+    /// Their layout.
+    pub layout: &'a Layout,
+    /// The most bytes in use so far.
     pub bytes: u64,
 }
 
@@ -68,8 +79,12 @@ struct Shared<'a> {
     growth: Mutex<Vec<Growth>>,
     decided: Mutex<Vec<Option<u32>>>,
     undecided: AtomicUsize,
+    /// Whether a property was decided that nobody has been told about yet, although somebody wants to know at once.
+    news: AtomicBool,
     stopped: Mutex<Option<Reason>>,
     stop: AtomicBool,
+    /// Whether the search is over.
+    over: AtomicBool,
     /// How many workers have more of the current level to do, and how many have anything at all to do.
     busy: AtomicUsize,
     pending: AtomicUsize,
@@ -77,14 +92,18 @@ struct Shared<'a> {
     states: Vec<AtomicU64>,
 }
 
-/// Searches from the initial states; an unbounded `*` takes the values in `samples`.
+/// Searches from the initial states; an unbounded `*` takes the values in `samples`, and properties in `known` are not looked at.
+/// `on_decided` hears of each property that a state decides.
+#[allow(clippy::too_many_arguments)]
 pub fn search(
     task: &Task<'_>,
     code: &Code,
     options: &Options,
     samples: &[i64],
+    known: &[bool],
     limits: &Limits,
     progress: &Progress,
+    on_decided: &mut dyn FnMut(&Decided<'_>),
 ) -> Result<Found, Reason> {
     let workers = options.workers.max(1);
     let shared = Shared {
@@ -97,10 +116,12 @@ pub fn search(
         gate: Gate::new(workers),
         mail: (0..workers).map(|_| Mutex::default()).collect(),
         growth: Mutex::default(),
-        decided: Mutex::new(vec![None; task.properties.len()]),
-        undecided: AtomicUsize::new(task.properties.len()),
+        decided: Mutex::new(known.iter().map(|&known| known.then_some(NONE)).collect()),
+        undecided: AtomicUsize::new(known.iter().filter(|&&known| !known).count()),
+        news: AtomicBool::new(false),
         stopped: Mutex::new(None),
         stop: AtomicBool::new(false),
+        over: AtomicBool::new(false),
         busy: AtomicUsize::new(0),
         pending: AtomicUsize::new(0),
         bytes: (0..workers).map(|_| AtomicU64::new(0)).collect(),
@@ -120,7 +141,7 @@ pub fn search(
             level_end: 0,
             out: (0..workers).map(|_| Batch::default()).collect(),
             made: 0,
-            deciding: (0..task.properties.len()).collect(),
+            deciding: (0..task.properties.len()).filter(|&n| !known[n]).collect(),
             eval_stack: Vec::new(),
             summary: Summary { sampled, ..Summary::default() },
             finals: BTreeSet::new(),
@@ -137,23 +158,37 @@ pub fn search(
         Err(reason) => shared.stop_because(reason),
     }
     crew.iter_mut().for_each(|worker| worker.level_end = worker.store.len());
-    let finished = match catch_unwind(AssertUnwindSafe(|| shared.one_for_all(&mut crew))) {
-        Ok(true) => Some(crew),
-        Ok(false) => std::thread::scope(|scope| {
-            let handles: Vec<_> = crew.into_iter().map(|worker| scope.spawn(|| worker.run())).collect();
-            handles.into_iter().map(|h| h.join().ok().flatten()).collect()
-        }),
-        Err(_) => None,
+    let mut told = known.to_vec();
+    let finished = loop {
+        match catch_unwind(AssertUnwindSafe(|| shared.one_for_all(&mut crew))) {
+            Ok(Pause::Over) => break Some(crew),
+            Ok(Pause::News) => {}
+            Ok(Pause::Crowd) => {
+                let gathered: Option<Vec<_>> = std::thread::scope(|scope| {
+                    let handles: Vec<_> =
+                        crew.into_iter().map(|worker| scope.spawn(|| worker.run())).collect();
+                    handles.into_iter().map(|h| h.join().ok().flatten()).collect()
+                });
+                match gathered {
+                    Some(gathered) => crew = gathered,
+                    None => break None,
+                }
+                if shared.over.load(Ordering::Relaxed) {
+                    break Some(crew);
+                }
+            }
+            Err(_) => break None,
+        }
+        shared.tell(&crew, &mut told, on_decided);
     };
     let Some(crew) = finished else {
         // A worker panicked: a defect of this engine, which must not become a verdict or a hang.
         return Err(Reason::Contradiction("the explicit search failed".into()));
     };
+    shared.tell(&crew, &mut told, on_decided);
     let mut found = Found {
         stores: Vec::new(),
-        layout: crew[0].layout.clone(),
         sizes: crew[0].sizes.clone(),
-        decided: Vec::new(),
         stopped: None,
         sampled: false,
         bounded: false,
@@ -169,24 +204,57 @@ pub fn search(
         found.finals.extend(worker.finals);
         found.stores.push(worker.store);
     }
-    found.decided = shared.decided.into_inner().expect("no worker panicked");
     found.stopped = shared.stopped.into_inner().expect("no worker panicked");
     Ok(found)
 }
 
+/// Why one thread stops doing the work of all.
+enum Pause {
+    /// The search is over.
+    Over,
+    /// It pays to start more threads.
+    Crowd,
+    /// A property was decided, and somebody wants to know.
+    News,
+}
+
 impl Shared<'_> {
+    /// Tells which properties have been decided since the last time.
+    fn tell(&self, crew: &[Worker<'_, '_>], told: &mut [bool], on_decided: &mut dyn FnMut(&Decided<'_>)) {
+        self.news.store(false, Ordering::Relaxed);
+        let decided = self.decided.lock().expect("no worker panicked").clone();
+        for (property, state) in decided.into_iter().enumerate() {
+            let Some(state) = state.filter(|_| !told[property]) else { continue };
+            told[property] = true;
+            on_decided(&Decided {
+                property,
+                state,
+                stores: crew.iter().map(|worker| &worker.store).collect(),
+                layout: &crew[0].layout,
+                bytes: crew.iter().map(|worker| worker.peak).sum(),
+            });
+        }
+    }
+
+    /// Whether nobody looks for an answer any more: what is open has got its verdict elsewhere.
+    fn is_settled(&self) -> bool {
+        let decided = self.decided.lock().expect("no worker panicked");
+        let settled = |(n, state): (usize, &Option<u32>)| state.is_some() || self.task.is_settled(n);
+        !decided.is_empty() && self.task.observed.is_empty() && decided.iter().enumerate().all(settled)
+    }
+
     fn stop_because(&self, reason: Reason) {
         self.stopped.lock().expect("no worker panicked").get_or_insert(reason);
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// One thread does the work of all workers in turn; true if the search is over, false when it pays to start threads.
-    fn one_for_all(&self, crew: &mut [Worker<'_, '_>]) -> bool {
+    /// One thread does the work of all workers in turn.
+    fn one_for_all(&self, crew: &mut [Worker<'_, '_>]) -> Pause {
         let enough = if self.workers == 1 { usize::MAX } else { self.options.threads_from };
         loop {
             let waiting: usize = crew.iter().map(Worker::frontier).sum();
             if waiting >= enough {
-                return false;
+                return Pause::Crowd;
             }
             for worker in crew.iter_mut() {
                 worker.expand_some();
@@ -200,7 +268,7 @@ impl Shared<'_> {
             let all_done = self.pending.swap(0, Ordering::Relaxed) == 0;
             let growth = self.growth();
             if growth.is_empty() && (self.stop.load(Ordering::Relaxed) || all_done) {
-                return true;
+                return Pause::Over;
             }
             for worker in crew.iter_mut() {
                 if !growth.is_empty() {
@@ -211,6 +279,9 @@ impl Shared<'_> {
                 }
             }
             self.growth.lock().expect("no worker panicked").clear();
+            if self.news.load(Ordering::Relaxed) {
+                return Pause::News;
+            }
         }
     }
 
@@ -234,6 +305,7 @@ impl Shared<'_> {
         let mut decided = self.decided.lock().expect("no worker panicked");
         if decided[property].is_none() {
             decided[property] = Some(number);
+            self.news.store(self.task.is_heard(), Ordering::Relaxed);
             let undecided = self.undecided.fetch_sub(1, Ordering::Relaxed) - 1;
             if undecided == 0 && self.task.observed.is_empty() {
                 self.stop.store(true, Ordering::Relaxed);
@@ -262,7 +334,7 @@ struct Worker<'a, 's> {
     out: Vec<Batch>,
     /// Successors made in this round.
     made: usize,
-    /// Properties that no state has decided yet, as far as this worker knows.
+    /// Properties that are not decided yet, as far as this worker knows.
     deciding: Vec<usize>,
     eval_stack: Vec<i64>,
     summary: Summary,
@@ -271,7 +343,7 @@ struct Worker<'a, 's> {
 }
 
 impl Worker<'_, '_> {
-    /// Works to the end; nothing if this or another worker panicked.
+    /// Works until there is a reason to come together; nothing if this or another worker panicked.
     fn run(self) -> Option<Self> {
         let gate = &self.shared.gate;
         let result = catch_unwind(AssertUnwindSafe(|| self.rounds()));
@@ -281,6 +353,7 @@ impl Worker<'_, '_> {
         result.ok().flatten()
     }
 
+    /// Works until the search is over, or until there is something to tell.
     fn rounds(mut self) -> Option<Self> {
         loop {
             self.expand_some();
@@ -291,9 +364,11 @@ impl Worker<'_, '_> {
             self.shared.gate.wait()?;
             let level_done = self.shared.busy.load(Ordering::Relaxed) == 0;
             let all_done = self.shared.pending.load(Ordering::Relaxed) == 0;
+            let news = self.shared.news.load(Ordering::Relaxed);
             if !self.grow()? && (self.shared.stop.load(Ordering::Relaxed) || all_done) {
                 // Nobody may start another round and change what the others are still reading.
                 self.shared.gate.wait()?;
+                self.shared.over.store(true, Ordering::Relaxed);
                 return Some(self);
             }
             // Everybody has read the counters; nobody writes them before everybody has come to the next round.
@@ -303,6 +378,9 @@ impl Worker<'_, '_> {
             }
             if level_done {
                 self.level_end = self.store.len();
+            }
+            if news {
+                return Some(self);
             }
         }
     }
@@ -509,6 +587,12 @@ impl Worker<'_, '_> {
         }
         if let Some(reason) = shared.limits.exceeded(used) {
             shared.stop_because(reason);
+        }
+        if shared.task.is_heard() {
+            self.deciding.retain(|&n| !shared.task.is_settled(n));
+            if self.me == 0 && shared.is_settled() {
+                shared.stop_because(Reason::Cancelled);
+            }
         }
         if self.store.len() as u64 * shared.workers as u64 > u64::from(u32::MAX / 2) {
             shared.stop_because(Reason::Memory(used));

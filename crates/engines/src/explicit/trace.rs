@@ -6,23 +6,22 @@ use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
 use super::code::Code;
 use super::expand::{Expander, Sink, Step, StepKind};
 use super::layout::Layout;
-use super::search::Found;
+use super::search::Decided;
 use super::store::NONE;
 use crate::task::Task;
 
-/// The execution that leads to the state with this number. Every stored state was reached by a step from its parent, so there is
+/// The execution that leads to the state that decides a property. Every stored state was reached by a step from its parent, so there is
 /// one; if it cannot be found again, the engine is wrong.
 pub fn trace(
     task: &Task<'_>,
     code: &Code,
-    found: &Found,
+    found: &Decided<'_>,
     samples: &[i64],
     bound: Option<u32>,
-    number: u32,
 ) -> Option<Trace> {
     let workers = found.stores.len() as u32;
-    let store = |number: u32| (&found.stores[(number % workers) as usize], number / workers);
-    let mut chain = vec![number];
+    let store = |number: u32| (found.stores[(number % workers) as usize], number / workers);
+    let mut chain = vec![found.state];
     loop {
         let (store, local) = store(chain[chain.len() - 1]);
         match store.parent(local) {
@@ -40,12 +39,12 @@ pub fn trace(
         .windows(2)
         .map(|link| {
             let mut finder = Finder { target: state(link[1]), event: None };
-            // A search that ended early may never have needed the wider layout that the rest of this state's steps need.
-            let _ = expander.expand(&found.layout, state(link[0]), &mut finder);
+            // A search that has not ended may not have needed the wider layout that the rest of this state's steps need.
+            let _ = expander.expand(found.layout, state(link[0]), &mut finder);
             finder.event
         })
         .collect::<Option<Vec<Event>>>()?;
-    let (registers, memory) = unpack_initial(task, code, &found.layout, state(chain[0]));
+    let (registers, memory) = unpack_initial(task, code, found.layout, state(chain[0]));
     Some(Trace { registers, memory, events })
 }
 

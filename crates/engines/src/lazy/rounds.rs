@@ -8,7 +8,7 @@ use fencewright_program::{EdgeId, MemoryModel, Property, PropertyKind, Quantifie
 use super::Lazy;
 use super::conclude::{self, Conclusion};
 use super::oracle::{Advice, Oracle};
-use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Early, Engine, Limits, Listener, Progress, Reason, Report, Task};
 
 /// At most so many paths of a thread are followed at once, the shortest first: what they add grows with their number and length.
 const PATHS_AT_ONCE: usize = 4;
@@ -73,7 +73,13 @@ impl<'a> Rounds<'a> {
 
     /// Whether there is still something to find out, and nothing against it.
     pub fn goes_on(&self) -> bool {
-        self.stopped.is_none() && self.answers.iter().any(Option::is_none)
+        self.stopped.is_none() && !self.open().is_empty()
+    }
+
+    /// The numbers of the properties that have no answer, here or elsewhere.
+    fn open(&self) -> Vec<usize> {
+        let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
+        (0..self.answers.len()).filter(is_open).collect()
     }
 
     /// Gives up what rounds on unrolled programs cannot find.
@@ -128,15 +134,19 @@ impl<'a> Rounds<'a> {
     fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
         // A thread that stands still because a loop was cut off is no deadlock.
         let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
-        let open = (0..self.answers.len()).filter(|&n| self.answers[n].is_none());
-        let open: Vec<usize> = open.filter(asked).collect();
+        let open: Vec<usize> = self.open().into_iter().filter(asked).collect();
         let properties: Vec<&Property> = open.iter().map(|&n| &self.task.properties[n]).collect();
-        for (n, answer) in open.into_iter().zip(self.check_under_sc(program, &properties)) {
-            let property = &self.task.properties[n];
+        let original =
+            Original { task: self.task, program, numbers: &open, lazy: self.lazy, states: self.states };
+        for (n, answer) in
+            open.iter().copied().zip(self.check_under_sc(program, &properties, Some(&original)))
+        {
             match answer {
                 Answer::Violated(Some(trace)) | Answer::Holds(Some(trace)) => {
-                    self.answers[n] = self.shown(program, property, &trace);
+                    self.answers[n] = Some(original.shown(n, &trace));
                 }
+                // Nobody looked for it to the end.
+                _ if self.task.is_settled(n) => self.answers[n] = Some(Answer::Unknown(Reason::Cancelled)),
                 Answer::Holds(None) | Answer::Proved(_) | Answer::Violated(None) => {}
                 Answer::Unknown(reason @ (Reason::Timeout(_) | Reason::Memory(_) | Reason::Cancelled)) => {
                     self.stopped = Some(reason);
@@ -147,31 +157,22 @@ impl<'a> Rounds<'a> {
     }
 
     /// What SC says about a program.
-    pub fn check_under_sc(&mut self, program: &Extended, properties: &[&Property]) -> Vec<Answer> {
+    fn check_under_sc(
+        &mut self,
+        program: &Extended,
+        properties: &[&Property],
+        listener: Option<&dyn Listener>,
+    ) -> Vec<Answer> {
         let properties = properties.iter().map(|p| program.property(p)).collect();
-        let task = Task::new(&program.program, MemoryModel::Sc, properties);
+        let mut task = Task::new(&program.program, MemoryModel::Sc, properties);
+        if let Some(listener) = listener {
+            task = task.heard_by(listener);
+        }
         let report = self.lazy.sc.run(&task, self.limits, self.progress);
         self.states += report.states;
         self.bytes = self.bytes.max(report.bytes);
         self.growth = report.growth;
         report.answers
-    }
-
-    /// What an execution of an extended program under SC shows: nothing if it shows nothing of the original one.
-    fn shown(&self, program: &Extended, property: &Property, trace: &Trace) -> Option<Answer> {
-        let original = self.task.program;
-        let mapped = program.trace(original, trace);
-        let mapped = mapped.filter(|t| t.replay_for(original, self.task.model, property).is_ok());
-        match mapped {
-            Some(trace) if is_existence(property) => Some(Answer::Holds(Some(trace))),
-            Some(trace) => Some(Answer::Violated(Some(trace))),
-            None => Some(Answer::Unknown(
-                conclude::false_deadlock(program, property, self.lazy.options.store).unwrap_or_else(|| {
-                    let what = "an execution of the extended program is none of the original one";
-                    Reason::Contradiction(what.into())
-                }),
-            )),
-        }
     }
 
     /// SC and TSO do not differ any more: what was not found is not there.
@@ -180,6 +181,7 @@ impl<'a> Rounds<'a> {
         for (n, property) in self.task.properties.iter().enumerate() {
             if self.answers[n].is_none() {
                 self.answers[n] = match conclude::conclusion(program, property) {
+                    _ if self.task.is_settled(n) => Some(Answer::Unknown(Reason::Cancelled)),
                     Conclusion::Certain if is_existence(property) => Some(Answer::Violated(None)),
                     Conclusion::Certain => Some(Answer::Holds(None)),
                     Conclusion::None(reason) => Some(Answer::Unknown(reason)),
@@ -195,7 +197,7 @@ impl<'a> Rounds<'a> {
         }
         let released = program.released();
         let properties: Vec<&Property> = under_lock.iter().map(|&n| &self.task.properties[n]).collect();
-        let answers = self.check_under_sc(&released, &properties);
+        let answers = self.check_under_sc(&released, &properties, None);
         let robust = matches!(
             self.oracle.consult(&released.program, self.rounds, self.limits, self.progress),
             Advice::Robust
@@ -242,6 +244,52 @@ impl<'a> Rounds<'a> {
             ));
         }
         report
+    }
+}
+
+/// Takes executions of an extended program under SC back to the original one.
+#[derive(Debug)]
+struct Original<'a> {
+    lazy: &'a Lazy,
+    task: &'a Task<'a>,
+    program: &'a Extended,
+    /// Which properties of the task are asked about.
+    numbers: &'a [usize],
+    /// States stored in earlier rounds.
+    states: u64,
+}
+
+impl Original<'_> {
+    /// What an execution of the extended program under SC shows about the property with this number.
+    fn shown(&self, n: usize, trace: &Trace) -> Answer {
+        let (original, property) = (self.task.program, &self.task.properties[n]);
+        let mapped = self.program.trace(original, trace);
+        let mapped = mapped.filter(|t| t.replay_for(original, self.task.model, property).is_ok());
+        match mapped {
+            Some(trace) if is_existence(property) => Answer::Holds(Some(trace)),
+            Some(trace) => Answer::Violated(Some(trace)),
+            None => {
+                let doubt = conclude::false_deadlock(self.program, property, self.lazy.options.store);
+                let what = "an execution of the extended program is none of the original one";
+                Answer::Unknown(doubt.unwrap_or(Reason::Contradiction(what.into())))
+            }
+        }
+    }
+}
+
+impl Listener for Original<'_> {
+    fn hear(&self, property: usize, early: Early) {
+        // That there is no violation under SC, with a proof or without, decides nothing yet.
+        let (Answer::Violated(Some(trace)) | Answer::Holds(Some(trace))) = early.answer else { return };
+        let n = self.numbers[property];
+        let (answer, engine, states) = (self.shown(n, &trace), self.lazy.name(), self.states + early.states);
+        if !matches!(answer, Answer::Unknown(_)) {
+            self.task.tell(n, Early { answer, engine, states, ..early });
+        }
+    }
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.task.is_settled(self.numbers[property])
     }
 }
 
