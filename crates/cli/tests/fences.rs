@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use common::{Files, run};
+use fencewright_testing::corpora::corpora;
 
 const BUFFERING: &str = "\
 shared x, y;
@@ -130,18 +131,9 @@ fn robustness_takes_more_fences_than_safety() {
     assert!(safety < robustness, "{safety} fences for safety, {robustness} for robustness");
 }
 
-/// The corpora, if they are there.
-fn corpora() -> Option<PathBuf> {
-    let found = std::env::var_os("FENCEWRIGHT_CORPORA").map(PathBuf::from);
-    if found.is_none() {
-        println!("skipped: FENCEWRIGHT_CORPORA is not set");
-    }
-    found
-}
-
 #[test]
 fn memorax_needs_no_fewer_fences() {
-    let Some(corpora) = corpora() else { return };
+    let Some(corpora) = corpora("memorax_needs_no_fewer_fences") else { return };
     let table = std::fs::read_to_string(corpora.join("memorax/expected.csv")).expect("the table");
     for line in table.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
@@ -165,7 +157,7 @@ fn memorax_needs_no_fewer_fences() {
 
 #[test]
 fn trencher_needs_no_fewer_fences() {
-    let Some(corpora) = corpora() else { return };
+    let Some(corpora) = corpora("trencher_needs_no_fewer_fences") else { return };
     let table = std::fs::read_to_string(corpora.join("trencher/expected.csv")).expect("the table");
     for line in table.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();

@@ -5,6 +5,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::*;
+use fencewright_testing::corpora::corpora;
 use serde_json::Value;
 
 fn test(name: &str, condition: &str) -> String {

@@ -13,6 +13,7 @@ use fencewright_program::{
     Action, Address, Expr, MemoryModel, Observable, Op, Program, Property, PropertyKind, Range, RegisterId,
     VariableId,
 };
+use fencewright_testing::corpora::corpora;
 use fencewright_testing::{Random, Shape, program};
 
 /// Programs with more states than this are not finite enough.
@@ -386,11 +387,8 @@ fn a_cancelled_run_stops_at_once() {
 
 #[test]
 fn the_corpus_of_trencher_agrees_with_the_explicit_engine() {
-    let Some(corpora) = std::env::var_os("FENCEWRIGHT_CORPORA") else {
-        println!("skipped: FENCEWRIGHT_CORPORA is not set");
-        return;
-    };
-    let directory = std::path::Path::new(&corpora).join("trencher");
+    let Some(corpora) = corpora("the_corpus_of_trencher_agrees_with_the_explicit_engine") else { return };
+    let directory = corpora.join("trencher");
     let mut decided = 0;
     for entry in std::fs::read_dir(directory).expect("the corpus is there").flatten() {
         let path = entry.path();

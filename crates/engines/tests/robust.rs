@@ -14,6 +14,7 @@ use fencewright_program::happens_before::HappensBefore;
 use fencewright_program::oracle::explore;
 use fencewright_program::reference::Access;
 use fencewright_program::{Action, EventKind, MemoryModel, Program, Reference, State, oracle};
+use fencewright_testing::corpora::corpora;
 use fencewright_testing::{Random, Shape as ProgramShape};
 
 use dense::dense_program;
@@ -336,10 +337,7 @@ fn both_computations_of_happens_before_agree() {
 
 #[test]
 fn the_trencher_corpus_agrees_with_its_expected_answers() {
-    let Some(corpora) = std::env::var_os("FENCEWRIGHT_CORPORA").map(PathBuf::from) else {
-        println!("skipped: FENCEWRIGHT_CORPORA is not set");
-        return;
-    };
+    let Some(corpora) = corpora("the_trencher_corpus_agrees_with_its_expected_answers") else { return };
     let folder = corpora.join("trencher");
     let expected = std::fs::read_to_string(folder.join("expected.csv")).expect("expected.csv");
     let mut programs = 0;

@@ -1,12 +1,13 @@
 //! A program that is exported and imported again does the same; what a format cannot say is an error.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fencewright_lang::diagnostic::Diagnostic;
 use fencewright_lang::import::Imported;
 use fencewright_lang::{export, fw, import, lower};
 use fencewright_program::{MemoryModel, Program, oracle};
+use fencewright_testing::corpora::corpora;
 
 const STATE_LIMIT: usize = 100_000;
 
@@ -215,11 +216,8 @@ fn litmus_cannot_say_everything() {
 
 /// The files of a corpus with this extension; none if the corpora are not there, which is said.
 fn files(corpus: &str, extension: &str) -> Vec<PathBuf> {
-    let Some(corpora) = std::env::var_os("FENCEWRIGHT_CORPORA") else {
-        println!("SKIPPED: FENCEWRIGHT_CORPORA is not set");
-        return Vec::new();
-    };
-    let entries = std::fs::read_dir(Path::new(&corpora).join(corpus)).unwrap();
+    let Some(corpora) = corpora(&format!("round trip of {corpus}")) else { return Vec::new() };
+    let entries = std::fs::read_dir(corpora.join(corpus)).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == extension));
     files.sort();

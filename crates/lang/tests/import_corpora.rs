@@ -1,22 +1,19 @@
 //! Every file of the corpora can be imported, lowered, and written as `.fw`.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fencewright_lang::import::{self, Format, Imported};
 use fencewright_lang::{fw, lower};
 use fencewright_program::{MemoryModel, oracle};
+use fencewright_testing::corpora::corpora;
 
 /// How many states a litmus test may have to be compared with its answer.
 const STATE_LIMIT: usize = 200_000;
 
 /// The files of a corpus with this extension; none if the corpora are not there, which is said.
 fn files(corpus: &str, extension: &str) -> Option<Vec<PathBuf>> {
-    let Some(corpora) = std::env::var_os("FENCEWRIGHT_CORPORA") else {
-        println!("SKIPPED: FENCEWRIGHT_CORPORA is not set");
-        return None;
-    };
-    let folder = Path::new(&corpora).join(corpus);
+    let folder = corpora(&format!("import of {corpus}"))?.join(corpus);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == extension));

@@ -113,15 +113,6 @@ pub fn wait_until_busy(child: &Child) {
     }
 }
 
-/// The test data from elsewhere, if this machine has it.
-pub fn corpora(test: &str) -> Option<PathBuf> {
-    let corpora = std::env::var_os("FENCEWRIGHT_CORPORA").map(PathBuf::from);
-    if corpora.is_none() {
-        println!("{test} was skipped: FENCEWRIGHT_CORPORA is not set");
-    }
-    corpora
-}
-
 /// A file of this repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
