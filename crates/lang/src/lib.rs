@@ -11,8 +11,10 @@ pub mod load;
 pub mod lower;
 pub mod places;
 pub mod source;
+pub mod stop;
 
 pub use diagnostic::Diagnostic;
 pub use import::Format;
-pub use load::{LoadError, Loaded, load};
+pub use load::{LoadError, Loaded, load, load_unless};
 pub use source::SourceFile;
+pub use stop::Stop;

@@ -3,12 +3,11 @@
 use fencewright_program::{BinaryOp, Span};
 
 use super::token::{Keyword, Token, TokenKind};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
+use crate::stop::Stop;
 
 /// How many tokens a file may have: a bound on the memory a syntax tree can take.
 pub const MAX_TOKENS: usize = 2_000_000;
-/// After so many errors the rest of a file is not looked at.
-pub const MAX_DIAGNOSTICS: usize = 1_000;
 
 /// A text as tokens.
 #[derive(Clone, Debug)]
@@ -23,6 +22,11 @@ pub struct Lexed {
 
 /// The tokens of a text, at most `limit` of them.
 pub fn lex(text: &str, limit: usize) -> Lexed {
+    lex_unless(&Stop::never(), text, limit)
+}
+
+/// The tokens of a text as [`lex`] gives them, unless `stop` says to stop: then some are missing.
+pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     let mut lexer =
         Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
@@ -30,7 +34,7 @@ pub fn lex(text: &str, limit: usize) -> Lexed {
         lexer.diagnostics.push(Diagnostic::new(Span::default(), "the file is too large: 4 GiB or more"));
         lexer.text = "";
     }
-    lexer.run(limit);
+    lexer.run(limit, stop);
     Lexed { tokens: lexer.tokens, comments: lexer.comments, diagnostics: lexer.diagnostics }
 }
 
@@ -65,12 +69,12 @@ struct Lexer<'a> {
 }
 
 impl Lexer<'_> {
-    fn run(&mut self, limit: usize) {
+    fn run(&mut self, limit: usize, stop: &Stop<'_>) {
         loop {
             self.skip_white_space();
             let start = self.position;
             let Some(first) = self.rest().chars().next() else { break };
-            if self.diagnostics.len() >= MAX_DIAGNOSTICS {
+            if self.diagnostics.len() >= MAX_DIAGNOSTICS || stop.now() {
                 break;
             }
             if self.rest().starts_with("//") || self.rest().starts_with("/*") {

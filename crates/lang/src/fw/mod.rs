@@ -24,6 +24,6 @@ mod wrap;
 pub use expression::chain;
 pub use format::format;
 pub use lexer::{Lexed, MAX_TOKENS, lex};
-pub use parser::parse;
+pub use parser::{parse, parse_unless};
 pub use print::print;
 pub use token::{Keyword, Token, TokenKind};

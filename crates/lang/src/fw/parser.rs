@@ -9,19 +9,25 @@ use std::collections::HashSet;
 
 use fencewright_program::Span;
 
-use super::lexer::{Lexed, MAX_DIAGNOSTICS, MAX_TOKENS, clip, lex};
+use super::lexer::{Lexed, MAX_TOKENS, clip, lex_unless};
 use super::slips;
 use super::token::{Keyword, Token, TokenKind};
 use crate::ast::{File, Name};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
+use crate::stop::Stop;
 
 /// How deep blocks and expressions may be nested in each other.
 pub(super) const MAX_NESTING: usize = 100;
 
 /// Reads a file. The tree is complete if there are no diagnostics; otherwise it holds what could be understood.
 pub fn parse(text: &str) -> (File, Vec<Diagnostic>) {
-    let Lexed { tokens, diagnostics, .. } = lex(text, MAX_TOKENS);
-    parse_tokens(text, &tokens, diagnostics)
+    parse_unless(&Stop::never(), text)
+}
+
+/// Reads a file as [`parse`] does, unless `stop` says to stop: then what comes back means nothing.
+pub fn parse_unless(stop: &Stop<'_>, text: &str) -> (File, Vec<Diagnostic>) {
+    let Lexed { tokens, diagnostics, .. } = lex_unless(stop, text, MAX_TOKENS);
+    parse_tokens(text, &tokens, diagnostics, stop)
 }
 
 /// Reads a file that is tokens already; `diagnostics` are those of the lexer.
@@ -29,6 +35,7 @@ pub(super) fn parse_tokens(
     text: &str,
     tokens: &[Token],
     diagnostics: Vec<Diagnostic>,
+    stop: &Stop<'_>,
 ) -> (File, Vec<Diagnostic>) {
     let reported = diagnostics.iter().map(|d| d.span.start).collect();
     let mut parser = Parser {
@@ -40,6 +47,7 @@ pub(super) fn parse_tokens(
         diagnostics,
         reported,
         line_breaks: OnceCell::new(),
+        stop,
     };
     let file = parser.file();
     let mut diagnostics = parser.diagnostics;
@@ -67,6 +75,7 @@ pub(super) struct Parser<'a> {
     reported: HashSet<u32>,
     /// Where lines end; found out when a message first needs to know.
     line_breaks: OnceCell<Vec<u32>>,
+    stop: &'a Stop<'a>,
 }
 
 /// Looking at tokens.
@@ -96,7 +105,8 @@ impl<'a> Parser<'a> {
     pub(super) fn bump(&mut self) -> Token {
         let token = self.token();
         if token.kind != TokenKind::End {
-            self.position += 1;
+            // Who shall stop is at the end.
+            self.position = if self.stop.now() { self.tokens.len() - 1 } else { self.position + 1 };
         }
         token
     }

@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-impl<'a> ThreadLowering<'a> {
+impl<'a> ThreadLowering<'a, '_> {
     pub fn declare_registers(&mut self, body: &'a Block) {
         // Constants of the thread may be used in the declarations, so both are read in order here.
         let mut pushed = Vec::new();
@@ -25,6 +25,9 @@ impl<'a> ThreadLowering<'a> {
                 }
                 StatementKind::Var(declarators) => {
                     for declarator in declarators {
+                        if self.gives_up(1, declarator.span) {
+                            break;
+                        }
                         if let Err(error) = self.declare_register(declarator) {
                             self.diagnostics.push(error);
                         }
@@ -75,6 +78,9 @@ impl<'a> ThreadLowering<'a> {
 
     fn collect_labels_into(&mut self, block: &'a Block, labels: &mut HashMap<String, Node>) {
         for statement in &block.statements {
+            if self.gives_up(statement.labels.len(), statement.span) {
+                return;
+            }
             if !statement.labels.is_empty() {
                 let node = self.graph.node();
                 for label in &statement.labels {

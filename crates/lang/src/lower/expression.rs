@@ -25,9 +25,10 @@ pub enum Before<'a> {
     Condition(RegisterId, &'a ast::Expr),
 }
 
-impl<'a> ThreadLowering<'a> {
+impl<'a> ThreadLowering<'a, '_> {
     /// Splits an expression into what must happen before and the pure rest.
     pub fn flatten(&mut self, e: &'a ast::Expr, before: &mut Vec<Before<'a>>) -> Result<Pure> {
+        self.effort.spend(1, e.span)?;
         match &e.kind {
             ExprKind::Int(value) => Ok(Expr::Const(*value)),
             ExprKind::Place(place) => {

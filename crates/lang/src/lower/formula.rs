@@ -1,7 +1,12 @@
 //! Formulas of properties and hints: binders expanded, names resolved to observables of a state.
 
-use fencewright_program::{BinaryOp, Expr, Formula, LocationId, Observable, Program, RegisterId, ThreadId};
+use std::collections::HashMap;
 
+use fencewright_program::{
+    BinaryOp, Expr, Formula, LocationId, Observable, Program, RegisterId, Thread, ThreadId,
+};
+
+use super::effort::Effort;
 use super::scope::Constants;
 use super::{Names, nearest};
 use crate::ast::{self, BinderRelation, ExprKind, Name, Quantified, ThreadRef};
@@ -9,26 +14,51 @@ use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// A quantifier over more values than this, or a formula of more parts when it is expanded, is a mistake or an attack.
+/// A quantifier over more values than this is a mistake or an attack.
 const MOST_INSTANCES: usize = 1 << 12;
-const MOST_PARTS: usize = 1 << 21;
 
 /// Lowers formulas.
-pub struct FormulaLowering<'a> {
+pub struct FormulaLowering<'a, 's> {
     pub program: &'a Program,
     pub names: &'a Names,
-    pub constants: Constants,
-    /// How many parts the formulas of one item have had so far.
-    pub size: usize,
+    /// What names mean in each thread.
+    pub inner: &'a [ThreadNames<'a>],
+    pub constants: &'a mut Constants,
+    pub effort: &'a mut Effort<'s>,
 }
 
-impl FormulaLowering<'_> {
-    pub fn formula(&mut self, e: &ast::Expr) -> Result<Formula> {
-        self.size += 1;
-        match &e.kind {
-            _ if self.size > MOST_PARTS => {
-                Err(Diagnostic::new(e.span, "this formula is too large when it is expanded"))
+/// What names mean in a thread.
+pub struct ThreadNames<'a> {
+    labels: HashMap<&'a str, Vec<LocationId>>,
+    registers: HashMap<&'a str, RegisterId>,
+}
+
+impl<'a> ThreadNames<'a> {
+    /// The names of a thread; `end` names every location where it has ended.
+    pub fn of(thread: &'a Thread) -> Self {
+        let mut labels: HashMap<&str, Vec<LocationId>> = HashMap::new();
+        for (l, location) in thread.locations.iter().enumerate() {
+            let l = LocationId(l as u32);
+            let end = thread.is_end(l).then_some("end");
+            for label in location.labels.iter().map(String::as_str).chain(end) {
+                let named = labels.entry(label).or_default();
+                // Copies of a label may have come to be one place.
+                if named.last() != Some(&l) {
+                    named.push(l);
+                }
             }
+        }
+        let registers = thread.registers.iter().enumerate().rev();
+        let registers =
+            registers.map(|(r, register)| (register.name.as_str(), RegisterId(r as u32))).collect();
+        ThreadNames { labels, registers }
+    }
+}
+
+impl FormulaLowering<'_, '_> {
+    pub fn formula(&mut self, e: &ast::Expr) -> Result<Formula> {
+        self.effort.spend(1, e.span)?;
+        match &e.kind {
             ExprKind::Int(value) => Ok(Expr::Const(*value)),
             ExprKind::Place(place) => {
                 let name = &place.name;
@@ -83,8 +113,8 @@ impl FormulaLowering<'_> {
             ExprKind::Register(thread, register) => {
                 let id = self.thread(thread)?;
                 let code = self.program.thread(id);
-                match code.registers.iter().position(|r| r.name == register.text) {
-                    Some(r) => Ok(Expr::Leaf(Observable::Register(id, RegisterId(r as u32)))),
+                match self.inner[id.index()].registers.get(register.text.as_str()) {
+                    Some(r) => Ok(Expr::Leaf(Observable::Register(id, *r))),
                     None => {
                         let message = format!("thread `{}` has no register `{}`", code.name, register.text);
                         let known =
@@ -145,13 +175,8 @@ impl FormulaLowering<'_> {
             }
         }
         for i in range.low..=range.high {
-            self.size += range.size() as usize;
-            if self.size > MOST_PARTS {
-                return Err(Diagnostic::new(
-                    binder.range.span,
-                    "this formula is too large when it is expanded",
-                ));
-            }
+            let values = if binder.second.is_some() { range.size() as usize } else { 1 };
+            self.effort.spend(values, binder.range.span)?;
             self.constants.push(&binder.first.text, i);
             let result = match &binder.second {
                 None => self.expand(rest, body, instances),
@@ -177,7 +202,8 @@ impl FormulaLowering<'_> {
     pub fn at(&mut self, thread: &ThreadRef, label: &Name) -> Result<(ThreadId, Vec<LocationId>)> {
         let id = self.thread(thread)?;
         let code = self.program.thread(id);
-        let locations = code.labelled(&label.text);
+        let locations = self.inner[id.index()].labels.get(label.text.as_str()).cloned().unwrap_or_default();
+        self.effort.spend(locations.len(), label.span)?;
         let known = self.names.labels.get(&thread.name.text);
         if locations.is_empty() && label.text != "end" && !known.is_some_and(|l| l.contains(&label.text)) {
             let message = format!("thread `{}` has no label `{}`", code.name, label.text);

@@ -2,22 +2,24 @@
 //! of shared memory an edge of its own, formulas expanded.
 
 mod declare;
+mod effort;
 mod expression;
 mod formula;
 mod graph;
+mod property;
 mod scope;
 mod thread;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fencewright_program::{
-    Hints, Init, Numbers, Price, Program, Property, PropertyKind, Quantifier, Range, Span, Thread, ThreadId,
-    Variable, VariableId,
+    Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, Variable, VariableId,
 };
 
-use crate::ast::{self, Item, Name, Quantified};
-use crate::diagnostic::Diagnostic;
-use formula::FormulaLowering;
+use crate::ast::{self, Item, Name};
+use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
+use crate::stop::Stop;
+use effort::{Effort, TOO_LARGE};
 use scope::Constants;
 
 /// More threads than this are a mistake, or an attack.
@@ -28,9 +30,6 @@ const MOST_CELLS: usize = 1 << 12;
 const MOST_LOCATIONS: usize = 1 << 20;
 /// Locations times registers of one thread.
 const MOST_LIVE: usize = 1 << 26;
-
-/// Properties that need not be declared.
-const RESERVED: [&str; 2] = ["assertions", "deadlock"];
 
 /// What names mean outside of threads.
 #[derive(Default)]
@@ -47,7 +46,23 @@ pub type Defines = [(String, i64)];
 
 /// Lowers a file. `defines` override its top-level constants.
 pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnostic>> {
-    let mut lowering = Lowering { defines, ..Lowering::default() };
+    lower_unless(&Stop::never(), file, defines)
+}
+
+/// Lowers a file as [`lower`] does, unless `stop` says to stop: then the error that comes back means nothing.
+pub fn lower_unless(
+    stop: &Stop<'_>,
+    file: &ast::File,
+    defines: &Defines,
+) -> Result<Program, Vec<Diagnostic>> {
+    let mut lowering = Lowering {
+        defines,
+        program: Program::default(),
+        names: Names::default(),
+        constants: Constants::default(),
+        effort: Effort::new(stop),
+        diagnostics: Vec::new(),
+    };
     let numbers = file.items.iter().rev().find_map(|item| match item {
         Item::Numbers(numbers, _) => Some(*numbers),
         _ => None,
@@ -55,6 +70,9 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
     lowering.program.numbers = numbers.unwrap_or_default();
     lowering.constants.numbers = lowering.program.numbers;
     for item in &file.items {
+        if lowering.diagnostics.len() >= MAX_DIAGNOSTICS || lowering.effort.is_over() {
+            break;
+        }
         lowering.declaration(item);
     }
     for (name, _) in defines {
@@ -70,12 +88,15 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
     }
     lowering.check_initial_values(file);
     // Formulas may speak of threads declared after them.
-    if lowering.diagnostics.is_empty() {
-        for item in &file.items {
-            lowering.property_or_hint(item);
-        }
+    let Lowering { mut program, names, mut constants, mut effort, mut diagnostics, .. } = lowering;
+    if diagnostics.is_empty() {
+        let stated = property::lower(file, &program, &names, &mut constants, &mut effort);
+        (program.properties, program.hints, diagnostics) =
+            (stated.properties, stated.hints, stated.diagnostics);
     }
-    let Lowering { mut program, mut diagnostics, .. } = lowering;
+    if effort.is_over() && diagnostics.is_empty() {
+        diagnostics.push(Diagnostic::new(Span::default(), TOO_LARGE));
+    }
     if diagnostics.is_empty() {
         if program.may_fault() {
             program.properties.push(Property::assertions());
@@ -89,12 +110,12 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
     Err(diagnostics)
 }
 
-#[derive(Default)]
 struct Lowering<'a> {
     defines: &'a Defines,
     program: Program,
     names: Names,
     constants: Constants,
+    effort: Effort<'a>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -133,8 +154,9 @@ impl<'a> Lowering<'a> {
             }
         }
         for thread in &self.program.threads {
+            let mut span = None;
             for r in thread.registers.iter().filter(|r| start(&r.init) < 0) {
-                let span = thread_span(file, thread);
+                let span = *span.get_or_insert_with(|| thread_span(file, thread));
                 self.diagnostics.push(negative(&format!("{}.{}", thread.name, r.name), span));
             }
         }
@@ -208,7 +230,7 @@ impl<'a> Lowering<'a> {
         collect_labels(&thread.body, &mut labels);
         self.names.labels.insert(name.clone(), labels);
         let Some((index, range)) = &thread.family else {
-            let lowered = self.instance(thread, name.clone(), None, self.constants.clone())?;
+            let lowered = self.instance(thread, name.clone(), None)?;
             return self.add_thread(lowered, None, thread);
         };
         self.check_fresh(index)?;
@@ -217,11 +239,11 @@ impl<'a> Lowering<'a> {
             return Err(Diagnostic::new(range.span, format!("more than {MOST_THREADS} threads")));
         }
         for value in values.low..=values.high {
-            let mut constants = self.constants.clone();
-            constants.push(&index.text, value);
+            self.constants.push(&index.text, value);
             let family = Some((name.clone(), value));
-            let lowered = self.instance(thread, format!("{name}[{value}]"), family, constants)?;
-            self.add_thread(lowered, Some(value), thread)?;
+            let lowered = self.instance(thread, format!("{name}[{value}]"), family);
+            self.constants.pop(&index.text);
+            self.add_thread(lowered?, Some(value), thread)?;
         }
         Ok(())
     }
@@ -231,9 +253,12 @@ impl<'a> Lowering<'a> {
         thread: &ast::Thread,
         name: String,
         family: Option<(String, i64)>,
-        constants: Constants,
     ) -> Result<Thread, Diagnostic> {
-        thread::lower(&self.program, &self.names, constants, thread, name, family).map_err(|mut errors| {
+        if self.program.threads.len() == MOST_THREADS {
+            return Err(Diagnostic::new(thread.name.span, format!("more than {MOST_THREADS} threads")));
+        }
+        let Lowering { program, names, constants, effort, .. } = self;
+        thread::lower(program, names, constants, effort, thread, name, family).map_err(|mut errors| {
             let first = errors.remove(0);
             self.diagnostics.append(&mut errors);
             first
@@ -253,83 +278,11 @@ impl<'a> Lowering<'a> {
         if lowered.locations.len().saturating_mul(lowered.registers.len()) > MOST_LIVE {
             return Err(Diagnostic::new(thread.name.span, "this thread has too many registers for its size"));
         }
-        if self.program.threads.len() == MOST_THREADS {
-            return Err(Diagnostic::new(thread.name.span, format!("more than {MOST_THREADS} threads")));
-        }
         let id = ThreadId(self.program.threads.len() as u32);
         self.names.threads.insert((thread.name.text.clone(), index), id);
         self.program.threads.push(lowered);
         Ok(())
     }
-
-    fn property_or_hint(&mut self, item: &ast::Item) {
-        let mut formulas = FormulaLowering {
-            program: &self.program,
-            names: &self.names,
-            constants: self.constants.clone(),
-            size: 0,
-        };
-        let mut hints = Hints::default();
-        let result = match item {
-            Item::Property(ast::Property { name: Some(name), .. })
-                if RESERVED.contains(&name.text.as_str()) =>
-            {
-                let message = format!("`{}` is the name of a property that every program has", name.text);
-                Err(Diagnostic::new(name.span, message))
-            }
-            Item::Property(p) => property(p, &mut formulas).map(|kind| {
-                let name = property_name(p, &self.program.properties);
-                Some(Property { name, kind, span: p.span })
-            }),
-            Item::Predicates(predicates, _) => predicates
-                .iter()
-                .try_for_each(|e| formulas.formula(e).map(|f| hints.predicates.push(f)))
-                .map(|()| None),
-            Item::Spare(place, _) => places(place, &mut formulas).map(|found| {
-                hints.spared.extend(found);
-                None
-            }),
-            Item::Cost(target, price, _) => cost(target, price, &mut formulas).map(|found| {
-                hints.costs.extend(found);
-                None
-            }),
-            Item::Const(_) | Item::Numbers(..) | Item::Shared(_) | Item::Thread(_) => Ok(None),
-        };
-        match result {
-            Ok(property) => {
-                if let Some(p) = &property
-                    && self.program.properties.iter().any(|other| other.name == p.name)
-                {
-                    let message = format!("there are two properties called `{}`", p.name);
-                    self.diagnostics.push(Diagnostic::new(p.span, message));
-                }
-                self.program.properties.extend(property);
-                self.program.hints.predicates.append(&mut hints.predicates);
-                self.program.hints.spared.append(&mut hints.spared);
-                self.program.hints.costs.append(&mut hints.costs);
-            }
-            Err(error) => self.diagnostics.push(error),
-        }
-    }
-}
-
-fn property(p: &ast::Property, formulas: &mut FormulaLowering<'_>) -> Result<PropertyKind, Diagnostic> {
-    use ast::PropertyKind as Kind;
-    let quantifier = match p.kind {
-        Kind::Forbid | Kind::FinallyExists | Kind::FinallyNever => Quantified::Exists,
-        Kind::Invariant | Kind::FinallyForall => Quantified::Forall,
-    };
-    let formula = match p.binders.is_empty() {
-        true => formulas.formula(&p.formula)?,
-        false => formulas.quantified(quantifier, &p.binders, &p.formula)?,
-    };
-    Ok(match p.kind {
-        Kind::Forbid => PropertyKind::Never(formula),
-        Kind::Invariant => PropertyKind::Never(formula::negation(formula)),
-        Kind::FinallyExists => PropertyKind::Finally(Quantifier::Exists, formula),
-        Kind::FinallyNever => PropertyKind::Finally(Quantifier::Never, formula),
-        Kind::FinallyForall => PropertyKind::Finally(Quantifier::Forall, formula),
-    })
 }
 
 /// Where the text of a thread stands.
@@ -340,66 +293,6 @@ fn thread_span(file: &ast::File, thread: &Thread) -> Span {
         _ => None,
     });
     found.unwrap_or_default()
-}
-
-/// The name the source gives, or the keyword with a number where it is needed to tell properties apart.
-fn property_name(p: &ast::Property, others: &[Property]) -> String {
-    use ast::PropertyKind as Kind;
-    if let Some(name) = &p.name {
-        return name.text.clone();
-    }
-    let keyword = match p.kind {
-        Kind::Forbid => "forbid",
-        Kind::Invariant => "invariant",
-        Kind::FinallyExists | Kind::FinallyNever | Kind::FinallyForall => "finally",
-    };
-    let taken = |name: &str| others.iter().any(|other| other.name == name);
-    let numbered = (2..).map(|n| format!("{keyword}-{n}"));
-    std::iter::once(keyword.to_string()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
-}
-
-/// The places an `At` expression names: all instances of a family if it says none.
-fn places(
-    e: &ast::Expr,
-    formulas: &mut FormulaLowering<'_>,
-) -> Result<Vec<(ThreadId, fencewright_program::LocationId)>, Diagnostic> {
-    let ast::ExprKind::At(thread, label) = &e.kind else {
-        return Err(Diagnostic::new(e.span, "expected a place: `thread@label`"));
-    };
-    let instances: Vec<Option<i64>> = match &thread.index {
-        Some(index) => vec![Some(formulas.constants.eval(index)?)],
-        None => {
-            formulas.names.threads.keys().filter(|(n, _)| *n == thread.name.text).map(|(_, i)| *i).collect()
-        }
-    };
-    if instances.is_empty() {
-        return formulas.at(thread, label).map(|(id, found)| found.into_iter().map(|l| (id, l)).collect());
-    }
-    let mut found = Vec::new();
-    for instance in instances {
-        let index = instance.map(|i| Box::new(ast::Expr { kind: ast::ExprKind::Int(i), span: e.span }));
-        let (id, locations) = formulas.at(&ast::ThreadRef { name: thread.name.clone(), index }, label)?;
-        found.extend(locations.into_iter().map(|l| (id, l)));
-    }
-    Ok(found)
-}
-
-fn cost(
-    target: &ast::CostTarget,
-    price: &ast::Expr,
-    formulas: &mut FormulaLowering<'_>,
-) -> Result<Vec<(Price, u32)>, Diagnostic> {
-    let value = formulas.constants.eval(price)?;
-    let value = u32::try_from(value)
-        .map_err(|_| Diagnostic::new(price.span, "a price is a number from 0 to 2^32 - 1"))?;
-    Ok(match target {
-        ast::CostTarget::Fence => vec![(Price::Fence, value)],
-        ast::CostTarget::StoreFence => vec![(Price::StoreFence, value)],
-        ast::CostTarget::Swap => vec![(Price::Swap, value)],
-        ast::CostTarget::Place(place) => {
-            places(place, formulas)?.into_iter().map(|(t, l)| (Price::Place(t, l), value)).collect()
-        }
-    })
 }
 
 fn collect_labels(block: &ast::Block, labels: &mut HashSet<String>) {
@@ -422,11 +315,20 @@ fn collect_labels(block: &ast::Block, labels: &mut HashSet<String>) {
     }
 }
 
+/// Among more names than this no advice is given: looking for it would take longer than reading the program.
+const MOST_COMPARED: usize = 1_000;
+
 /// The known name that differs least from `name`, if any is close.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    let length = name.chars().count();
+    let allowed = (length / 3).clamp(1, 3);
+    let known: Vec<&str> = known.take(MOST_COMPARED + 1).collect();
+    if known.len() > MOST_COMPARED {
+        return None;
+    }
     known
-        .filter(|other| !other.starts_with('%'))
+        .into_iter()
+        .filter(|other| !other.starts_with('%') && other.chars().count().abs_diff(length) <= allowed)
         .map(|other| (edit_distance(name, other), other))
         .filter(|&(distance, _)| distance <= allowed)
         .min()

@@ -9,12 +9,13 @@ use fencewright_program::{
     Action, Expr, Op, Program, Range, Register, RegisterId, Span, Thread, Variable, VariableId,
 };
 
+use super::effort::Effort;
 use super::expression::Pure;
 use super::graph::{Arc, Graph, Node};
 use super::scope::Constants;
 use super::{Names, nearest};
 use crate::ast::{self, Block, Name, Place, Statement, StatementKind};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -25,10 +26,11 @@ const TOO_LARGE: &str = "this thread is too large when its `for` loops are unrol
 const MOST_PATHS: usize = 1 << 10;
 
 /// The lowering of one thread instance.
-pub struct ThreadLowering<'a> {
+pub struct ThreadLowering<'a, 's> {
     program: &'a Program,
     names: &'a Names,
-    pub constants: Constants,
+    pub constants: &'a mut Constants,
+    pub effort: &'a mut Effort<'s>,
     pub registers: Vec<Register>,
     pub register_names: HashMap<String, RegisterId>,
     temporaries: Vec<RegisterId>,
@@ -45,13 +47,16 @@ pub struct ThreadLowering<'a> {
     pub in_atomic: bool,
     atomic_may_store: bool,
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether nothing more is lowered.
+    given_up: bool,
 }
 
 /// Lowers one instance of a thread.
 pub fn lower(
     program: &Program,
     names: &Names,
-    constants: Constants,
+    constants: &mut Constants,
+    effort: &mut Effort<'_>,
     thread: &ast::Thread,
     name: String,
     family: Option<(String, i64)>,
@@ -62,6 +67,7 @@ pub fn lower(
         program,
         names,
         constants,
+        effort,
         registers: Vec::new(),
         register_names: HashMap::new(),
         temporaries: Vec::new(),
@@ -75,6 +81,7 @@ pub fn lower(
         in_atomic: false,
         atomic_may_store: false,
         diagnostics: Vec::new(),
+        given_up: false,
     };
     lowering.declare_registers(&thread.body);
     let labels = lowering.collect_labels(&thread.body);
@@ -87,7 +94,7 @@ pub fn lower(
     Ok(Thread { name, registers: lowering.registers, locations, entry, edges, fault, family })
 }
 
-impl<'a> ThreadLowering<'a> {
+impl<'a> ThreadLowering<'a, '_> {
     pub fn register(&self, name: &str) -> Option<RegisterId> {
         self.register_names.get(name).copied()
     }
@@ -137,6 +144,9 @@ impl<'a> ThreadLowering<'a> {
 
     /// A block; errors are collected so that each statement can report its own.
     fn block(&mut self, block: &'a Block, at: Option<Node>, next: Node) -> Node {
+        if self.gives_up(block.statements.len(), block.span) {
+            return next;
+        }
         self.depth += 1;
         let mut scoped = Vec::new();
         for statement in &block.statements {
@@ -167,10 +177,7 @@ impl<'a> ThreadLowering<'a> {
     }
 
     fn statement(&mut self, statement: &'a Statement, at: Option<Node>, next: Node) -> Node {
-        if self.graph.len() > MOST_NODES {
-            if self.diagnostics.last().is_none_or(|d| d.message != TOO_LARGE) {
-                self.diagnostics.push(Diagnostic::new(statement.span, TOO_LARGE));
-            }
+        if self.gives_up(1, statement.span) {
             return next;
         }
         let at = match statement.labels.first() {
@@ -194,6 +201,20 @@ impl<'a> ThreadLowering<'a> {
             self.diagnostics.push(error);
             at.unwrap_or(next)
         })
+    }
+
+    /// Whether there is no point in going on with so many more parts: the program has become too large, or has too many errors.
+    pub fn gives_up(&mut self, parts: usize, span: Span) -> bool {
+        if self.given_up {
+            return true;
+        }
+        let too_large = match self.graph.len() > MOST_NODES {
+            true => Err(Diagnostic::new(span, TOO_LARGE)),
+            false => self.effort.spend(parts, span),
+        };
+        self.given_up = too_large.is_err() || self.diagnostics.len() >= MAX_DIAGNOSTICS;
+        self.diagnostics.extend(too_large.err());
+        self.given_up
     }
 
     fn lower_statement(&mut self, statement: &'a Statement, at: Option<Node>, next: Node) -> Result<Node> {
@@ -435,6 +456,9 @@ impl<'a> ThreadLowering<'a> {
             if self.copies > MOST_NODES {
                 return Err(Diagnostic::new(range.span, TOO_LARGE));
             }
+            if self.gives_up(body.statements.len(), range.span) {
+                return Ok(node);
+            }
             let at = if value == values.low { at } else { None };
             self.constants.push(&name.text, value);
             let labels = self.collect_labels(body);
@@ -470,11 +494,11 @@ impl<'a> ThreadLowering<'a> {
         }
         let from = at.unwrap_or_else(|| self.graph.node());
         let mut paths: Vec<(Node, Vec<Op>)> = vec![(self.graph.find(entry), Vec::new())];
-        let (mut ways, mut length) = (0, 0);
+        let mut ways = 0;
         // Depth first with the first branch on top, so that edges keep the order of the text.
         while let Some((node, ops)) = paths.pop() {
             if node == self.graph.find(exit) {
-                (ways, length) = (ways + 1, length + ops.len());
+                ways += 1;
                 self.graph.arc(Some(from), next, Action::Atomic { ops, drains }, span);
             } else {
                 let extended = |mut ops: Vec<Op>, arc: &Arc, graph: &Graph| {
@@ -484,13 +508,15 @@ impl<'a> ThreadLowering<'a> {
                 let mut out = leaving.get(&node).into_iter().flatten().rev().map(|&n| &arcs[n]);
                 if let Some(last) = out.next() {
                     for arc in out.by_ref() {
+                        self.effort.spend(1 + ops.len(), span)?;
                         paths.push(extended(ops.clone(), arc, &self.graph));
                     }
+                    self.effort.spend(1, span)?;
                     let position = paths.len() + 1 - leaving[&node].len();
                     paths.insert(position, extended(ops, last, &self.graph));
                 }
             }
-            if paths.len() + ways > MOST_PATHS || length > MOST_NODES {
+            if paths.len() + ways > MOST_PATHS {
                 return Err(Diagnostic::new(
                     span,
                     format!("more than {MOST_PATHS} ways lead through this block"),
