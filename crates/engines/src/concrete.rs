@@ -5,8 +5,7 @@
 
 use fencewright_memory::{Buffers, Command, Control, Machine, Outcome, Step};
 use fencewright_program::{
-    EdgeId, Event, EventKind, Init, MemoryModel, Numbers, Op, Program, Property, Range, RegisterId, ThreadId,
-    Trace,
+    EdgeId, Event, EventKind, Init, MemoryModel, Op, Program, Property, Range, RegisterId, ThreadId, Trace,
 };
 use fencewright_smt::{Answer, Budget, Solver, Tiered, Var};
 
@@ -122,17 +121,12 @@ fn faulting_value(
     register: RegisterId,
     range: Option<Range>,
 ) -> Option<i64> {
-    let natural = program.numbers == Numbers::Nat;
-    let declared = program.thread(thread).registers[register.index()].range;
-    let fits = |v: &i64| declared.is_none_or(|r| r.contains(*v)) && (!natural || *v >= 0);
-    let beyond = declared.map(|r| [r.low.checked_sub(1), r.high.checked_add(1)]);
-    let near = beyond.into_iter().flatten().flatten().chain([-1]);
-    let ends = range.into_iter().flat_map(|r| [r.low, r.high]);
-    let possible = |v: &i64| match range {
-        Some(range) => range.contains(*v),
-        None => !natural || *v >= 0,
-    };
-    ends.chain(near).find(|v| possible(v) && !fits(v))
+    let writable = program.writable(program.thread(thread).registers[register.index()].range);
+    let chosen = program.chosen(range);
+    let beyond =
+        [writable.low.and_then(|low| low.checked_sub(1)), writable.high.and_then(|high| high.checked_add(1))];
+    let near = [chosen.low, chosen.high].into_iter().chain(beyond).flatten();
+    near.into_iter().find(|v| chosen.contains(*v) && !writable.contains(*v))
 }
 
 /// The registers and memory that the encoding starts with: its first formula has a version for each.

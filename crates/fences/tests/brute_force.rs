@@ -93,7 +93,7 @@ fn outcomes(program: &Program, model: MemoryModel, all: bool) -> Option<HashSet<
 
 /// A random program whose threads mostly store and load: few others need fences.
 fn accesses(random: &mut Random) -> Program {
-    let mut program = program(random, Shape { threads: 2, length: 4, loops: false });
+    let mut program = program(random, Shape { threads: 2, length: 4, loops: false, ..Shape::default() });
     for variable in &mut program.variables {
         variable.range = None;
     }

@@ -5,7 +5,7 @@
 //! the original thread is, with some of its stores *delayed*: their addresses and values are in auxiliary registers, which play the
 //! part of the newest end of the store buffer. The transformations are
 //!
-//! * [`Extended::new`]: the same program with faults as control, so that no edge but one at the end of a thread can fault;
+//! * [`Extended::new`]: the same program with faults as control, so that no edge along which stores are delayed can fault;
 //! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis (`paths`);
 //! * [`Extended::unrolled`]: loops are cut off after so many rounds (Theorem 9);
 //! * [`Extended::released`]: the lock may be given back anywhere, by a thread that then stands still (see there).
@@ -73,8 +73,8 @@ impl Origin {
 }
 
 impl Extended {
-    /// The program itself, with faults made explicit: see `faults`.
-    pub fn new(program: &Program) -> Self {
+    /// The program itself, with faults made explicit: see `faults`. Refused if that would make it very large.
+    pub fn new(program: &Program) -> Result<Self, Refused> {
         let mut same = Extended {
             program: program.clone(),
             threads: Vec::new(),
@@ -95,12 +95,12 @@ impl Extended {
         }
         for (id, thread) in program.threads() {
             if thread.edges.iter().any(|edge| program.edge_may_fault(thread, edge)) {
-                let graph = faults::made_explicit(same.graph(id), program);
+                let graph = faults::made_explicit(same.graph(id), program)?;
                 same.replace(id, graph);
             }
         }
         same.adapt_formulas();
-        same
+        Ok(same)
     }
 
     /// The control-flow graph of a thread, to be changed.

@@ -5,8 +5,8 @@
 //! those of `fencewright_program::reference`, with registers and memory as cells.
 
 use fencewright_program::{
-    Action, Address, BinaryOp, EdgeId, Expr, Formula, Init, Numbers, Observable, Op, Program, Property,
-    PropertyKind, Quantifier, Range, RegisterId, Span, ThreadId,
+    Action, Address, BinaryOp, Bounds, EdgeId, Expr, Formula, Init, Observable, Op, Program, Property,
+    PropertyKind, Quantifier, RegisterId, Span, ThreadId,
 };
 
 use crate::buffer::{Buffers, Stored};
@@ -114,15 +114,7 @@ impl<'p> Machine<'p> {
             Init::Value(v) => known.push(Command::Assign(id, Expr::Const(v))),
             Init::Any(range) => {
                 known.push(Command::Havoc(id));
-                let bound = |op, bound| Expr::binary(op, Expr::Leaf(id), Expr::Const(bound));
-                let natural = || (self.program.numbers == Numbers::Nat).then(|| bound(BinaryOp::Ge, 0));
-                known.extend(match range {
-                    Some(r) => {
-                        let both = vec![bound(BinaryOp::Ge, r.low), bound(BinaryOp::Le, r.high)];
-                        Some(Command::Assume(Expr::all(both)))
-                    }
-                    None => natural().map(Command::Assume),
-                });
+                known.extend(within(self.program.chosen(range), id));
             }
         };
         for (c, init) in self.program.variables.iter().flat_map(|v| &v.init).enumerate() {
@@ -158,12 +150,18 @@ impl<'p> Machine<'p> {
         {
             let mut next = control.clone();
             next.buffers[thread.index()] = change.shape;
+            let mut commands = change.commands;
+            // Whatever a store may have been, its value was checked before it entered the buffer.
+            if commands.contains(&Command::Havoc(target)) {
+                let declared = self.program.variable_of(target).range;
+                commands.extend(within(self.program.writable(declared), target));
+            }
             steps.push(Step {
                 thread,
                 edge: None,
                 flushed: Some(target),
                 case: case as u32,
-                commands: change.commands,
+                commands,
                 outcome: Outcome::Control(next),
             });
         }
@@ -256,7 +254,10 @@ impl<'p> Machine<'p> {
         let value =
             |e: &Expr<RegisterId>| e.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
         let register = |r: RegisterId| self.cells.id(Cell::Register(thread, r));
-        let declared = |r: RegisterId| self.program.thread(thread).registers[r.index()].range;
+        let writable =
+            |r: RegisterId| self.program.writable(self.program.thread(thread).registers[r.index()].range);
+        // Where a loaded or chosen value must lie for its register, if it may lie elsewhere.
+        let checked = self.program.checks(&self.program.thread(thread).registers, op).value;
         let mut fault_if = |condition: Expr<CellId>, way: &Way| {
             if condition.constant() != Some(0) {
                 let mut faulted = way.clone();
@@ -269,39 +270,28 @@ impl<'p> Machine<'p> {
         match op {
             Op::Skip => {}
             Op::Assign(r, e) => {
+                let doubtful = self.program.doubtful(writable(*r), e);
                 let e = value(e);
-                self.divisors(&e).into_iter().for_each(|zero| fault_if(zero, &way));
-                if let Some(fits) = self.in_range(declared(*r), e.clone()) {
-                    fault_if(fits.clone().not(), &way);
-                    way.commands.push(Command::Assume(fits));
-                }
+                undefined(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                doubtful.condition(&e).into_iter().for_each(|fits| fault_if(fits.not(), &way));
+                way.commands.extend(writable(*r).condition(&e).map(Command::Assume));
                 way.commands.push(Command::Assign(register(*r), e));
             }
             Op::Havoc(r, range) => {
                 let cell = register(*r);
-                // The values `*` stands for, and those that may be written; a value outside faults and is not written.
-                let natural = (self.program.numbers == Numbers::Nat).then_some(0);
-                let chosen = range.unwrap_or(Range { low: natural.unwrap_or(i64::MIN), high: i64::MAX });
-                let allowed = declared(*r).unwrap_or(Range { low: i64::MIN, high: i64::MAX });
-                let allowed = Range { low: allowed.low.max(natural.unwrap_or(i64::MIN)), ..allowed };
-                // Without a range `*` also stands for numbers beyond 64 bits.
-                let beyond = range.is_none() && declared(*r).is_some();
-                let outside = beyond
-                    || chosen.size() > 0 && !(allowed.contains(chosen.low) && allowed.contains(chosen.high));
-                fault_if(Expr::Const(outside as i64), &way);
+                // A value that does not fit is not written.
+                fault_if(Expr::Const(checked.is_some() as i64), &way);
                 way.commands.push(Command::Havoc(cell));
-                for range in [*range, declared(*r)] {
-                    way.commands.extend(self.in_range(range, Expr::Leaf(cell)).map(Command::Assume));
-                }
+                way.commands.extend(within(self.program.chosen(*range).and(writable(*r)), cell));
             }
             Op::Assume(e) => {
                 let e = value(e);
-                self.divisors(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                undefined(&e).into_iter().for_each(|zero| fault_if(zero, &way));
                 way.commands.push(Command::Assume(e));
             }
             Op::Assert(e) => {
                 let e = value(e);
-                self.divisors(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                undefined(&e).into_iter().for_each(|zero| fault_if(zero, &way));
                 fault_if(e.clone().not(), &way);
                 way.commands.push(Command::Assume(e));
             }
@@ -312,32 +302,31 @@ impl<'p> Machine<'p> {
                         .as_ref()
                         .and_then(|shape| self.buffers.newest(&self.cells, thread, shape, target));
                     let source = buffered.unwrap_or_else(|| self.cells.id(Cell::Memory(target)));
-                    if let Some(fits) = self.in_range(declared(*r), Expr::Leaf(source)) {
+                    if let Some(fits) = checked.and_then(|bounds| bounds.condition(&Expr::Leaf(source))) {
                         let mut faulted = way.clone();
-                        faulted.commands.push(Command::Assume(fits.clone().not()));
+                        faulted.commands.push(Command::Assume(fits.not()));
                         faulted.end = End::Fault;
                         ways.push(faulted);
-                        way.commands.push(Command::Assume(fits));
                     }
+                    way.commands.extend(within(writable(*r), source));
                     way.commands.push(Command::Assign(register(*r), Expr::Leaf(source)));
                     ways.push(way);
                 }
                 return;
             }
             Op::Store(address, e) => {
+                let writable = self.program.writable(self.program.variables[address.variable.index()].range);
+                let doubtful = self.program.doubtful(writable, e);
                 let e = value(e);
-                let range = self.program.variables[address.variable.index()].range;
                 for (target, mut way) in self.addressed(thread, address, way, ways) {
-                    let mut faults = self.divisors(&e);
-                    let fits = self.in_range(range, e.clone());
-                    faults.extend(fits.clone().map(Expr::not));
-                    for condition in faults.into_iter().filter(|c| c.constant() != Some(0)) {
+                    let faults = undefined(&e).into_iter().chain(doubtful.condition(&e).map(Expr::not));
+                    for condition in faults.filter(|c| c.constant() != Some(0)) {
                         let mut faulted = way.clone();
                         faulted.commands.push(Command::Assume(condition));
                         faulted.end = End::Fault;
                         ways.push(faulted);
                     }
-                    way.commands.extend(fits.map(Command::Assume));
+                    way.commands.extend(writable.condition(&e).map(Command::Assume));
                     let stored = match (&way.buffer, direct) {
                         (Some(shape), false) => {
                             self.buffers.store(&self.cells, thread, shape, target, e.clone())
@@ -405,33 +394,8 @@ impl<'p> Machine<'p> {
         };
         ways.push(assuming(compare(BinaryOp::Lt, range.low), end.clone()));
         ways.push(assuming(compare(BinaryOp::Gt, range.high), end));
-        ways.extend(self.divisors(&index).into_iter().map(|zero| assuming(zero, End::Fault)));
+        ways.extend(undefined(&index).map(|zero| assuming(zero, End::Fault)));
         (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
-    }
-
-    /// For each divisor in an expression the condition that it is 0. Whether the division is reached at all is not considered:
-    /// more faults than there are, never fewer.
-    fn divisors(&self, e: &Expr<CellId>) -> Vec<Expr<CellId>> {
-        let mut found = Vec::new();
-        if e.may_divide_by_zero() {
-            collect_divisors(e, &mut found);
-        }
-        found
-    }
-
-    /// The condition that a value lies in a range and, over the naturals, is not negative; nothing if there is no condition.
-    fn in_range(&self, range: Option<Range>, value: Expr<CellId>) -> Option<Expr<CellId>> {
-        let compare = |op, bound| Expr::binary(op, value.clone(), Expr::Const(bound));
-        let mut conditions = Vec::new();
-        if let Some(range) = range {
-            conditions.push(compare(BinaryOp::Ge, range.low));
-            conditions.push(compare(BinaryOp::Le, range.high));
-        }
-        if self.program.numbers == Numbers::Nat {
-            conditions.push(compare(BinaryOp::Ge, 0));
-        }
-        let all = Expr::all(conditions);
-        (all.constant() != Some(1)).then_some(all)
     }
 
     /// The condition on cells under which a control state violates a property; 0 if none does. `None`: this machine cannot tell,
@@ -478,18 +442,14 @@ impl<'p> Machine<'p> {
     }
 }
 
-fn collect_divisors(e: &Expr<CellId>, found: &mut Vec<Expr<CellId>>) {
-    match e {
-        Expr::Const(_) | Expr::Leaf(_) => {}
-        Expr::Unary(_, operand) => collect_divisors(operand, found),
-        Expr::Binary(op, left, right) => {
-            collect_divisors(left, found);
-            collect_divisors(right, found);
-            if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant().is_none_or(|d| d == 0) {
-                found.push(Expr::binary(BinaryOp::Eq, (**right).clone(), Expr::Const(0)));
-            }
-        }
-    }
+/// The condition that evaluating an expression meets a zero divisor; nothing if it never does.
+fn undefined(e: &Expr<CellId>) -> Option<Expr<CellId>> {
+    e.defined().map(Expr::not)
+}
+
+/// That the value of a cell lies within bounds, if there are any.
+fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
+    bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
 }
 
 /// Constants folded, also where one side of a conjunction or disjunction decides.

@@ -59,7 +59,7 @@ fn walk(random: &mut Random, program: &Program) -> Option<(ThreadId, Vec<EdgeId>
 
 /// Extends a program once or twice, by one or two paths at a time.
 fn extended(random: &mut Random, program: &Program, store: AttackingStore) -> Option<Extended> {
-    let mut extended = Extended::new(program);
+    let mut extended = Extended::new(program).expect("small");
     for _ in 0..1 + random.below(3) {
         let (thread, first) = path(random, &extended.program)?;
         let mut paths = vec![first];
@@ -73,8 +73,8 @@ fn extended(random: &mut Random, program: &Program, store: AttackingStore) -> Op
 fn faults_as_control_change_nothing() {
     let mut compared = 0;
     for seed in 0..1_500 {
-        let program = program(&mut Random::new(seed), Shape::default());
-        let extended = Extended::new(&program);
+        let program = program(&mut Random::new(seed), Shape { corners: seed % 3 == 2, ..Shape::default() });
+        let extended = Extended::new(&program).expect("small");
         let Some(expected) = original_states(&program, MemoryModel::Tso) else { continue };
         let Some(found) = reached(&program, &extended, MemoryModel::Tso) else { continue };
         assert_eq!(found, expected, "seed {seed}");
@@ -88,7 +88,8 @@ fn an_extended_program_reaches_the_same_states_under_tso() {
     let (mut compared, mut more, mut fewer) = (0, 0, 0);
     for seed in 0..4_000 {
         let mut random = Random::new(1_000_000 + seed);
-        let program = program(&mut random, Shape { loops: seed % 2 == 0, ..Shape::default() });
+        let program =
+            program(&mut random, Shape { loops: seed % 2 == 0, corners: seed % 3 == 2, ..Shape::default() });
         let store = *random.pick(&[AttackingStore::Removed, AttackingStore::Kept]);
         let Some(extended) = extended(&mut random, &program, store) else { continue };
         let Some(expected) = original_states(&program, MemoryModel::Tso) else { continue };
@@ -118,7 +119,7 @@ fn an_execution_of_the_extended_program_is_one_of_the_original() {
     let (mut compared, mut delayed) = (0, 0);
     for seed in 0..6_000 {
         let mut random = Random::new(2_000_000 + seed);
-        let program = program(&mut random, Shape::default());
+        let program = program(&mut random, Shape { corners: seed % 3 == 2, ..Shape::default() });
         let Some(extended) = extended(&mut random, &program, AttackingStore::Removed) else { continue };
         let reference = Reference::new(&extended.program, MemoryModel::Sc);
         let Ok(initial) = fencewright_program::oracle::initial_states(&reference, 64, &mut || false) else {
@@ -155,7 +156,7 @@ fn unrolling_invents_nothing_and_loses_nothing_in_the_end() {
     let mut complete = 0;
     for seed in 0..800 {
         let program = program(&mut Random::new(3_000_000 + seed), Shape::default());
-        let whole = Extended::new(&program);
+        let whole = Extended::new(&program).expect("small");
         let Some(expected) = original_states(&program, MemoryModel::Tso) else { continue };
         if !whole.is_cyclic() {
             continue;

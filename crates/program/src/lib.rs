@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod expr;
+pub mod faults;
 mod graph;
 pub mod happens_before;
 pub mod model;
@@ -20,6 +21,7 @@ pub mod replay;
 pub mod span;
 
 pub use expr::{BinaryOp, EvalError, Expr, UnaryOp};
+pub use faults::{Bounds, Checks};
 pub use model::{
     Action, Address, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price,
     Program, Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,

@@ -343,6 +343,18 @@ impl Program {
         }
     }
 
+    /// The one memory cell an address denotes whenever it denotes one; nothing if there may be several, or if the address may lie outside
+    /// the window of an open array: what is out there is as many cells as one likes.
+    pub fn only_cell(&self, address: &Address) -> Option<u32> {
+        let cells = self.cells_of(address);
+        let variable = &self.variables[address.variable.index()];
+        let inside = match (&address.index, variable.indices) {
+            (Some(index), Some(range)) => index.constant().is_some_and(|i| range.contains(i)),
+            _ => true,
+        };
+        (cells.len() == 1 && (inside || !variable.open)).then_some(cells.start)
+    }
+
     /// The threads with their numbers.
     pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Thread)> {
         self.threads.iter().enumerate().map(|(i, t)| (ThreadId(i as u32), t))
@@ -361,62 +373,6 @@ impl Program {
         self.numbers == Numbers::Real
             && (initial.into_iter().any(|i| matches!(i, Init::Any(_)))
                 || ops.any(|op| matches!(op, Op::Havoc(..))))
-    }
-
-    /// Whether any action could fault, so that the property `assertions` says something.
-    pub fn may_fault(&self) -> bool {
-        self.threads.iter().any(|thread| thread.edges.iter().any(|edge| self.edge_may_fault(thread, edge)))
-    }
-
-    /// Whether this edge could fault.
-    pub fn edge_may_fault(&self, thread: &Thread, edge: &Edge) -> bool {
-        match &edge.action {
-            Action::Op(op) => self.op_may_fault(thread, op),
-            Action::Atomic { ops, .. } => ops.iter().any(|op| self.op_may_fault(thread, op)),
-            Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => false,
-        }
-    }
-
-    fn op_may_fault(&self, thread: &Thread, op: &Op) -> bool {
-        let value_may_fault = |range: Option<Range>, value: &Expr<RegisterId>| {
-            let fits =
-                |v: i64| range.is_none_or(|r| r.contains(v)) && (self.numbers != Numbers::Nat || v >= 0);
-            value.may_divide_by_zero()
-                || match (value.constant(), value) {
-                    (Some(v), _) => !fits(v),
-                    // Over the naturals a register holds one already.
-                    (None, Expr::Leaf(_)) => range.is_some(),
-                    (None, _) => range.is_some() || self.numbers == Numbers::Nat,
-                }
-        };
-        let address_may_fault = |address: &Address| {
-            let variable = &self.variables[address.variable.index()];
-            match (&address.index, variable.indices) {
-                (Some(index), Some(range)) => {
-                    index.may_divide_by_zero()
-                        || (!variable.open && index.constant().is_none_or(|i| !range.contains(i)))
-                }
-                _ => false,
-            }
-        };
-        match op {
-            Op::Skip => false,
-            Op::Assign(register, value) => value_may_fault(thread.registers[register.index()].range, value),
-            Op::Havoc(register, chosen) => match (thread.registers[register.index()].range, chosen) {
-                (None, _) => self.numbers == Numbers::Nat && chosen.is_some_and(|c| c.low < 0),
-                (Some(declared), Some(c)) => !(declared.contains(c.low) && declared.contains(c.high)),
-                (Some(_), None) => true,
-            },
-            Op::Assume(e) => e.may_divide_by_zero(),
-            Op::Assert(e) => e.may_divide_by_zero() || e.constant().is_none_or(|v| v == 0),
-            Op::Load(register, address) => {
-                thread.registers[register.index()].range.is_some() || address_may_fault(address)
-            }
-            Op::Store(address, value) => {
-                value_may_fault(self.variables[address.variable.index()].range, value)
-                    || address_may_fault(address)
-            }
-        }
     }
 }
 

@@ -61,34 +61,48 @@ pub struct Shape {
     pub length: usize,
     /// Whether control may jump backwards.
     pub loops: bool,
+    /// Whether to look into the corners of the language: ranges and choices below 0, most of them over the naturals; open arrays, of one
+    /// cell or more; indivisible steps that store after they may have faulted; numbers that are called real.
+    pub corners: bool,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { threads: 3, length: 5, loops: true }
+        Shape { threads: 3, length: 5, loops: true, corners: false }
     }
 }
 
 /// A random program with a handful of properties.
 pub fn program(random: &mut Random, shape: Shape) -> Program {
     let mut program = Program { hints: Hints::default(), ..Program::default() };
-    if random.one_in(8) {
-        program.numbers = Numbers::Nat;
-    }
+    program.numbers = match shape.corners {
+        true => *random.pick(&[
+            Numbers::Nat,
+            Numbers::Nat,
+            Numbers::Nat,
+            Numbers::Int,
+            Numbers::Int,
+            Numbers::Real,
+        ]),
+        false if random.one_in(8) => Numbers::Nat,
+        false => Numbers::Int,
+    };
+    let (few, fewer) = if shape.corners { (2, 3) } else { (4, 8) };
     for n in 0..1 + random.below(3) {
-        let indices = random.one_in(4).then(|| {
+        let indices = random.one_in(few).then(|| {
             let low = random.between(-1, 0);
-            Range { low, high: low + random.between(1, 2) }
+            Range { low, high: low + random.between(!shape.corners as i64, 2) }
         });
         let cells = indices.map_or(1, Range::size) as usize;
-        let range = random.one_in(4).then(|| Range { low: 0, high: random.between(1, 3) });
+        let range = random.one_in(few).then(|| declared(random, shape.corners, 3));
+        let open = shape.corners && indices.is_some() && random.one_in(2);
         let init = (0..cells).map(|_| initial(random)).collect();
         let base = program.cells() as u32;
         program.variables.push(Variable {
             name: format!("x{n}"),
             base,
             indices,
-            open: false,
+            open,
             range,
             init,
             span: Span::default(),
@@ -104,11 +118,58 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
         }
         // Three long threads have too many interleavings for the oracle.
         let length = if threads > 2 { shape.length.min(3) } else { shape.length };
-        let thread = thread(random, &program, t, length, shape.loops);
+        let thread = thread(random, &program, t, length, shape, fewer);
         program.threads.push(thread);
+    }
+    if program.numbers == Numbers::Real {
+        make_exact(&mut program);
     }
     program.properties = properties(random, &program);
     program
+}
+
+/// A declared range.
+fn declared(random: &mut Random, corners: bool, high: i64) -> Range {
+    Range { low: if corners { random.between(-1, 0) } else { 0 }, high: random.between(1, high) }
+}
+
+/// Without choices, and without operators that the reals do not have, all values are whole numbers, whatever they are called.
+fn make_exact(program: &mut Program) {
+    let registers = program.threads.iter_mut().flat_map(|t| t.registers.iter_mut().map(|r| &mut r.init));
+    for init in program.variables.iter_mut().flat_map(|v| &mut v.init).chain(registers) {
+        if let Init::Any(range) = *init {
+            *init = Init::Value(range.map_or(0, |r| r.low));
+        }
+    }
+    let exact = |op: &mut Op| match op {
+        Op::Skip => {}
+        Op::Havoc(register, range) => *op = Op::Assign(*register, Expr::Const(range.map_or(0, |r| r.low))),
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => make_linear(e),
+        Op::Load(_, address) => address.index.iter_mut().for_each(make_linear),
+        Op::Store(address, e) => address.index.iter_mut().chain([e]).for_each(make_linear),
+    };
+    for edge in program.threads.iter_mut().flat_map(|t| &mut t.edges) {
+        match &mut edge.action {
+            Action::Op(op) => exact(op),
+            Action::Atomic { ops, .. } => ops.iter_mut().for_each(exact),
+            Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => {}
+        }
+    }
+}
+
+fn make_linear(e: &mut Expr<RegisterId>) {
+    match e {
+        Expr::Const(_) | Expr::Leaf(_) => {}
+        Expr::Unary(_, operand) => make_linear(operand),
+        Expr::Binary(op, left, right) => {
+            use BinaryOp::*;
+            if matches!(op, Div | Rem | BitAnd | BitOr | BitXor) {
+                *op = Sub;
+            }
+            make_linear(left);
+            make_linear(right);
+        }
+    }
 }
 
 fn initial(random: &mut Random) -> Init {
@@ -119,12 +180,22 @@ fn initial(random: &mut Random) -> Init {
     }
 }
 
-fn thread(random: &mut Random, program: &Program, number: usize, length: usize, loops: bool) -> Thread {
+fn thread(
+    random: &mut Random,
+    program: &Program,
+    number: usize,
+    length: usize,
+    Shape { loops, corners, .. }: Shape,
+    fewer: usize,
+) -> Thread {
     let registers: Vec<Register> = (0..1 + random.below(3))
         .map(|r| Register {
             name: format!("r{r}"),
             init: initial(random),
-            range: random.one_in(8).then_some(Range { low: 0, high: 2 }),
+            range: random.one_in(fewer).then(|| match corners {
+                true => declared(random, corners, 2),
+                false => Range { low: 0, high: 2 },
+            }),
         })
         .collect();
     let places = 2 + random.below(length);
@@ -149,7 +220,10 @@ fn thread(random: &mut Random, program: &Program, number: usize, length: usize, 
                 false if way == 0 => from + 1,
                 false => from + 1 + random.below(places - from - 1),
             };
-            let action = action(random, program, registers.len());
+            let action = match corners && random.one_in(4) {
+                true => faulting_step(random, program, registers.len()),
+                false => action(random, program, registers.len()),
+            };
             let (from, to) = (LocationId(from as u32), LocationId(to as u32));
             if ways == 2 && way == 0 && random.one_in(2) {
                 // A real branch: a condition and its negation.
@@ -212,6 +286,28 @@ fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
         )),
         _ => Action::Op(op(random, program, registers)),
     }
+}
+
+/// An indivisible step that stores, does something that may fault, and stores again.
+fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Action {
+    let register = RegisterId(random.below(registers) as u32);
+    let store =
+        |random: &mut Random| Op::Store(address(random, program, registers), expr(random, registers, 0));
+    let load = Op::Load(register, address(random, program, registers));
+    let low = random.between(-1, 0);
+    let faulting = match random.below(5) {
+        0 => Op::Assert(condition(random, registers)),
+        1 => Op::Havoc(register, Some(Range { low, high: low + random.between(0, 2) })),
+        2 => Op::Assign(register, expr(random, registers, 1)),
+        3 => load.clone(),
+        _ => store(random),
+    };
+    let drains = !random.one_in(3);
+    let ops = match drains {
+        true => vec![store(random), faulting, store(random)],
+        false => vec![load, if matches!(faulting, Op::Store(..)) { Op::Skip } else { faulting }],
+    };
+    Action::Atomic { ops, drains }
 }
 
 fn op(random: &mut Random, program: &Program, registers: usize) -> Op {

@@ -2,8 +2,8 @@
 //! instruction lists, edges know what they may change that a property can see.
 
 use fencewright_program::{
-    Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Numbers, Observable, Op, Program,
-    PropertyKind, Range, RegisterId, Span, ThreadId,
+    Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Observable, Op, Program, PropertyKind,
+    Range, RegisterId, Span, ThreadId,
 };
 
 use super::instructions::{ExprCode, Instruction, compile};
@@ -22,8 +22,6 @@ pub struct Code {
     pub threads: Vec<ThreadCode>,
     /// The slot of the first memory cell.
     pub memory: Slot,
-    /// Values below 0 are violations.
-    pub naturals: bool,
     /// Whether local events come first (THESIS16 Algorithms 4.2 and 4.3).
     pub local_first: bool,
     /// How many slots there are.
@@ -97,8 +95,8 @@ pub enum ActionCode {
 pub struct Target {
     /// The slot.
     pub slot: Option<Slot>,
-    /// The range.
-    pub range: Option<Range>,
+    /// The values that may be written.
+    pub range: Range,
 }
 
 /// A compiled operation.
@@ -112,7 +110,7 @@ pub enum OpCode {
         /// Where the value goes.
         target: Target,
         /// The values.
-        range: Option<Range>,
+        range: Range,
         /// Whether only samples are tried.
         sampled: bool,
     },
@@ -123,7 +121,7 @@ pub enum OpCode {
     /// See [`Op::Load`].
     Load(Target, AddressCode),
     /// See [`Op::Store`].
-    Store(AddressCode, Option<Range>, ExprCode),
+    Store(AddressCode, Range, ExprCode),
 }
 
 /// A compiled address.
@@ -162,7 +160,6 @@ impl Code {
             model: task.model,
             threads: compiled,
             memory,
-            naturals: program.numbers == Numbers::Nat,
             local_first,
             slots: next as usize,
             arrays: program
@@ -411,7 +408,7 @@ fn op_code(
     let value = |e: &Expr<RegisterId>| compile(e, &|r| Instruction::Slot(registers[r.index()]));
     let target = |r: RegisterId| Target {
         slot: live.then(|| registers[r.index()]),
-        range: program.thread(id).registers[r.index()].range,
+        range: program.writable(program.thread(id).registers[r.index()].range).range(),
     };
     let address = |a: &Address| {
         let variable = &program.variables[a.variable.index()];
@@ -431,10 +428,17 @@ fn op_code(
     match op {
         Op::Skip => OpCode::Skip,
         Op::Assign(r, e) => OpCode::Assign(target(*r), value(e)),
-        Op::Havoc(r, range) => OpCode::Havoc { target: target(*r), range: *range, sampled },
+        Op::Havoc(r, range) => OpCode::Havoc {
+            target: target(*r),
+            range: program.chosen(*range).range(),
+            sampled: sampled || range.is_none(),
+        },
         Op::Assume(e) => OpCode::Assume(value(e)),
         Op::Assert(e) => OpCode::Assert(value(e)),
         Op::Load(r, a) => OpCode::Load(target(*r), address(a)),
-        Op::Store(a, e) => OpCode::Store(address(a), program.variables[a.variable.index()].range, value(e)),
+        Op::Store(a, e) => {
+            let writable = program.writable(program.variables[a.variable.index()].range);
+            OpCode::Store(address(a), writable.range(), value(e))
+        }
     }
 }

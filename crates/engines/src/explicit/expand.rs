@@ -5,7 +5,7 @@
 //! blocked is released, and so is one that performs a non-local event.
 
 use fencewright_program::reference::Limit;
-use fencewright_program::{EvalError, MemoryModel, Range, Span};
+use fencewright_program::{EvalError, MemoryModel, Span};
 
 use super::code::{ActionCode, AddressCode, Code, EdgeCode, OpCode, Target};
 use super::instructions::ExprCode;
@@ -220,15 +220,10 @@ impl<'c> Expander<'c> {
                     self.summary.sampled = true;
                     // A `*` can always move, even when no sample happens to lie in its range.
                     self.summary.moved = true;
-                    let (samples, naturals) = (self.samples, self.code.naturals);
-                    let allowed = |v: i64| match range {
-                        Some(range) => range.contains(v),
-                        None => v >= 0 || !naturals,
-                    };
-                    for &value in samples.iter().filter(|&&v| allowed(v)) {
+                    for &value in self.samples.iter().filter(|&&v| range.contains(v)) {
                         choose(self, value)?;
                     }
-                } else if let Some(range) = range {
+                } else {
                     for value in range.low..=range.high {
                         choose(self, value)?;
                     }
@@ -328,7 +323,7 @@ impl<'c> Expander<'c> {
             OpCode::Store(address, range, e) => {
                 let cell = cell!(address);
                 let value = value!(e);
-                if !self.fits(*range, value) {
+                if !range.contains(value) {
                     return Ok(Flow::Fault);
                 }
                 if direct || self.code.model == MemoryModel::Sc {
@@ -348,11 +343,6 @@ impl<'c> Expander<'c> {
     }
 
     #[inline]
-    fn fits(&self, range: Option<Range>, value: i64) -> bool {
-        (!self.code.naturals || value >= 0) && range.is_none_or(|r| r.contains(value))
-    }
-
-    #[inline]
     fn set(&mut self, layout: &Layout, slot: u32, value: i64) -> Result<(), Growth> {
         match layout.slots[slot as usize].set(&mut self.next, value) {
             true => Ok(()),
@@ -362,7 +352,7 @@ impl<'c> Expander<'c> {
 
     #[inline]
     fn write(&mut self, layout: &Layout, target: &Target, value: i64) -> Result<Flow, Growth> {
-        if !self.fits(target.range, value) {
+        if !target.range.contains(value) {
             return Ok(Flow::Fault);
         }
         if let Some(slot) = target.slot {

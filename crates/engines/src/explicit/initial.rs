@@ -25,8 +25,8 @@ pub fn states(
         }
         Init::Any(range) => {
             sampled = true;
-            let fits = |v: i64| range.map_or(v >= 0 || !code.naturals, |r| r.contains(v));
-            let mut some: Vec<i64> = samples.iter().copied().filter(|&v| fits(v)).collect();
+            let chosen = program.chosen(range);
+            let mut some: Vec<i64> = samples.iter().copied().filter(|&v| chosen.contains(v)).collect();
             if some.is_empty() {
                 some.push(range.map_or(0, |r| r.low));
             }

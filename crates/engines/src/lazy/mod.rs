@@ -19,7 +19,7 @@ mod oracle;
 mod rounds;
 
 use fencewright_memory::extend::{AttackingStore, Extended};
-use fencewright_program::{Action, Edge, MemoryModel, Op, Program, Span};
+use fencewright_program::{Edge, MemoryModel, Op, Program, Span};
 
 use crate::auto::Auto;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
@@ -66,7 +66,7 @@ impl Lazy {
         limits: &Limits,
         progress: &Progress,
     ) -> Result<Extended, Reason> {
-        let mut extended = Extended::new(program);
+        let mut extended = Extended::new(program).map_err(rounds::refused)?;
         for round in 1..=self.options.rounds.unwrap_or(1) {
             match self.oracle().consult(&extended.program, round, limits, progress) {
                 Advice::Robust => break,
@@ -92,8 +92,8 @@ fn faulting_choice(program: &Program) -> Option<Span> {
     program.threads.iter().find_map(|thread| {
         let faults = |edge: &&Edge| {
             let choice = |op: &&Op| matches!(op, Op::Havoc(..));
-            let alone = |op: &Op| Edge { action: Action::Op(op.clone()), ..(*edge).clone() };
-            edge.action.ops().iter().filter(choice).any(|op| program.edge_may_fault(thread, &alone(op)))
+            let mut choices = edge.action.ops().iter().filter(choice);
+            choices.any(|op| program.op_may_fault(&thread.registers, op))
         };
         thread.edges.iter().find(faults).map(|edge| edge.span)
     })
@@ -121,14 +121,21 @@ impl Engine for Lazy {
                 return Report { answers, ..Report::default() };
             }
         }
-        if let Some(span) = faulting_choice(task.program) {
-            let why = "engine lazy does not support a `*` that may not fit where it is written".to_string();
-            let reason = Reason::Unsupported(why, Some(span));
-            let answers = vec![Answer::Unknown(reason); task.properties.len()];
-            return Report { answers, ..Report::default() };
-        }
+        let supported = match faulting_choice(task.program) {
+            None => Extended::new(task.program).map_err(rounds::refused),
+            Some(span) => {
+                let why = "engine lazy does not support a `*` that may not fit where it is written";
+                Err(Reason::Unsupported(why.into(), Some(span)))
+            }
+        };
+        let program = match supported {
+            Ok(program) => program,
+            Err(reason) => {
+                let answers = vec![Answer::Unknown(reason); task.properties.len()];
+                return Report { answers, ..Report::default() };
+            }
+        };
         let oracle = self.oracle();
-        let program = Extended::new(task.program);
         let mut rounds = Rounds::new(self, &*oracle, task, limits, progress);
         // Unrolling is for an oracle that may follow one loop for ever, and for extensions that come to an end.
         let unrolls = program.is_cyclic()

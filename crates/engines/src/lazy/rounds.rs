@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_memory::extend::{AttackingStore, Extended};
+use fencewright_memory::extend::{AttackingStore, Extended, Refused};
 use fencewright_program::{EdgeId, MemoryModel, Property, PropertyKind, Quantifier, Span, ThreadId, Trace};
 
 use super::Lazy;
@@ -314,10 +314,13 @@ pub(super) fn extended(
     store: AttackingStore,
 ) -> Result<Extended, Reason> {
     paths.iter().try_fold(program.clone(), |program, (thread, paths)| {
-        program.extend(*thread, paths, store).map_err(|refused| {
-            Reason::Unsupported(format!("lazy reachability comes to {}", refused.why), refused.span)
-        })
+        program.extend(*thread, paths, store).map_err(refused)
     })
+}
+
+/// Why a program was not extended.
+pub(super) fn refused(refused: Refused) -> Reason {
+    Reason::Unsupported(format!("lazy reachability comes to {}", refused.why), refused.span)
 }
 
 /// Whether the property asks for an execution.

@@ -32,10 +32,6 @@ pub fn plain_loads(action: &Action) -> impl Iterator<Item = &Address> {
     })
 }
 
-fn is_one_cell(a: &Range<u32>, b: &Range<u32>) -> bool {
-    a == b && a.len() == 1
-}
-
 /// For each cell whether two threads access it and one of them stores: where threads meet.
 pub fn contended(program: &Program) -> Vec<bool> {
     let mut accessed = vec![None; program.cells()];
@@ -75,8 +71,7 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
                 if stop() {
                     return None;
                 }
-                let mut loads = plain_loads(&load.action).map(|a| program.cells_of(a));
-                if loads.all(|cells| is_one_cell(&cells, &stored)) {
+                if plain_loads(&load.action).all(|loaded| must_alias(program, loaded, address)) {
                     continue;
                 }
                 let cone = cones[l].get_or_insert_with(|| cone_of(program, notion, t, &load.action));
@@ -164,9 +159,10 @@ fn cone_of(program: &Program, notion: Notion, attacker: ThreadId, load: &Action)
     }
 }
 
-/// Whether two addresses are always the same cell.
+/// Whether two addresses are always the same cell. Outside the window of an open array they need not be.
 pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
-    is_one_cell(&program.cells_of(a), &program.cells_of(b))
+    let cell = program.only_cell(a);
+    cell.is_some() && cell == program.only_cell(b)
 }
 
 /// What is known about the time while the store of an edge is delayed.

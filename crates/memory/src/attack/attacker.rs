@@ -1,6 +1,6 @@
 //! What the attacker does: it begins to delay stores, goes on to the attacking load, and waits for the attack to succeed.
 
-use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Numbers, Op, Range, RegisterId};
+use fencewright_program::{Action, Address, Checks, Edge, EdgeId, Expr, Op, RegisterId};
 
 use super::accesses::{Delay, delayed_store, must_alias, plain_loads};
 use super::auxiliary::{beside, is, neutral, one, scalar};
@@ -60,7 +60,7 @@ impl Graph<'_> {
             ops.push(Op::Load(ignored, address.clone()));
         }
         let range = self.program.variables[address.variable.index()].range;
-        if range.is_some() || self.program.numbers == Numbers::Nat || value.may_divide_by_zero() {
+        if self.program.fits(self.program.writable(range), value).is_some() {
             let checked = self.register(&format!("%checked{}", address.variable.0), range);
             ops.push(Op::Assign(checked, value.clone()));
         }
@@ -193,56 +193,40 @@ impl Graph<'_> {
     fn faults(&mut self, edge: &Edge, case: &[Option<bool>]) -> Result<Vec<Vec<Op>>, Unsupported> {
         let mut ways = Vec::new();
         for (n, op) in edge.action.ops().iter().enumerate() {
-            let alone = Edge { action: Action::Op(op.clone()), ..edge.clone() };
-            if !self.program.edge_may_fault(self.code, &alone) {
-                continue;
-            }
-            let divides = |e: &Expr<RegisterId>| e.may_divide_by_zero();
-            let before = self.loads(edge, &case[..n], true);
+            let Checks { before, value } = self.program.checks(&self.code.registers, op);
+            let performed = self.loads(edge, &case[..n], true);
             let loaded = case[..n].contains(&Some(false));
-            let mut fault = |more: Vec<Op>, condition: Expr<RegisterId>| {
-                ways.push([before.clone(), more, vec![Op::Assume(condition)]].concat());
+            let mut fault = |more: Vec<Op>, holds: Expr<RegisterId>| {
+                ways.push([performed.clone(), more, vec![Op::Assume(holds.not())]].concat());
             };
-            let range_of = |register: &RegisterId| self.code.registers[register.index()].range;
-            match op {
-                Op::Assert(e) if !divides(e) && loaded => fault(Vec::new(), e.clone().not()),
-                Op::Assign(register, e) if !divides(e) && loaded => {
-                    fault(Vec::new(), self.outside(range_of(register), e));
-                }
-                Op::Assert(_) | Op::Assign(..) | Op::Assume(_) | Op::Havoc(..) if !loaded => {}
-                Op::Load(register, address) if !address.index.as_ref().is_some_and(divides) => {
-                    let variable = &self.program.variables[address.variable.index()];
-                    if let (Some(index), true, false) = (&address.index, loaded, variable.open) {
-                        fault(Vec::new(), self.outside(variable.indices, index));
-                    }
+            if let Some(holds) = before.filter(|_| loaded) {
+                fault(Vec::new(), holds);
+            }
+            match (op, value) {
+                (_, None) => {}
+                (Op::Load(_, address), Some(bounds)) => {
                     let buffered = case[n] == Some(true);
-                    if let (Some(range), true) = (range_of(register), loaded || !buffered) {
+                    if loaded || !buffered {
                         let value = self.register("%ignored", None);
                         let mut more = self.find(address, buffered);
                         if !buffered {
                             more.extend(self.auxiliary.mark(self.program, address, false));
                         }
                         more.push(Op::Load(value, self.source(address, buffered)));
-                        fault(more, self.outside(Some(range), &Expr::Leaf(value)));
+                        bounds
+                            .condition(&Expr::Leaf(value))
+                            .into_iter()
+                            .for_each(|fits| fault(more.clone(), fits));
                     }
                 }
-                _ => {
-                    let what =
-                        "robustness of a snapshot that may divide by zero or choose a value out of range";
+                (_, Some(_)) if !loaded => {}
+                (_, Some(_)) => {
+                    let what = "robustness of a snapshot that may choose a value out of range";
                     return Err(Unsupported(what.into(), edge.span));
                 }
             }
         }
         Ok(ways)
-    }
-
-    /// The condition that a value must not be written.
-    fn outside(&self, range: Option<Range>, value: &Expr<RegisterId>) -> Expr<RegisterId> {
-        let natural = (self.program.numbers == Numbers::Nat).then_some(0);
-        let compare = |op, bound| Expr::binary(op, value.clone(), Expr::Const(bound));
-        let low = range.map(|r| r.low).into_iter().chain(natural).map(|low| compare(BinaryOp::Lt, low));
-        let high = range.map(|r| compare(BinaryOp::Gt, r.high));
-        Expr::any(low.chain(high).collect())
     }
 
     /// After the attacking load nobody looks at what was delayed: states that differ in it only are the same.

@@ -186,9 +186,11 @@ impl<'a> Graph<'a> {
         self.register("%flag", None)
     }
 
-    /// The cells of an address, in the original program.
+    /// Whether the address is not known beforehand, or may be outside its array.
     pub fn is_computed(&self, address: &Address) -> bool {
-        address.index.as_ref().is_some_and(|index| index.constant().is_none())
+        let indices = self.program.variables[address.variable.index()].indices;
+        let inside = |i: i64| indices.is_none_or(|range| range.contains(i));
+        address.index.as_ref().is_some_and(|index| !index.constant().is_some_and(inside))
     }
 
     /// The finished thread.

@@ -47,6 +47,11 @@ impl Graph<'_> {
                 if let Some(index) = &address.index
                     && self.is_computed(address)
                 {
+                    // Over the naturals a negative index does not fit a register, but outside an open array is no fault.
+                    if self.program.variables[address.variable.index()].open {
+                        let ignored = self.register("%ignored", None);
+                        entering.push(Op::Load(ignored, address.clone()));
+                    }
                     let register = self.register(&format!("%index{n}"), None);
                     entering.push(Op::Assign(register, index.clone()));
                     saved.index = Some(Expr::Leaf(register));

@@ -4,84 +4,131 @@
 //! A thread that faults leaves its buffer behind, and the stores in it still reach memory. Auxiliary registers do not. With
 //! faults as control the last look at registers and memory before a fault is an edge like any other, so stores can be
 //! made to happen behind it, and no edge along which stores are delayed can fault.
+//!
+//! Some edges stay as they are, and stores are not delayed along them:
+//!
+//! * one with a `*` that may not fit where it is written;
+//! * a store to an open array whose value may fault: whether it does is asked only if the index is inside the window;
+//! * one that waits for an empty buffer, unless there are locks: it leaves no store behind. (A doomed thread can still give its lock
+//!   back: see [`Extended::released`](super::Extended::released).)
 
-use fencewright_program::{
-    Action, Address, BinaryOp, Expr, LocationId, Numbers, Op, Program, Range, RegisterId, Span,
-};
+use fencewright_program::{Action, BinaryOp, Checks, Expr, LocationId, Op, Program, RegisterId, Span};
 
-use super::Origin;
 use super::graph::{Arc, Graph};
+use super::{Origin, Refused};
 
-type Value = Expr<RegisterId>;
+/// An indivisible step with many operations that may fault becomes one edge for each of them, which repeats all before it. In all
+/// edges of a thread together there are at most so many operations.
+const MOST_OPERATIONS: usize = 1 << 17;
 
-/// The same thread with faults as control. An unbounded `*` written to a register with a range stays as it is.
-pub(super) fn made_explicit(mut graph: Graph, program: &Program) -> Graph {
+/// The same thread with faults as control.
+pub(super) fn made_explicit(mut graph: Graph, program: &Program) -> Result<Graph, Refused> {
+    let locks = program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock));
     let doomed = graph.place(graph.fault, None);
     let fault = graph.fault;
     let faulting = Origin { step: None, faults: true };
     graph.op(doomed, fault, Op::Assert(Expr::Const(0)), Span::default(), faulting);
+    let mut operations = 0;
     for n in 0..doomed.0 {
         let from = LocationId(n);
         for arc in std::mem::take(&mut graph.places[from.index()].arcs) {
-            if arc.origin.faults {
-                Guard { graph: &mut graph, program, from, doomed, arc: &arc }.split();
-            } else {
+            if !arc.origin.faults {
                 graph.places[from.index()].arcs.push(arc);
+                continue;
             }
+            let guard = Guard { graph: &mut graph, program, locks, from, doomed, arc: &arc };
+            operations += guard.operations();
+            if operations > MOST_OPERATIONS {
+                let why = "an indivisible step with too many operations that may fault";
+                return Err(Refused { why, span: Some(arc.span) });
+            }
+            guard.split();
         }
     }
-    graph
+    Ok(graph)
 }
 
 /// An edge that is being taken apart.
 struct Guard<'a> {
     graph: &'a mut Graph,
     program: &'a Program,
+    /// Whether any thread takes the lock.
+    locks: bool,
     from: LocationId,
     doomed: LocationId,
     arc: &'a Arc,
 }
 
 impl Guard<'_> {
+    fn checks(&self, op: &Op) -> Checks {
+        self.program.checks(&self.graph.registers, op)
+    }
+
+    /// Whether the edge stays as it is.
+    fn stays(&self) -> bool {
+        let action = &self.arc.action;
+        let unsplit = |op: &Op| match op {
+            Op::Havoc(..) => self.checks(op).value.is_some(),
+            Op::Store(address, _) => {
+                let open = self.program.variables[address.variable.index()].open;
+                open && self.program.only_cell(address).is_none() && self.checks(op).before.is_some()
+            }
+            _ => false,
+        };
+        action.drains() && !self.locks || action.ops().iter().any(unsplit)
+    }
+
+    /// Roughly how many operations there are in the edges that it becomes.
+    fn operations(&self) -> usize {
+        let ops = self.arc.action.ops();
+        let faulting = ops.iter().filter(|op| self.program.op_may_fault(&self.graph.registers, op)).count();
+        if self.stays() { ops.len() } else { ops.len() * (1 + faulting) }
+    }
+
     fn split(mut self) {
+        if self.stays() {
+            return self.keep();
+        }
         let (arc, origin) = (self.arc, Origin { faults: false, ..self.arc.origin });
         let silent = Origin::SILENT;
         match &arc.action {
-            Action::Op(Op::Havoc(register, chosen)) => self.split_choice(*register, *chosen),
-            // A load waits while another thread holds the lock, even if it is going to fault: so these are indivisible steps.
-            Action::Op(op @ Op::Load(..)) => match (self.guard(op), self.register_check(op)) {
-                (Some(guard), None) => {
+            Action::Atomic { ops, drains } => self.split_indivisible(ops, *drains, origin),
+            Action::Op(op) => match (op, self.checks(op)) {
+                // A load waits while another thread holds the lock, even if it is going to fault: so these are indivisible steps.
+                (Op::Load(..), Checks { before: Some(guard), value: None }) => {
                     let refuses = vec![Op::Assume(guard.clone().not())];
                     self.indivisible(self.doomed, refuses, false, origin);
                     let ready = self.step_aside();
                     self.graph.op(self.from, ready, Op::Assume(guard), arc.span, silent);
                     self.graph.op(ready, arc.to, op.clone(), arc.span, origin);
                 }
-                _ => self.split_indivisible(std::slice::from_ref(op), false, origin),
-            },
-            Action::Op(op) => {
-                let Some(guard) = self.guard(op) else { return self.keep(origin) };
-                self.graph.op(self.from, self.doomed, Op::Assume(guard.clone().not()), arc.span, origin);
-                match op {
-                    Op::Assert(_) => self.graph.op(self.from, arc.to, Op::Assume(guard), arc.span, origin),
-                    Op::Assume(e) => {
-                        let both = Expr::binary(BinaryOp::And, guard, e.clone());
-                        self.graph.op(self.from, arc.to, Op::Assume(both), arc.span, origin);
-                    }
-                    _ => {
-                        let ready = self.step_aside();
-                        self.graph.op(self.from, ready, Op::Assume(guard), arc.span, silent);
-                        self.graph.op(ready, arc.to, op.clone(), arc.span, origin);
+                (Op::Load(..), _) => self.split_indivisible(std::slice::from_ref(op), false, origin),
+                (_, Checks { before: Some(guard), .. }) => {
+                    self.graph.op(self.from, self.doomed, Op::Assume(guard.clone().not()), arc.span, origin);
+                    match op {
+                        Op::Assert(_) => {
+                            self.graph.op(self.from, arc.to, Op::Assume(guard), arc.span, origin)
+                        }
+                        Op::Assume(e) => {
+                            let both = Expr::binary(BinaryOp::And, guard, e.clone());
+                            self.graph.op(self.from, arc.to, Op::Assume(both), arc.span, origin);
+                        }
+                        _ => {
+                            let ready = self.step_aside();
+                            self.graph.op(self.from, ready, Op::Assume(guard), arc.span, silent);
+                            self.graph.op(ready, arc.to, op.clone(), arc.span, origin);
+                        }
                     }
                 }
-            }
-            Action::Atomic { ops, drains } => self.split_indivisible(ops, *drains, origin),
-            Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => self.keep(origin),
+                _ => self.keep(),
+            },
+            Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => self.keep(),
         }
     }
 
-    fn keep(&mut self, origin: Origin) {
-        self.graph.arc(self.from, self.arc.to, self.arc.action.clone(), self.arc.span, origin);
+    fn keep(&mut self) {
+        let Arc { to, action, span, origin, .. } = self.arc.clone();
+        self.graph.arc(self.from, to, action, span, origin);
     }
 
     /// A place between two parts of the edge, where the original thread is still at its start.
@@ -95,26 +142,22 @@ impl Guard<'_> {
 
     /// One edge for each operation that may fault, which does all before it, and one on which none does.
     fn split_indivisible(&mut self, ops: &[Op], drains: bool, origin: Origin) {
-        let mut done = Vec::new();
+        let mut done: Vec<Op> = Vec::new();
         for op in ops {
-            if let Some(guard) = self.guard(op) {
-                let refuses = [&done[..], &[Op::Assume(guard.clone().not())]].concat();
-                self.indivisible(self.doomed, refuses, drains, origin);
+            let Checks { before, value } = self.checks(op);
+            if let Some(guard) = before {
+                self.refuse(&done, guard.clone(), drains, origin);
                 done.push(Op::Assume(guard));
             }
-            match (op, self.register_check(op)) {
+            match (op, value) {
                 (Op::Assert(_), _) => {}
-                (Op::Load(register, _) | Op::Havoc(register, _), Some(check)) => {
-                    let seen = self.graph.register("seen");
-                    done.push(match op {
-                        Op::Load(_, address) => Op::Load(seen, address.clone()),
-                        Op::Havoc(_, range) => Op::Havoc(seen, *range),
-                        _ => unreachable!("only these are matched"),
-                    });
-                    let fits = check(Expr::Leaf(seen));
-                    let refuses = [&done[..], &[Op::Assume(fits.clone().not())]].concat();
-                    self.indivisible(self.doomed, refuses, drains, origin);
-                    done.push(Op::Assume(fits));
+                (Op::Load(register, address), Some(bounds)) => {
+                    let seen: RegisterId = self.graph.register("seen");
+                    done.push(Op::Load(seen, address.clone()));
+                    if let Some(fits) = bounds.condition(&Expr::Leaf(seen)) {
+                        self.refuse(&done, fits.clone(), drains, origin);
+                        done.push(Op::Assume(fits));
+                    }
                     done.push(Op::Assign(*register, Expr::Leaf(seen)));
                 }
                 _ => done.push(op.clone()),
@@ -123,112 +166,9 @@ impl Guard<'_> {
         self.indivisible(self.arc.to, done, drains, origin);
     }
 
-    /// `register := *` for a register with a range: the values inside, those below and those above.
-    fn split_choice(&mut self, register: RegisterId, chosen: Option<Range>) {
-        let (span, origin) = (self.arc.span, self.arc.origin);
-        let declared = self.graph.registers[register.index()].range;
-        let natural = (self.program.numbers == Numbers::Nat).then_some(Range { low: 0, high: i64::MAX });
-        let Some(chosen) = chosen else { return self.keep(origin) };
-        let mut inside = chosen;
-        for allowed in [declared, natural].into_iter().flatten() {
-            inside = Range { low: inside.low.max(allowed.low), high: inside.high.min(allowed.high) };
-        }
-        if inside.size() == 0 {
-            return self.keep(origin);
-        }
-        let sound = Origin { faults: false, ..origin };
-        self.graph.op(self.from, self.arc.to, Op::Havoc(register, Some(inside)), span, sound);
-        let below = (chosen.low < inside.low).then(|| Range { low: chosen.low, high: inside.low - 1 });
-        let above = (inside.high < chosen.high).then(|| Range { low: inside.high + 1, high: chosen.high });
-        for outside in [below, above].into_iter().flatten() {
-            let seen = self.graph.register("seen");
-            let faults = natural.is_some() && outside.low < 0;
-            let origin = Origin { faults, ..origin };
-            self.graph.op(self.from, self.doomed, Op::Havoc(seen, Some(outside)), span, origin);
-        }
-    }
-
-    /// What registers must say for the operation not to fault before it looks at memory; nothing if they always do.
-    fn guard(&self, op: &Op) -> Option<Value> {
-        match op {
-            Op::Skip | Op::Havoc(..) => None,
-            Op::Assign(register, value) => {
-                both(defined(value), self.fits(self.graph.registers[register.index()].range, value))
-            }
-            Op::Assume(value) => defined(value),
-            Op::Assert(value) => both(defined(value), Some(value.clone())),
-            Op::Load(_, address) => self.in_bounds(address),
-            Op::Store(address, value) => {
-                let range = self.program.variables[address.variable.index()].range;
-                both(self.in_bounds(address), both(defined(value), self.fits(range, value)))
-            }
-        }
-    }
-
-    /// What a loaded or chosen value must be like for its register, if not every value will do.
-    fn register_check(&self, op: &Op) -> Option<impl Fn(Value) -> Value + use<>> {
-        let (Op::Load(register, _) | Op::Havoc(register, _)) = op else { return None };
-        let range = self.graph.registers[register.index()].range;
-        let natural = self.program.numbers == Numbers::Nat;
-        let chooses_negative = natural && matches!(op, Op::Havoc(_, Some(chosen)) if chosen.low < 0);
-        (range.is_some() || chooses_negative)
-            .then_some(move |value: Value| within(range, natural, &value).unwrap_or(Expr::Const(1)))
-    }
-
-    /// That a computed index lies in its array. Outside an open array is no fault.
-    fn in_bounds(&self, address: &Address) -> Option<Value> {
-        let variable = &self.program.variables[address.variable.index()];
-        let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };
-        let bounds = if variable.open { None } else { within(Some(range), false, index) };
-        both(defined(index), bounds)
-    }
-
-    fn fits(&self, range: Option<Range>, value: &Value) -> Option<Value> {
-        within(range, self.program.numbers == Numbers::Nat, value)
-    }
-}
-
-/// That a value lies in a range, and is a natural number if it should be; nothing if it does for certain.
-fn within(range: Option<Range>, natural: bool, value: &Value) -> Option<Value> {
-    let (low, high) = range.map_or((None, None), |r| (Some(r.low), Some(r.high)));
-    let low = if natural { Some(low.unwrap_or(0).max(0)) } else { low };
-    if let Some(v) = value.constant()
-        && low.is_none_or(|low| low <= v)
-        && high.is_none_or(|high| v <= high)
-    {
-        return None;
-    }
-    let compare = |op, bound| Expr::binary(op, value.clone(), Expr::Const(bound));
-    both(low.map(|l| compare(BinaryOp::Ge, l)), high.map(|h| compare(BinaryOp::Le, h)))
-}
-
-/// That evaluating an expression meets no zero divisor; nothing if it never does.
-fn defined(value: &Value) -> Option<Value> {
-    match value {
-        Expr::Const(_) | Expr::Leaf(_) => None,
-        Expr::Unary(_, operand) => defined(operand),
-        Expr::Binary(op, left, right) => {
-            let right_is_defined = match op {
-                // The right side is evaluated only if the left one does not decide.
-                BinaryOp::And => {
-                    defined(right).map(|d| Expr::binary(BinaryOp::Or, (**left).clone().not(), d))
-                }
-                BinaryOp::Or => defined(right).map(|d| Expr::binary(BinaryOp::Or, (**left).clone(), d)),
-                BinaryOp::Div | BinaryOp::Rem if right.constant().is_none_or(|d| d == 0) => {
-                    let divisor = Expr::binary(BinaryOp::Ne, (**right).clone(), Expr::Const(0));
-                    both(defined(right), Some(divisor))
-                }
-                _ => defined(right),
-            };
-            both(defined(left), right_is_defined)
-        }
-    }
-}
-
-/// Both conditions, the first one first: the second is evaluated only if the first holds.
-fn both(first: Option<Value>, second: Option<Value>) -> Option<Value> {
-    match (first, second) {
-        (Some(first), Some(second)) => Some(Expr::binary(BinaryOp::And, first, second)),
-        (first, second) => first.or(second),
+    /// The edge on which some operations are done and then a condition does not hold.
+    fn refuse(&mut self, done: &[Op], condition: Expr<RegisterId>, drains: bool, origin: Origin) {
+        let refuses = [done, &[Op::Assume(condition.not())]].concat();
+        self.indivisible(self.doomed, refuses, drains, origin);
     }
 }

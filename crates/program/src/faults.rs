@@ -1,0 +1,209 @@
+//! What may fault: the one definition that lowering, machines, transformations and engines share. The reference semantics has its own,
+//! and tests compare the two.
+//!
+//! | operation | faults if |
+//! |---|---|
+//! | every one that computes | a divisor is 0 |
+//! | `assert e` | `e` is 0 |
+//! | load, store | the index is outside the array, unless that is open |
+//! | write of a register, store | the value is outside the declared [bounds](Bounds), or below 0 over the naturals |
+//!
+//! Over the naturals registers, memory and buffers never hold a value below 0: lowering refuses initial values below 0, and every
+//! write is checked, whatever range is declared. So a value that is only moved is checked against declared ranges alone. A `*` with a
+//! range stands for all of its values, those below 0 included; without one it stands for the naturals.
+
+use crate::expr::{BinaryOp, Expr};
+use crate::model::{Address, Edge, Numbers, Op, Program, Range, Register, RegisterId, Thread};
+
+/// The numbers from `low` to `high`, without end where there is no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// The least value.
+    pub low: Option<i64>,
+    /// The greatest value.
+    pub high: Option<i64>,
+}
+
+impl From<Range> for Bounds {
+    fn from(range: Range) -> Self {
+        Bounds { low: Some(range.low), high: Some(range.high) }
+    }
+}
+
+impl Bounds {
+    /// All numbers.
+    pub const ANY: Bounds = Bounds { low: None, high: None };
+    /// The natural numbers.
+    pub const NATURALS: Bounds = Bounds { low: Some(0), high: None };
+
+    /// Whether `value` lies within.
+    #[inline]
+    pub fn contains(self, value: i64) -> bool {
+        self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
+    }
+
+    /// The numbers within both.
+    pub fn and(self, other: Bounds) -> Bounds {
+        let tighter = |a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64| match (a, b) {
+            (Some(a), Some(b)) => Some(pick(a, b)),
+            (a, b) => a.or(b),
+        };
+        Bounds { low: tighter(self.low, other.low, i64::max), high: tighter(self.high, other.high, i64::min) }
+    }
+
+    /// The values within that fit 64 bits.
+    pub fn range(self) -> Range {
+        Range { low: self.low.unwrap_or(i64::MIN), high: self.high.unwrap_or(i64::MAX) }
+    }
+
+    /// What remains to be asked of a value that is known to lie within others.
+    pub fn beyond(self, known: Bounds) -> Bounds {
+        Bounds {
+            low: self.low.filter(|low| known.low.is_none_or(|known| known < *low)),
+            high: self.high.filter(|high| known.high.is_none_or(|known| *high < known)),
+        }
+    }
+
+    /// The condition that a value lies within; nothing if it does for certain.
+    pub fn condition<L: Clone>(self, value: &Expr<L>) -> Option<Expr<L>> {
+        if value.constant().is_some_and(|v| self.contains(v)) {
+            return None;
+        }
+        let compare = |op, bound| Expr::binary(op, value.clone(), Expr::Const(bound));
+        both(
+            self.low.map(|low| compare(BinaryOp::Ge, low)),
+            self.high.map(|high| compare(BinaryOp::Le, high)),
+        )
+    }
+}
+
+/// When an operation does not fault.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// What registers must say before a value is loaded, chosen or written; nothing if they always do.
+    pub before: Option<Expr<RegisterId>>,
+    /// Where a loaded or chosen value must lie; nothing if every value that can come does.
+    pub value: Option<Bounds>,
+}
+
+impl Program {
+    /// The values that registers and memory can hold at all.
+    pub fn values(&self) -> Bounds {
+        if self.numbers == Numbers::Nat { Bounds::NATURALS } else { Bounds::ANY }
+    }
+
+    /// The values that may be written where this range is declared; a write of any other faults.
+    pub fn writable(&self, declared: Option<Range>) -> Bounds {
+        declared.map_or(Bounds::ANY, Bounds::from).and(self.values())
+    }
+
+    /// The values that a `*` with this range stands for.
+    pub fn chosen(&self, range: Option<Range>) -> Bounds {
+        range.map_or(self.values(), Bounds::from)
+    }
+
+    /// When an operation of a thread with these registers does not fault.
+    pub fn checks(&self, registers: &[Register], op: &Op) -> Checks {
+        let declared = |register: &RegisterId| self.writable(registers[register.index()].range);
+        let arrives =
+            |bounds: Bounds, known: Bounds| Some(bounds.beyond(known)).filter(|b| *b != Bounds::ANY);
+        match op {
+            Op::Skip => Checks::default(),
+            Op::Assign(register, value) => {
+                Checks { before: self.fits(declared(register), value), value: None }
+            }
+            Op::Havoc(register, range) => {
+                let value = match range {
+                    Some(range) if range.size() == 0 => None,
+                    _ => arrives(declared(register), self.chosen(*range)),
+                };
+                Checks { before: None, value }
+            }
+            Op::Assume(condition) => Checks { before: condition.defined(), value: None },
+            Op::Assert(condition) => {
+                let fails = condition.constant().is_none_or(|v| v == 0);
+                Checks {
+                    before: fails.then(|| both(condition.defined(), Some(condition.clone()))).flatten(),
+                    value: None,
+                }
+            }
+            Op::Load(register, address) => {
+                Checks { before: self.in_array(address), value: arrives(declared(register), self.values()) }
+            }
+            Op::Store(address, value) => {
+                let bounds = self.writable(self.variables[address.variable.index()].range);
+                Checks { before: both(self.in_array(address), self.fits(bounds, value)), value: None }
+            }
+        }
+    }
+
+    /// What remains to be asked of a computed value that is to lie within bounds.
+    pub fn doubtful(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Bounds {
+        match (value.constant(), value) {
+            (Some(v), _) if bounds.contains(v) => Bounds::ANY,
+            (None, Expr::Leaf(_)) => bounds.beyond(self.values()),
+            _ => bounds,
+        }
+    }
+
+    /// The condition that a value can be computed and lies within bounds; nothing if it does for certain.
+    pub fn fits(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Option<Expr<RegisterId>> {
+        both(value.defined(), self.doubtful(bounds, value).condition(value))
+    }
+
+    /// The condition that an index can be computed and lies in its array. Outside an open array is no fault.
+    fn in_array(&self, address: &Address) -> Option<Expr<RegisterId>> {
+        let variable = &self.variables[address.variable.index()];
+        let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };
+        let certain = variable.open || index.constant().is_some_and(|i| range.contains(i));
+        both(index.defined(), if certain { None } else { Bounds::from(range).condition(index) })
+    }
+
+    /// Whether an operation of a thread with these registers could fault.
+    pub fn op_may_fault(&self, registers: &[Register], op: &Op) -> bool {
+        self.checks(registers, op) != Checks::default()
+    }
+
+    /// Whether this edge could fault.
+    pub fn edge_may_fault(&self, thread: &Thread, edge: &Edge) -> bool {
+        edge.action.ops().iter().any(|op| self.op_may_fault(&thread.registers, op))
+    }
+
+    /// Whether any action could fault, so that the property `assertions` says something.
+    pub fn may_fault(&self) -> bool {
+        self.threads.iter().any(|thread| thread.edges.iter().any(|edge| self.edge_may_fault(thread, edge)))
+    }
+}
+
+impl<L: Clone> Expr<L> {
+    /// The condition that evaluating the expression meets no zero divisor; nothing if it never does.
+    pub fn defined(&self) -> Option<Expr<L>> {
+        match self {
+            Expr::Const(_) | Expr::Leaf(_) => None,
+            Expr::Unary(_, operand) => operand.defined(),
+            Expr::Binary(op, left, right) => {
+                let right_is_defined = match op {
+                    // The right side is evaluated only if the left one does not decide.
+                    BinaryOp::And => {
+                        right.defined().map(|d| Expr::binary(BinaryOp::Or, (**left).clone().not(), d))
+                    }
+                    BinaryOp::Or => right.defined().map(|d| Expr::binary(BinaryOp::Or, (**left).clone(), d)),
+                    BinaryOp::Div | BinaryOp::Rem if right.constant().is_none_or(|d| d == 0) => {
+                        let divisor = Expr::binary(BinaryOp::Ne, (**right).clone(), Expr::Const(0));
+                        both(right.defined(), Some(divisor))
+                    }
+                    _ => right.defined(),
+                };
+                both(left.defined(), right_is_defined)
+            }
+        }
+    }
+}
+
+/// Both conditions, the first one first: the second is evaluated only if the first holds.
+pub fn both<L>(first: Option<Expr<L>>, second: Option<Expr<L>>) -> Option<Expr<L>> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(Expr::binary(BinaryOp::And, first, second)),
+        (first, second) => first.or(second),
+    }
+}
