@@ -9,12 +9,9 @@ use fencewright_engines::robust;
 use fencewright_engines::{Answer, Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
 use fencewright_memory::extend::AttackingStore;
 use fencewright_program::oracle::explore;
-use fencewright_program::{
-    Action, Address, Expr, MemoryModel, Observable, Op, Program, Property, PropertyKind, Range, RegisterId,
-    VariableId,
-};
+use fencewright_program::{Action, MemoryModel, Observable, Program, Property, PropertyKind};
 use fencewright_testing::corpora::corpora;
-use fencewright_testing::{Random, Shape, program};
+use fencewright_testing::{Random, Shape, contend, program};
 
 /// Programs with more states than this are not finite enough.
 const MOST_STATES: usize = 4_000;
@@ -63,35 +60,6 @@ fn agree(options: Options, wanted: usize, first_seed: u64, contended: bool) -> B
     all
 }
 
-/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread
-/// loads, or loads of one that another thread stores. Few random programs are not robust otherwise.
-fn contend(random: &mut Random, program: &mut Program) {
-    let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
-    for (t, thread) in program.threads.iter_mut().enumerate() {
-        let registers = thread.registers.len();
-        for edge in &mut thread.edges {
-            if matches!(edge.action, Action::Lock | Action::Unlock) || random.one_in(5) {
-                continue;
-            }
-            let stores = random.one_in(2);
-            let usual = if stores { t } else { t + 1 };
-            let variable = if random.one_in(4) { random.below(ranges.len()) } else { usual % ranges.len() };
-            let register = RegisterId(random.below(registers) as u32);
-            let index = ranges[variable].map(|range| match random.one_in(4) {
-                true => Expr::Leaf(register),
-                false => Expr::Const(range.low),
-            });
-            let address = Address { variable: VariableId(variable as u32), index };
-            let value = match random.one_in(3) {
-                true => Expr::Leaf(RegisterId(random.below(registers) as u32)),
-                false => Expr::Const(random.between(1, 2)),
-            };
-            let op = if stores { Op::Store(address, value) } else { Op::Load(register, address) };
-            edge.action = Action::Op(op);
-        }
-    }
-}
-
 fn is_robust(program: &Program) -> bool {
     let limits = Limits::starting_now(Some(Duration::from_millis(100)), Some(1 << 28), Default::default());
     let mut options = robust::Options { confirm: Confirm::NOTHING, ..robust::Options::default() };
@@ -115,9 +83,10 @@ fn agree_part(
         let mut random = Random::new(seed);
         let loops = seed % 2 == 0;
         let length = if contended { 7 } else { 5 };
-        let mut program = program(&mut random, Shape { loops, length, ..Shape::default() });
+        let mut program =
+            program(&mut random, Shape { loops, length, corners: seed % 4 == 3, ..Shape::default() });
         if contended {
-            contend(&mut random, &mut program);
+            contend(&mut random, &mut program, 5);
             if is_robust(&program) {
                 continue;
             }

@@ -172,6 +172,35 @@ fn make_linear(e: &mut Expr<RegisterId>) {
     }
 }
 
+/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread
+/// loads, or loads of one that another thread stores; one in `kept` stays. Few random programs are not robust otherwise.
+pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
+    let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
+    for (t, thread) in program.threads.iter_mut().enumerate() {
+        let registers = thread.registers.len();
+        for edge in &mut thread.edges {
+            if matches!(edge.action, Action::Lock | Action::Unlock) || random.one_in(kept) {
+                continue;
+            }
+            let stores = random.one_in(2);
+            let usual = if stores { t } else { t + 1 };
+            let variable = if random.one_in(4) { random.below(ranges.len()) } else { usual % ranges.len() };
+            let register = RegisterId(random.below(registers) as u32);
+            let index = ranges[variable].map(|range| match random.one_in(4) {
+                true => Expr::Leaf(register),
+                false => Expr::Const(range.low),
+            });
+            let address = Address { variable: VariableId(variable as u32), index };
+            let value = match random.one_in(3) {
+                true => Expr::Leaf(RegisterId(random.below(registers) as u32)),
+                false => Expr::Const(random.between(1, 2)),
+            };
+            let op = if stores { Op::Store(address, value) } else { Op::Load(register, address) };
+            edge.action = Action::Op(op);
+        }
+    }
+}
+
 fn initial(random: &mut Random) -> Init {
     match random.below(16) {
         0 | 1 => Init::Any(Some(Range { low: 0, high: 1 })),

@@ -39,7 +39,7 @@ mod helper;
 use std::collections::BTreeMap;
 
 use fencewright_program::{
-    EdgeId, Expr, Formula, Observable, Program, Property, PropertyKind, Span, ThreadId,
+    EdgeId, Expr, Formula, Numbers, Observable, Program, Property, PropertyKind, Span, ThreadId,
 };
 
 use accesses::Delay;
@@ -163,8 +163,10 @@ pub fn instrument(
     properties.push(any(program, &properties));
     let mut variables = program.variables.clone();
     variables.append(&mut auxiliary.variables);
+    // Without choices all reals of the program are whole, and the element of an array that a locked section chooses should be.
+    let whole = program.numbers == Numbers::Real && !program.has_real_choices();
     let program = Program {
-        numbers: program.numbers,
+        numbers: if whole { Numbers::Int } else { program.numbers },
         variables,
         threads,
         properties,

@@ -1,0 +1,144 @@
+//! All engines against the reference semantics on random programs that look into the corners of the language: ranges and choices below
+//! 0, most of them over the naturals; open arrays; indivisible steps that store after they may have faulted; locks held by faulted threads.
+//!
+//! Where an access may leave the window of an open array there is no proof, but a violation on the way there is one. A normal run takes
+//! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` it is fifty times as many.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use fencewright_engines::auto::Auto;
+use fencewright_engines::cegar::{self, Cegar};
+use fencewright_engines::contexts::ContextBound;
+use fencewright_engines::domain::DomainName;
+use fencewright_engines::explicit::{self, Explicit};
+use fencewright_engines::lazy::{self, Lazy, OracleName};
+use fencewright_engines::{Confirm, Engine, Limits, Progress, Reason, Task, Verdict, check};
+use fencewright_program::oracle::{Reachable, initial_states};
+use fencewright_program::reference::Refusal;
+use fencewright_program::{MemoryModel, Program, Reference};
+use fencewright_testing::{Random, Shape, program};
+
+const MOST_STATES: usize = 1_500;
+
+/// Everything reachable inside what is modelled, and whether something leads out of it; nothing if there is too much.
+fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)> {
+    let reference = Reference::new(program, model);
+    let mut work = initial_states(&reference, MOST_STATES, &mut || false).ok()?;
+    let mut states: HashSet<_> = work.iter().cloned().collect();
+    let (mut deadlocks, mut beyond) = (HashSet::new(), false);
+    while let Some(state) = work.pop() {
+        if states.len() > MOST_STATES {
+            return None;
+        }
+        if reference.is_deadlock(&state) {
+            deadlocks.insert(state.clone());
+        }
+        for event in reference.candidates(&state, &[]) {
+            match reference.step(&state, &event) {
+                Ok((next, _)) if states.insert(next.clone()) => work.push(next),
+                Ok(_) | Err(Refusal::Disabled(_)) => {}
+                Err(Refusal::Limit(..)) => beyond = true,
+            }
+        }
+    }
+    Some((Reachable { states, deadlocks }, beyond))
+}
+
+/// One of each engine, with options drawn at random.
+fn engines(random: &mut Random) -> Vec<(&'static str, Box<dyn Engine>)> {
+    let options = explicit::Options {
+        live_variables: random.one_in(2),
+        local_first: random.one_in(2),
+        workers: 1,
+        ..explicit::Options::default()
+    };
+    let oracle = *random.pick(&[OracleName::Robust, OracleName::Enumerate]);
+    let cegar = |domain, random: &mut Random| {
+        let k = random.below(3) as u32;
+        Box::new(Cegar { options: cegar::Options { k, domain, ..cegar::Options::default() } })
+    };
+    let mut auto = Auto::default();
+    auto.explicit.options.workers = 1;
+    let mut lazy = Lazy { options: lazy::Options { oracle, ..lazy::Options::default() }, ..Lazy::default() };
+    lazy.sc.explicit.options.workers = 1;
+    vec![
+        ("explicit", Box::new(Explicit { options })),
+        ("zones", cegar(DomainName::Zones, random)),
+        ("predicates", cegar(DomainName::Predicates, random)),
+        ("order", cegar(DomainName::Order, random)),
+        ("contexts", Box::new(ContextBound::default())),
+        ("lazy", Box::new(lazy)),
+        ("auto", Box::new(auto)),
+    ]
+}
+
+/// How many answers of each kind there were: safe, unsafe, unknown.
+type Counts = BTreeMap<&'static str, [usize; 3]>;
+
+/// Compares all engines on one program; false if it is too large.
+fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
+    let mut random = Random::new(seed);
+    let shape = Shape { length: 4, loops: seed % 2 == 0, corners: true, ..Shape::default() };
+    let program = program(&mut random, shape);
+    let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Sc, MemoryModel::Pso]);
+    let Some((reachable, beyond)) = reachable(&program, model) else { return false };
+    let task = Task::new(&program, model, program.properties.clone());
+    for (name, engine) in engines(&mut random) {
+        let time = Duration::from_millis(if name == "explicit" { 10_000 } else { 300 });
+        let limits = Limits::starting_now(Some(time), Some(1 << 28), Default::default());
+        for checked in check(&*engine, &task, &limits, &Progress::default(), Confirm::NOTHING) {
+            let property = &checked.property;
+            let holds = reachable.satisfies(&program, model, property).expect("small values");
+            let about = format!("seed {seed}, {model:?}, {name}, property {}", property.name);
+            // Of a final state that is to exist, finding it is the proof.
+            let shown = property.kind.is_existence();
+            let answer = match checked.verdict() {
+                Verdict::Safe => {
+                    assert!(holds && (!beyond || shown), "{about}: a wrong proof (beyond: {beyond})");
+                    0
+                }
+                Verdict::Unsafe => {
+                    assert!(!holds && !(beyond && shown), "{about}: a wrong violation (beyond: {beyond})");
+                    1
+                }
+                Verdict::Unknown(Reason::Contradiction(what)) => panic!("{about}: {what}"),
+                Verdict::Unknown(reason) => {
+                    assert!(name != "explicit" || beyond, "{about}: {reason}");
+                    2
+                }
+            };
+            counts.lock().expect("no other test has failed").entry(name).or_default()[answer] += 1;
+        }
+    }
+    true
+}
+
+#[test]
+fn all_engines_agree_with_the_reference_semantics() {
+    let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
+    let wanted: usize = if long { 15_000 } else { 300 };
+    let counts = Mutex::new(Counts::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for part in 0..threads {
+            let counts = &counts;
+            scope.spawn(move || {
+                let seeds = (11_000_000 + part as u64..).step_by(threads);
+                let decided = seeds.filter(|&seed| agree(seed, counts)).take(wanted.div_ceil(threads));
+                for (n, seed) in decided.enumerate() {
+                    if long && n % 500 == 0 {
+                        eprintln!("part {part}: {n} programs, seed {seed}");
+                    }
+                }
+            });
+        }
+    });
+    let counts = counts.into_inner().expect("no test has failed");
+    println!("{wanted} programs, safe, unsafe and unknown: {counts:?}");
+    for (name, [safe, not, _]) in counts {
+        assert!(name == "order" || safe > wanted / 4, "{name}: {safe} safe");
+        assert!(name == "order" || not > wanted / 4, "{name}: {not} unsafe");
+    }
+}
