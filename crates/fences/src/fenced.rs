@@ -33,8 +33,9 @@ impl Fenced {
     /// Puts these into a program.
     pub fn new(placed: &Placed, chosen: &[&Candidate]) -> Self {
         let mut marked = placed.program.clone();
+        let edges = placed.places.iter().flat_map(|p| p.edges.iter().copied());
         let mut unused: BTreeSet<(ThreadId, EdgeId)> =
-            placed.places.iter().flat_map(|p| p.edges.iter().copied()).collect();
+            edges.filter(|edge| !placed.steps.contains(edge)).collect();
         // A full fence does what a store-store fence does, so it comes last.
         let mut chosen = chosen.to_vec();
         chosen.sort_by_key(|candidate| candidate.kind != Kind::StoreStore);

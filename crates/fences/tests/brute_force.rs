@@ -1,6 +1,6 @@
 //! No cheaper set of fences suffices: all subsets are tried, on small random programs, on the reference semantics.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
@@ -37,7 +37,7 @@ fn placed(mut program: Program) -> Placed {
             });
         }
     }
-    Placed { program, places }
+    Placed { program, places, steps: BTreeSet::new() }
 }
 
 /// A thread in which every location with edges has an empty step before it; and the new numbers of its locations.

@@ -5,12 +5,17 @@
 //! what a fence there would do, an empty step is written into the syntax tree at every place and lowered with the rest. A
 //! fence at a place then is another action on the edges of its step, in every thread that shares the text.
 //!
+//! Where something stands before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the source
+//! itself has an empty step, and a fence there takes its place: such a step is a place and stays when there is nothing in it.
+//!
 //! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
 //! there would choose the alternative before it is known whether it can be taken.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use fencewright_program::{EdgeId, Observable, Program, Property, Span, ThreadId};
+use fencewright_program::{
+    Action, Edge, EdgeId, LocationId, Observable, Op, Program, Property, Span, Thread, ThreadId,
+};
 
 use crate::ast::{Block, Item, Statement, StatementKind};
 use crate::diagnostic::Diagnostic;
@@ -50,6 +55,8 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can come to, in the order of the text.
     pub places: Vec<Place>,
+    /// The empty steps of places that the source has too: without a fence they stay.
+    pub steps: BTreeSet<(ThreadId, EdgeId)>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
@@ -65,6 +72,11 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     }
     let mut program = lower::lower(&marked, defines)?;
     let Marks { first, mut places, .. } = marks;
+    let mut steps = BTreeSet::new();
+    for ((t, source), marked) in loaded.program.threads().zip(&program.threads) {
+        let place = |edge: &Edge| edge.span.start.checked_sub(first).and_then(|n| places.get(n as usize));
+        steps.extend(own_steps(source, marked, &place).into_iter().map(|edge| (t, edge)));
+    }
     for (t, thread) in program.threads.iter_mut().enumerate() {
         for (e, edge) in thread.edges.iter_mut().enumerate() {
             if let Some(place) = edge.span.start.checked_sub(first).and_then(|n| places.get_mut(n as usize)) {
@@ -79,7 +91,58 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     places.retain(|place| !place.edges.is_empty());
     let mut places = one_for_each_text(places);
     places.sort_by_key(|place| place.offset);
-    Ok(Placed { program, places })
+    Ok(Placed { program, places, steps })
+}
+
+/// The places of a thread whose empty step the source has too. Both are walked side by side: where the source has an empty step and the
+/// marked thread only places, the step is that of the last place before the same statement.
+fn own_steps<'p>(
+    source: &Thread,
+    marked: &Thread,
+    place: &dyn Fn(&Edge) -> Option<&'p Place>,
+) -> Vec<EdgeId> {
+    let mut steps = Vec::new();
+    let mut seen = HashSet::new();
+    let mut open = vec![(marked.entry, source.entry)];
+    while let Some((start, there)) = open.pop() {
+        if !seen.insert((start, there)) {
+            continue;
+        }
+        let mut here = start;
+        let mut passed: Vec<(EdgeId, &Place, LocationId)> = Vec::new();
+        let mut on_the_way = HashSet::new();
+        while on_the_way.insert(here)
+            && let Some((edge, code)) = only_edge(marked, here)
+            && let Some(place) = place(code)
+        {
+            passed.push((edge, place, code.to));
+            here = code.to;
+        }
+        let ours: Vec<&Edge> = marked.edges_from(here).map(|(_, edge)| edge).collect();
+        let theirs: Vec<&Edge> = source.edges_from(there).map(|(_, edge)| edge).collect();
+        let same = |(a, b): (&&Edge, &&Edge)| a.action == b.action && a.span == b.span;
+        if ours.len() == theirs.len() && ours.iter().zip(&theirs).all(same) {
+            open.extend(ours.iter().zip(&theirs).map(|(a, b)| (a.to, b.to)));
+        } else if let [step] = theirs[..]
+            && step.action == Action::Op(Op::Skip)
+        {
+            let before = |(_, place, _): &&(EdgeId, &Place, LocationId)| {
+                let Span { start, end } = place.statement;
+                place.side != Side::After && start <= step.span.start && step.span.end <= end
+            };
+            if let Some((edge, _, to)) = passed.iter().rev().find(before) {
+                steps.push(*edge);
+                open.push((*to, step.to));
+            }
+        }
+    }
+    steps
+}
+
+/// The edge that leaves a location, if it is the only one.
+fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
+    let mut leaving = thread.edges_from(location);
+    leaving.next().filter(|_| leaving.next().is_none())
 }
 
 /// Joins places of different threads that are the same point of the text, where an importer made several threads of it. Places of
