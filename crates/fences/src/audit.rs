@@ -1,21 +1,30 @@
-//! Which fences already in a program are needed: each is taken out alone, and the rest is verified again.
+//! Which fences already in a program are needed: each is taken out alone, and the rest is verified again. Of those that are not, as many
+//! as possible are then taken out together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_engines::{Limits, Progress};
-use fencewright_program::{Action, EdgeId, Op, Program, Property, Replayed, Span, ThreadId, Trace};
+use fencewright_lang::places::{Place, Placed, Side};
+use fencewright_program::{Action, EdgeId, Op, Program, Property, Span, ThreadId, Trace};
 
 use crate::candidate::Kind;
+use crate::fenced::Fenced;
 use crate::goal::{Examined, Goal, Violation};
-use crate::synthesis::named;
+use crate::synthesis::{Because, named};
 
 /// What an audit says about a fence.
 #[derive(Debug)]
 pub enum Need {
-    /// Without it there is this violation, replayed, of this property.
-    Needed(Box<Replayed>, Option<Property>),
-    /// The goal is met without it.
-    Superfluous,
+    /// Without it there is this violation.
+    Needed(Box<Because>),
+    /// Without it there is no execution of those that this property (`finally exists`) asks for.
+    NeededFor(Box<Property>),
+    /// The goal is met without it. Of all superfluous fences, those that are so `together` can be taken out at once; the others are needed
+    /// then.
+    Superfluous {
+        /// Whether it is one of those.
+        together: bool,
+    },
     /// Nobody knows, and why.
     Unknown(String),
 }
@@ -33,21 +42,40 @@ pub struct Audited {
     pub need: Need,
 }
 
-/// Examines every fence of a program; in words why that makes no sense, if the goal is not met with all of them.
+/// Why there is nothing to audit: the goal is not known to be met with all the fences there are.
+#[derive(Debug)]
+pub struct Unmet {
+    /// In words.
+    pub reason: String,
+    /// The property that does not hold.
+    pub property: Option<Property>,
+}
+
+/// The edges of a fence in the threads that have it.
+type Edges = Vec<(ThreadId, EdgeId)>;
+
+/// Examines every fence of a program.
 pub fn audit(
     program: &Program,
     goal: &dyn Goal,
     limits: &Limits,
     progress: &Progress,
-) -> Result<Vec<Audited>, String> {
+) -> Result<Vec<Audited>, Unmet> {
+    let unmet = |name: Option<String>| {
+        let property = name.map(|name| named(program, &name));
+        let what = match &property {
+            Some(property) => format!("`{}`", property.name),
+            None => goal.name().to_string(),
+        };
+        Unmet { reason: format!("{what} does not hold with all the fences there are"), property }
+    };
     match goal.examine(program, limits, progress) {
         Examined::Met(_) => {}
-        Examined::Violated(_) => {
-            return Err(format!("{} does not hold with all the fences there are", goal.name()));
-        }
-        Examined::Unknown(reason) => return Err(reason),
+        Examined::Violated(violation) => return Err(unmet(violation.property)),
+        Examined::Lost(property) => return Err(unmet(Some(property))),
+        Examined::Unknown(reason) => return Err(Unmet { reason, property: None }),
     }
-    let mut fences: BTreeMap<Span, Vec<(ThreadId, EdgeId)>> = BTreeMap::new();
+    let mut fences: BTreeMap<Span, Edges> = BTreeMap::new();
     for (t, thread) in program.threads() {
         for (e, edge) in thread.edges.iter().enumerate() {
             if matches!(edge.action, Action::Fence | Action::StoreFence) {
@@ -55,51 +83,70 @@ pub fn audit(
             }
         }
     }
+    let fences: Vec<(Span, Edges)> = fences.into_iter().collect();
+    let examine = |edges: &[&Edges]| {
+        // There may be thousands of fences, and taking one out is a copy of the program.
+        if let Some(reason) = limits.exceeded(0) {
+            return Need::Unknown(reason.to_string());
+        }
+        let program = without(program, edges);
+        match goal.examine(&program, limits, progress) {
+            Examined::Met(_) => Need::Superfluous { together: true },
+            Examined::Unknown(reason) => Need::Unknown(reason),
+            Examined::Lost(property) => Need::NeededFor(Box::new(named(&program, &property))),
+            Examined::Violated(violation) => shown(program, goal, violation),
+        }
+    };
     let mut audited = Vec::new();
-    for (span, edges) in fences {
+    for (span, edges) in &fences {
         progress.say(format!("fence {}", audited.len() + 1));
         let stores_only =
             |&(t, e): &(ThreadId, EdgeId)| program.thread(t).edge(e).action == Action::StoreFence;
         let kind = if edges.iter().any(stores_only) { Kind::StoreStore } else { Kind::Full };
-        // There may be thousands of fences, and taking one out is a copy of the program.
-        let need = match limits.exceeded(0) {
-            Some(reason) => Need::Unknown(reason.to_string()),
-            None => need(program, &edges, goal, limits, progress),
-        };
         let mut threads: Vec<ThreadId> = edges.iter().map(|(t, _)| *t).collect();
         threads.dedup();
-        audited.push(Audited { span, kind, threads, need });
+        audited.push(Audited { span: *span, kind, threads, need: examine(&[edges]) });
+    }
+    let superfluous: Vec<usize> =
+        (0..audited.len()).filter(|&n| matches!(audited[n].need, Need::Superfluous { .. })).collect();
+    let all: Vec<&Edges> = superfluous.iter().map(|&n| &fences[n].1).collect();
+    if all.len() > 1 && !matches!(examine(&all), Need::Superfluous { .. }) {
+        let mut gone: Vec<&Edges> = Vec::new();
+        for n in superfluous {
+            gone.push(&fences[n].1);
+            let together = gone.len() == 1 || matches!(examine(&gone), Need::Superfluous { .. });
+            audited[n].need = Need::Superfluous { together };
+            if !together {
+                gone.pop();
+            }
+        }
     }
     Ok(audited)
 }
 
-/// Whether the goal is met without the fences at these edges.
-fn need(
-    program: &Program,
-    fences: &[(ThreadId, EdgeId)],
-    goal: &dyn Goal,
-    limits: &Limits,
-    progress: &Progress,
-) -> Need {
-    let mut without = program.clone();
-    for &(t, e) in fences {
-        without.threads[t.index()].edges[e.index()].action = Action::Op(Op::Skip);
+/// The program without some fences: what they would be at, if nothing were there, is no location of its own.
+fn without(program: &Program, fences: &[&Edges]) -> Program {
+    let mut program = program.clone();
+    let mut places = Vec::new();
+    for &edges in fences {
+        for &(t, e) in edges {
+            program.threads[t.index()].edges[e.index()].action = Action::Op(Op::Skip);
+        }
+        let edges = edges.clone();
+        let statement = Span::default();
+        places.push(Place { offset: 0, side: Side::Before, statement, label: None, edges });
     }
-    match goal.examine(&without, limits, progress) {
-        Examined::Met(_) => Need::Superfluous,
-        Examined::Unknown(reason) => Need::Unknown(reason),
-        Examined::Violated(violation) => shown(&without, goal, &violation),
-    }
+    Fenced::new(&Placed { program, places, steps: BTreeSet::new() }, &[]).program
 }
 
-fn shown(program: &Program, goal: &dyn Goal, Violation { trace, property }: &Violation) -> Need {
-    let property = property.as_ref().map(|name| named(program, name));
+fn shown(program: Program, goal: &dyn Goal, Violation { trace, property }: Violation) -> Need {
+    let property = property.as_ref().map(|name| named(&program, name));
     let replay = |trace: &Trace| match &property {
-        Some(property) => trace.replay_for(program, goal.model(), property).ok(),
-        None => trace.replay(program, goal.model()).ok(),
+        Some(property) => trace.replay_for(&program, goal.model(), property).ok(),
+        None => trace.replay(&program, goal.model()).ok(),
     };
-    match replay(trace) {
-        Some(replayed) => Need::Needed(Box::new(replayed), property),
+    match replay(&trace) {
+        Some(replayed) => Need::Needed(Box::new(Because { replayed, property, program })),
         None => {
             Need::Unknown("internal contradiction, please report it: an execution does not replay".into())
         }

@@ -1,11 +1,13 @@
 //! What could be put where, and at which price.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fencewright_lang::places::{Place, Placed, Side};
 use fencewright_program::{
     Action, EdgeId, LocationId, MemoryModel, Op, Price, Program, Span, Thread, ThreadId,
 };
+
+use crate::hitting::{Cost, Item};
 
 /// What is put into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,8 +40,10 @@ pub struct Candidate {
     pub place: Place,
     /// What it costs, over all threads that share the text.
     pub price: u64,
-    /// What the search minimises: the price, and among equal prices rather outside loops.
-    pub(crate) weight: u64,
+    /// How often it runs, roughly: once for each copy in each thread, and far more often in a loop.
+    pub runs: u64,
+    /// Whether the source asks to put nothing here.
+    pub spared: bool,
 }
 
 impl Candidate {
@@ -49,6 +53,11 @@ impl Candidate {
         threads.sort_unstable();
         threads.dedup();
         threads
+    }
+
+    /// What the search minimises: the price, and among equal prices how often it runs.
+    pub(crate) fn cost(&self) -> Cost {
+        Cost::from(self.price) << 64 | Cost::from(self.runs)
     }
 }
 
@@ -61,7 +70,7 @@ pub struct Prices {
     pub store_store: u64,
     /// A locked instruction in place of a store; nothing if none may be used.
     pub swap: Option<u64>,
-    /// What more anything costs inside a loop.
+    /// What more anything costs inside a loop, be it one that is unrolled.
     pub in_loop: u64,
 }
 
@@ -71,14 +80,14 @@ impl Default for Prices {
     }
 }
 
-/// Prices are refined below the unit: among sets of the same price, one with less inside loops is taken.
-const UNIT: u64 = 1 << 16;
+/// In one more loop, something runs so many times more often, as a power of two.
+const MORE_OFTEN: u32 = 12;
 
-/// Everything that could be put into a program under a memory model, except at places that the source spares.
+/// Everything that could be put into a program under a memory model.
 pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Candidate> {
     let program = &placed.program;
     let prices = stated(program, prices);
-    let cyclic: Vec<Vec<bool>> = program.threads.iter().map(Thread::on_cycles).collect();
+    let depths: Vec<Vec<u32>> = program.threads.iter().map(Thread::loop_depths).collect();
     let mut all = Vec::new();
     let mut add = |kind: Kind, place: Place| {
         let base = match kind {
@@ -86,25 +95,25 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
             Kind::StoreStore => prices.store_store,
             Kind::Swap => prices.swap.unwrap_or(0),
         };
-        let mut candidate = Candidate { kind, place, price: 0, weight: 0 };
+        let mut candidate = Candidate { kind, place, price: 0, runs: 0, spared: false };
         for thread in candidate.threads() {
             let here = candidate.place.edges.iter().filter(|(t, _)| *t == thread).map(|(_, e)| *e);
             let edges: Vec<EdgeId> = here.collect();
             let code = program.thread(thread);
             let at = |l: LocationId| edges.iter().any(|&e| code.edge(e).to == l || code.edge(e).from == l);
             let named = |found: &(ThreadId, LocationId)| found.0 == thread && at(found.1);
-            if program.hints.spared.iter().any(named) {
-                return;
-            }
+            candidate.spared |= program.hints.spared.iter().any(named);
             let own = program.hints.costs.iter().find_map(|(price, cost)| match price {
                 Price::Place(t, l) if named(&(*t, *l)) => Some(u64::from(*cost)),
                 _ => None,
             });
-            let in_loop = edges.iter().any(|&e| cyclic[thread.index()][code.edge(e).from.index()]);
+            let depth = |e: &EdgeId| depths[thread.index()][code.edge(*e).from.index()];
+            // A place with several copies in a thread is inside a `for` that was unrolled.
+            let in_loop = edges.len() > 1 || edges.iter().any(|e| depth(e) > 0);
             let price = own.unwrap_or(base).saturating_add(if in_loop { prices.in_loop } else { 0 });
             candidate.price = candidate.price.saturating_add(price);
-            let weight = price.saturating_mul(UNIT).saturating_add(u64::from(in_loop));
-            candidate.weight = candidate.weight.saturating_add(weight);
+            let runs = edges.iter().map(|e| 1u64 << (MORE_OFTEN * depth(e))).sum();
+            candidate.runs = candidate.runs.saturating_add(runs);
         }
         all.push(candidate);
     };
@@ -142,4 +151,32 @@ fn stated(program: &Program, prices: Prices) -> Prices {
             Price::Place(..) => prices,
         }
     })
+}
+
+/// All candidates, and which of them change an edge.
+pub(crate) struct Catalogue {
+    pub all: Vec<Candidate>,
+    at: HashMap<(ThreadId, EdgeId), Vec<Item>>,
+}
+
+impl Catalogue {
+    pub fn new(all: Vec<Candidate>) -> Self {
+        let mut at: HashMap<(ThreadId, EdgeId), Vec<Item>> = HashMap::new();
+        for (item, candidate) in all.iter().enumerate() {
+            for &edge in &candidate.place.edges {
+                at.entry(edge).or_default().push(item);
+            }
+        }
+        Catalogue { all, at }
+    }
+
+    /// What could be put at an edge: fences at a place, or a locked instruction for a store.
+    pub fn at(&self, thread: ThreadId, edge: EdgeId) -> &[Item] {
+        self.at.get(&(thread, edge)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The candidates with these numbers.
+    pub fn chosen(&self, set: &[Item]) -> Vec<&Candidate> {
+        set.iter().map(|&item| &self.all[item]).collect()
+    }
 }

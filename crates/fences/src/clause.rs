@@ -1,4 +1,4 @@
-//! From an execution to a clause: what would make this very execution impossible.
+//! From an execution to a clause: what would make this very execution impossible, or no violation.
 //!
 //! | | makes an execution impossible if |
 //! |---|---|
@@ -8,16 +8,25 @@
 //!
 //! Before that, delays that do not matter are shortened: a flush moves forward over everything it commutes with, and steps that the
 //! violation does not need are left out. The clause becomes smaller and says more.
+//!
+//! Where a property looks at labels, the fences that are there may be why it is violated ([`labels`](crate::labels)). The clause then also
+//! asks for one of them to be gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use fencewright_program::reference::{Access, Buffered};
+use fencewright_program::reference::Access;
 use fencewright_program::{
-    Action, EdgeId, Event, EventKind, MemoryModel, Program, Property, Replayed, ThreadId, Trace,
+    Action, Event, EventKind, Formula, MemoryModel, Program, Property, PropertyKind, Quantifier, Replayed,
+    ThreadId, Trace,
 };
 
-use crate::candidate::{Candidate, Kind};
-use crate::hitting::Item;
+use crate::candidate::{Catalogue, Kind};
+use crate::fenced::Fenced;
+use crate::hitting::{Clause, Item};
+use crate::labels::Labels;
+
+/// As many events may be replayed to find those that a violation does not need: of long executions not all are tried.
+const MOST_REPLAYED: usize = 1 << 22;
 
 /// The same violation with less delay: nothing of it happens later, and nothing else happens. `stop` is asked whether to be content.
 pub fn shortened(
@@ -34,10 +43,12 @@ pub fn shortened(
     let mut best = trace.clone();
     if property.is_some() {
         let mut n = best.events.len();
-        while n > 0 && !stop() {
+        let mut replayed = 0;
+        while n > 0 && replayed < MOST_REPLAYED && !stop() {
             n -= 1;
             let mut fewer = best.clone();
             fewer.events.remove(n);
+            replayed += fewer.events.len();
             if valid(&fewer).is_some() {
                 best = fewer;
             }
@@ -85,38 +96,102 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     !stands && !effect.iter().any(touches)
 }
 
+/// What violates a property: states in which this holds.
+pub(crate) fn violating(property: &Property) -> Option<Formula> {
+    match &property.kind {
+        PropertyKind::Never(formula) | PropertyKind::Finally(Quantifier::Never, formula) => {
+            Some(formula.clone())
+        }
+        PropertyKind::Finally(Quantifier::Forall, formula) => Some(formula.clone().not()),
+        PropertyKind::Finally(Quantifier::Exists, _)
+        | PropertyKind::Assertions
+        | PropertyKind::NoDeadlock => None,
+    }
+}
+
+/// What every set must satisfy with which this violation of the program with the fences `set` does not happen; and the violation as an
+/// execution of the program with all places. Nothing if it is none.
+pub(crate) fn clause(
+    labels: Labels<'_>,
+    fenced: &Fenced,
+    set: &[Item],
+    violation: &Trace,
+    model: MemoryModel,
+    property: Option<&Property>,
+) -> Option<(Clause, Trace)> {
+    let (short, trailing) = fenced.lifted(violation)?;
+    let formula = property.and_then(violating);
+    let learn = |moving: &dyn Fn(usize) -> bool| {
+        let threads = trailing.iter().enumerate().filter(|(t, _)| moving(*t));
+        let more = threads.flat_map(|(_, steps)| steps.iter().cloned());
+        let trace = Trace { events: short.events.iter().cloned().chain(more).collect(), ..short.clone() };
+        let replayed = trace.replay(&fenced.marked, model).ok()?;
+        let Clause { any: seen, unless } = match &formula {
+            Some(formula) => labels.dependence(formula, replayed.last(), set),
+            None => Clause::default(),
+        };
+        let mut any = prevented(&replayed, labels.catalogue);
+        any.extend(&seen);
+        Some((Clause::new(any, unless), trace, seen))
+    };
+    // In a final state all threads have taken all their steps, and no store is left for a fence to wait for.
+    if property.is_some_and(|p| matches!(p.kind, PropertyKind::Finally(..))) {
+        return learn(&|_| true).map(|(clause, trace, _)| (clause, trace));
+    }
+    let (clause, trace, seen) = learn(&|_| false)?;
+    // Threads are seen at labels because nothing is at the places before: better if they pass these.
+    let passes = |t: usize| {
+        trailing[t].iter().any(|step| {
+            let EventKind::Step { edge, .. } = step.kind else { return false };
+            labels.catalogue.at(step.thread, edge).iter().any(|item| seen.contains(item))
+        })
+    };
+    if !seen.is_empty()
+        && let Some((other, passed, _)) = learn(&passes)
+        && other.any.len() + other.unless.len() <= clause.any.len() + clause.unless.len()
+    {
+        return Some((other, passed));
+    }
+    Some((clause, trace))
+}
+
 /// The candidates any one of which makes the execution impossible.
-pub fn clause(replayed: &Replayed, candidates: &[Candidate]) -> Vec<Item> {
-    let mut at_edge: HashMap<(ThreadId, EdgeId), Vec<Item>> = HashMap::new();
-    for (item, candidate) in candidates.iter().enumerate() {
-        for &edge in &candidate.place.edges {
-            at_edge.entry(edge).or_default().push(item);
+fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
+    let mut threads: HashMap<ThreadId, Buffer> = HashMap::new();
+    for store in stores(replayed) {
+        threads.entry(store.thread).or_default().stores.push(store);
+    }
+    threads.values_mut().for_each(Buffer::summarise);
+    // Steps that do something; an empty step at a place may as well come later.
+    let mut busy: HashMap<ThreadId, Vec<usize>> = HashMap::new();
+    for (n, event) in replayed.events.iter().enumerate() {
+        let EventKind::Step { edge, .. } = event.kind else { continue };
+        if !replayed.effects[n].is_empty() || catalogue.at(event.thread, edge).is_empty() {
+            busy.entry(event.thread).or_default().push(n);
         }
     }
-    let stores = stores(replayed);
     let mut found = Vec::new();
     for (n, event) in replayed.events.iter().enumerate() {
         let EventKind::Step { edge, .. } = event.kind else { continue };
-        for &item in at_edge.get(&(event.thread, edge)).into_iter().flatten() {
-            let own = || stores.iter().filter(|s| s.thread == event.thread);
-            let prevented = match candidates[item].kind {
-                Kind::Full => {
-                    let buffer = &replayed.states[n].buffers[event.thread.index()];
-                    buffer.iter().any(|entry| matches!(entry, Buffered::Store { .. }))
+        let items = catalogue.at(event.thread, edge);
+        let Some(buffer) = threads.get(&event.thread).filter(|_| !items.is_empty()) else { continue };
+        // The stores issued before and after this step.
+        let before = buffer.stores.partition_point(|s| s.issued < n);
+        let after = buffer.stores.partition_point(|s| s.issued <= n);
+        let latest = before.checked_sub(1).map(|last| buffer.latest[last]);
+        for &item in items {
+            let prevented = match catalogue.all[item].kind {
+                Kind::Full => latest.is_some_and(|arrived| arrived > n),
+                Kind::StoreStore => {
+                    let earliest = buffer.earliest.get(after);
+                    latest.zip(earliest).is_some_and(|(latest, &earliest)| earliest < latest)
                 }
-                Kind::StoreStore => own()
-                    .filter(|s| s.issued < n)
-                    .any(|before| own().any(|after| after.issued > n && after.arrived < before.arrived)),
-                Kind::Swap => own().filter(|s| s.issued == n).any(|store| {
-                    let busy = |(m, e): (usize, &Event)| {
-                        let EventKind::Step { edge, .. } = e.kind else { return false };
-                        // An empty step at a place may as well come later.
-                        let empty = replayed.effects[m].is_empty() && at_edge.contains_key(&(e.thread, edge));
-                        e.thread == event.thread && !empty && store.issued < m && m < store.arrived
-                    };
-                    let late = |older: &&Store| older.issued < n && older.arrived > store.arrived;
-                    let pending = store.arrived == usize::MAX;
-                    pending || replayed.events.iter().enumerate().any(busy) || own().any(|s| late(&s))
+                Kind::Swap => buffer.stores[before..after].iter().any(|store| {
+                    let own = busy.get(&event.thread).map_or(&[][..], Vec::as_slice);
+                    let next = own.get(own.partition_point(|&m| m <= n));
+                    store.arrived == usize::MAX
+                        || next.is_some_and(|&m| m < store.arrived)
+                        || latest.is_some_and(|latest| latest > store.arrived)
                 }),
             };
             if prevented {
@@ -124,35 +199,59 @@ pub fn clause(replayed: &Replayed, candidates: &[Candidate]) -> Vec<Item> {
             }
         }
     }
-    found.sort_unstable();
-    found.dedup();
     found
 }
 
 /// A buffered store of an execution: the numbers of the events that issued it and that brought it to memory.
 struct Store {
     thread: ThreadId,
-    cell: u32,
     issued: usize,
     /// `usize::MAX` if it never arrives.
     arrived: usize,
 }
 
+/// The stores of a thread, in the order in which they are issued.
+#[derive(Default)]
+struct Buffer {
+    stores: Vec<Store>,
+    /// For each store when the last of those up to it arrives.
+    latest: Vec<usize>,
+    /// For each store when the first of those from it on arrives.
+    earliest: Vec<usize>,
+}
+
+impl Buffer {
+    fn summarise(&mut self) {
+        let arrived = || self.stores.iter().map(|s| s.arrived);
+        let latest = arrived().scan(0, |latest, at| {
+            *latest = at.max(*latest);
+            Some(*latest)
+        });
+        let earliest = arrived().rev().scan(usize::MAX, |earliest, at| {
+            *earliest = at.min(*earliest);
+            Some(*earliest)
+        });
+        (self.latest, self.earliest) = (latest.collect(), earliest.collect());
+        self.earliest.reverse();
+    }
+}
+
 fn stores(replayed: &Replayed) -> Vec<Store> {
     let mut stores: Vec<Store> = Vec::new();
+    let mut waiting: HashMap<(ThreadId, u32), VecDeque<usize>> = HashMap::new();
     for (n, event) in replayed.events.iter().enumerate() {
         match event.kind {
             EventKind::Flush { cell } => {
-                let waiting =
-                    |s: &&mut Store| (s.thread, s.cell, s.arrived) == (event.thread, cell, usize::MAX);
-                if let Some(oldest) = stores.iter_mut().find(waiting) {
-                    oldest.arrived = n;
+                let oldest = waiting.get_mut(&(event.thread, cell)).and_then(VecDeque::pop_front);
+                if let Some(oldest) = oldest {
+                    stores[oldest].arrived = n;
                 }
             }
             EventKind::Step { .. } => {
                 for access in &replayed.effects[n] {
                     if let Access::Write { cell, buffered: true, .. } = *access {
-                        stores.push(Store { thread: event.thread, cell, issued: n, arrived: usize::MAX });
+                        waiting.entry((event.thread, cell)).or_default().push_back(stores.len());
+                        stores.push(Store { thread: event.thread, issued: n, arrived: usize::MAX });
                     }
                 }
             }

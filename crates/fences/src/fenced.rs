@@ -8,14 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use fencewright_lang::places::Placed;
 use fencewright_program::{
-    Action, EdgeId, Event, EventKind, Expr, Formula, Location, LocationId, MemoryModel, Observable, Op,
-    Program, Property, PropertyKind, Thread, ThreadId, Trace,
+    Action, EdgeId, Event, EventKind, Expr, Formula, Location, LocationId, Observable, Op, Program, Property,
+    PropertyKind, Thread, ThreadId, Trace,
 };
 
 use crate::candidate::{Candidate, Kind};
-
-/// Of more threads than this with steps left at the end of an execution, the last ones do not take them.
-const MOST_MOVING: usize = 10;
 
 /// A program with fences.
 pub struct Fenced {
@@ -86,8 +83,9 @@ impl Fenced {
         Fenced { marked, program, edges, removed }
     }
 
-    /// An execution of the program as one of the marked program, for the property if there is one; nothing if it is none.
-    pub fn lifted(&self, trace: &Trace, model: MemoryModel, property: Option<&Property>) -> Option<Trace> {
+    /// An execution of the program as one of the marked program; nothing if it is none. Threads stop before empty steps, and for each of
+    /// them those that it could still take are given.
+    pub fn lifted(&self, trace: &Trace) -> Option<(Trace, Vec<Vec<Event>>)> {
         let mut at: Vec<LocationId> = self.marked.threads.iter().map(|t| t.entry).collect();
         let mut events = Vec::with_capacity(trace.events.len() * 2);
         for event in &trace.events {
@@ -106,35 +104,15 @@ impl Fenced {
             events.push(Event { kind: EventKind::Step { edge, chosen: chosen.clone() }, ..event.clone() });
             at[t] = code.to;
         }
-        let begun = Trace { events, ..trace.clone() };
-        let Some(property) = property else {
-            return begun.replay(&self.marked, model).is_ok().then_some(begun);
-        };
-        let fits = |trace: &Trace| trace.replay_for(&self.marked, model, property).is_ok();
-        if fits(&begun) {
-            return Some(begun);
-        }
-        // At the end some threads must have taken the steps before the labels they are at: no more of them than needed.
-        let Ok(replayed) = begun.replay(&self.marked, model) else { return None };
-        let trailing = |thread: usize| {
-            let (mut steps, mut here) = (Vec::new(), replayed.last().locations[thread]);
+        let trailing = |(thread, mut here): (usize, LocationId)| {
+            let mut steps = Vec::new();
             while let Some((step, to)) = self.step(ThreadId(thread as u32), here) {
                 steps.push(step);
                 here = to;
             }
             steps
         };
-        let trailing: Vec<Vec<Event>> = (0..at.len()).map(trailing).collect();
-        let moving: Vec<usize> =
-            (0..at.len()).filter(|&t| !trailing[t].is_empty()).take(MOST_MOVING).collect();
-        let mut subsets: Vec<u32> = (1..1u32 << moving.len()).collect();
-        subsets.sort_by_key(|set| set.count_ones());
-        subsets.into_iter().find_map(|set| {
-            let chosen = moving.iter().enumerate().filter(|(n, _)| set >> n & 1 == 1);
-            let more = chosen.flat_map(|(_, &t)| trailing[t].iter().cloned());
-            let trace = Trace { events: begun.events.iter().cloned().chain(more).collect(), ..begun.clone() };
-            fits(&trace).then_some(trace)
-        })
+        Some((Trace { events, ..trace.clone() }, at.into_iter().enumerate().map(trailing).collect()))
     }
 
     /// An execution of the marked program as one of the program: without the steps that were taken out.
@@ -172,15 +150,19 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
             *step = Some(edge);
         }
     }
-    // A cycle of empty steps only is a loop that does nothing: it stays.
+    // A cycle of empty steps only is a loop that does nothing: one of its steps stays.
+    let mut seen_from = vec![usize::MAX; steps.len()];
     for start in 0..steps.len() {
-        let (mut here, mut length) = (start, 0);
+        let mut here = start;
         while let Some(edge) = steps[here] {
-            here = thread.edge(edge).to.index();
-            length += 1;
-            if length > steps.len() {
+            if seen_from[here] == start {
                 steps[here] = None;
+                break;
             }
+            if std::mem::replace(&mut seen_from[here], start) != usize::MAX {
+                break;
+            }
+            here = thread.edge(edge).to.index();
         }
     }
     steps
@@ -188,20 +170,29 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
 
 /// A thread without some steps, for each of its edges the original one, and the new number of every location.
 fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> (Thread, Vec<EdgeId>, Vec<LocationId>) {
-    let end = |mut here: LocationId| {
-        while let Some(edge) = steps[here.index()] {
-            here = thread.edge(edge).to;
-        }
-        here
-    };
-    let mut numbers = vec![LocationId(0); steps.len()];
+    let mut known: Vec<Option<LocationId>> = vec![None; steps.len()];
     let kept = steps.iter().enumerate().filter(|(_, step)| step.is_none());
     for (number, (n, _)) in kept.enumerate() {
-        numbers[n] = LocationId(number as u32);
+        known[n] = Some(LocationId(number as u32));
     }
-    for n in 0..steps.len() {
-        numbers[n] = numbers[end(LocationId(n as u32)).index()];
-    }
+    // Where the steps from a location lead, all locations on the way lead too.
+    let mut way = Vec::new();
+    let mut number = |start: usize| {
+        let mut here = start;
+        let end = loop {
+            match (known[here], steps[here]) {
+                (Some(end), _) => break end,
+                (None, Some(edge)) => {
+                    way.push(here);
+                    here = thread.edge(edge).to.index();
+                }
+                (None, None) => unreachable!("what is kept has a number"),
+            }
+        };
+        way.drain(..).for_each(|on_the_way| known[on_the_way] = Some(end));
+        end
+    };
+    let numbers: Vec<LocationId> = (0..steps.len()).map(&mut number).collect();
     let (mut edges, mut originals, mut locations) = (Vec::new(), Vec::new(), Vec::new());
     for (n, location) in thread.locations.iter().enumerate().filter(|(n, _)| steps[*n].is_none()) {
         let first_edge = edges.len() as u32;

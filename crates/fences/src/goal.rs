@@ -4,7 +4,7 @@ use fencewright_engines::auto::Auto;
 use fencewright_engines::robust;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_memory::attack::Notion;
-use fencewright_program::{MemoryModel, Program, Property, PropertyKind, Quantifier, Trace};
+use fencewright_program::{MemoryModel, Program, Property, Trace};
 
 /// What a goal says about a program.
 pub enum Examined {
@@ -12,6 +12,8 @@ pub enum Examined {
     Met(Proof),
     /// It is not.
     Violated(Violation),
+    /// It is not: no execution is left of those that this property (`finally exists`) asks for, by name.
+    Lost(String),
     /// Nobody knows, and why.
     Unknown(String),
 }
@@ -45,9 +47,11 @@ pub trait Goal {
     }
     /// Whether a program meets it.
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined;
+    /// Whether a program has no execution of those that a property asks for; nothing if nobody knows.
+    fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool>;
 }
 
-/// Every property holds (FENCES12).
+/// Every property holds (FENCES12), `finally exists` included.
 pub struct Safety {
     /// The memory model.
     pub model: MemoryModel,
@@ -60,15 +64,16 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// The properties that fences can help with. `finally exists` asks for an execution, and fences only take some away; a
-    /// deadlock is not among them, for a fence may make one.
+    /// The properties to be had; a deadlock is not among them, for a fence may make one.
     pub fn of(&self, program: &Program) -> Vec<Property> {
         let mut properties = program.properties.clone();
-        properties.retain(|p| {
-            let wanted = self.properties.is_empty() || self.properties.contains(&p.name);
-            wanted && !matches!(p.kind, PropertyKind::Finally(Quantifier::Exists, _))
-        });
+        properties.retain(|p| self.properties.is_empty() || self.properties.contains(&p.name));
         properties
+    }
+
+    /// Whether fences could help with some of them. `finally exists` asks for an execution, and fences only take some away.
+    pub fn is_about_fences(&self, program: &Program) -> bool {
+        self.of(program).iter().any(|p| !p.kind.is_existence())
     }
 }
 
@@ -96,17 +101,33 @@ impl Goal for Safety {
             }),
             _ => None,
         });
+        let lost = verdicts.iter().find_map(|checked| match checked.verdict() {
+            Verdict::Unsafe if checked.property.kind.is_existence() => Some(checked.property.name.clone()),
+            _ => None,
+        });
         let unknown = verdicts.iter().find_map(|checked| match checked.verdict() {
             Verdict::Unknown(reason) => Some(format!("{}: {reason}", checked.property.name)),
             _ => None,
         });
-        match (violated, unknown) {
-            (Some(violation), _) => Examined::Violated(violation),
-            (None, Some(reason)) => Examined::Unknown(reason),
-            (None, None) => {
+        match (violated, lost, unknown) {
+            (Some(violation), ..) => Examined::Violated(violation),
+            (None, Some(property), _) => Examined::Lost(property),
+            (None, None, Some(reason)) => Examined::Unknown(reason),
+            (None, None, None) => {
                 let checked = verdicts.iter().all(|v| v.checked() == Some(true));
                 Examined::Met(Proof { verdicts, checked })
             }
+        }
+    }
+
+    fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool> {
+        let wanted = program.properties.iter().filter(|p| p.name == property).cloned().collect();
+        let task = Task::new(program, self.model, wanted);
+        let verdicts = check(&self.engine, &task, limits, progress, self.confirm);
+        match verdicts.first()?.verdict() {
+            Verdict::Safe => Some(false),
+            Verdict::Unsafe => Some(true),
+            Verdict::Unknown(_) => None,
         }
     }
 }
@@ -148,5 +169,10 @@ impl Goal for Robustness {
             }
             (Err(reason), _) => Examined::Unknown(reason.to_string()),
         }
+    }
+
+    /// Robustness asks for no execution.
+    fn lacks(&self, _: &Program, _: &str, _: &Limits, _: &Progress) -> Option<bool> {
+        Some(false)
     }
 }

@@ -1,42 +1,84 @@
-//! Minimum-cost hitting sets, exactly: the cheapest items that contain at least one of every clause.
+//! The cheapest set that satisfies every clause, exactly: minimum-cost hitting sets, with items that may also be unwanted.
 //!
-//! Branch and bound over the smallest clause that is not hit yet. The bound is the cost of clauses that share no item: each of them needs
-//! an item of its own. Clauses from executions are few and small, so this takes microseconds; costs are integers, so the minimum is exact.
+//! A clause asks for one of some items, or for the absence of one of others; without others it is a clause of a hitting set. Branch and
+//! bound: the set that was chosen so far is the cheapest of all that contain it, so only a clause that it violates makes it grow, and
+//! all that can help is one of the items the clause asks for. The bound is the cost of violated clauses that share no item: each of them
+//! needs an item of its own. Clauses from executions are few and small, so this takes microseconds; costs are integers, so the minimum is
+//! exact.
 
 /// An item: its position in the list of costs.
 pub type Item = usize;
+
+/// What an item costs: first its price, then how often it runs.
+pub type Cost = u128;
+
+/// What a set must satisfy: it has some item of `any`, or lacks some item of `unless`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Clause {
+    /// Items any one of which will do.
+    pub any: Vec<Item>,
+    /// Items that must be there together for the clause to matter.
+    pub unless: Vec<Item>,
+}
+
+impl Clause {
+    /// A clause; its items are sorted.
+    pub fn new(mut any: Vec<Item>, mut unless: Vec<Item>) -> Self {
+        for items in [&mut any, &mut unless] {
+            items.sort_unstable();
+            items.dedup();
+        }
+        Clause { any, unless }
+    }
+
+    /// Whether a set satisfies it.
+    pub fn is_satisfied(&self, has: impl Fn(Item) -> bool) -> bool {
+        self.any.iter().any(|&item| has(item)) || !self.unless.iter().all(|&item| has(item))
+    }
+
+    /// Whether every set that satisfies this clause satisfies the other one.
+    fn implies(&self, other: &Clause) -> bool {
+        let within = |few: &[Item], many: &[Item]| few.iter().all(|item| many.binary_search(item).is_ok());
+        within(&self.any, &other.any) && within(&self.unless, &other.unless)
+    }
+}
 
 /// The sets that were found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cheapest {
     /// What each of them costs.
-    pub cost: u64,
+    pub cost: Cost,
     /// The sets, each sorted, without items that could be left out.
     pub sets: Vec<Vec<Item>>,
     /// Whether these are all: not if there are more than were asked for.
     pub complete: bool,
 }
 
-/// The cheapest sets that hit every clause, at most `most` of them; none if some clause is empty or `stop` said so.
+/// Why there is no set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSet {
+    /// None satisfies all clauses.
+    Contradiction,
+    /// `stop` said so.
+    Stopped,
+}
+
+/// The cheapest sets that satisfy every clause, at most `most` of them.
 pub fn cheapest(
-    costs: &[u64],
-    clauses: &[Vec<Item>],
+    costs: &[Cost],
+    clauses: &[Clause],
     most: usize,
     stop: &dyn Fn() -> bool,
-) -> Option<Cheapest> {
-    if clauses.iter().any(Vec::is_empty) {
-        return None;
-    }
+) -> Result<Cheapest, NoSet> {
     // Smallest clauses first, and none that another one implies: fewer branches.
-    let mut sorted: Vec<Vec<Item>> = clauses.to_vec();
-    sorted.iter_mut().for_each(|clause| {
-        clause.sort_unstable();
-        clause.dedup();
-    });
-    sorted.sort_by_key(Vec::len);
-    let mut needed: Vec<Vec<Item>> = Vec::new();
+    let mut sorted: Vec<&Clause> = clauses.iter().collect();
+    sorted.sort_by_key(|clause| clause.any.len() + clause.unless.len());
+    let mut needed: Vec<&Clause> = Vec::new();
     for clause in sorted {
-        if !needed.iter().any(|known| known.iter().all(|item| clause.binary_search(item).is_ok())) {
+        if stop() {
+            return Err(NoSet::Stopped);
+        }
+        if !needed.iter().any(|known| known.implies(clause)) {
             needed.push(clause);
         }
     }
@@ -44,83 +86,111 @@ pub fn cheapest(
         costs,
         clauses: &needed,
         chosen: Vec::new(),
-        excluded: vec![false; costs.len()],
-        best: u64::MAX,
+        state: vec![State::Free; costs.len()],
+        used: vec![0; costs.len()],
+        round: 0,
+        best: Cost::MAX,
         sets: Vec::new(),
         most: most.max(1),
         complete: true,
-        steps: 0,
+        work: 0,
         stop,
         stopped: false,
     };
     search.branch(0);
     let Search { best, sets, complete, stopped, .. } = search;
-    (!stopped).then_some(Cheapest { cost: best, sets, complete })
+    match (stopped, sets.is_empty()) {
+        (true, _) => Err(NoSet::Stopped),
+        (false, true) => Err(NoSet::Contradiction),
+        (false, false) => Ok(Cheapest { cost: best, sets, complete }),
+    }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Free,
+    Chosen,
+    /// It was tried before on this branch: sets with it have been seen.
+    Excluded,
+}
+
+/// `stop` is asked each time so many items have been looked at.
+const WORK: usize = 1 << 16;
+
 struct Search<'a> {
-    costs: &'a [u64],
-    clauses: &'a [Vec<Item>],
+    costs: &'a [Cost],
+    clauses: &'a [&'a Clause],
     chosen: Vec<Item>,
-    /// Items that were tried before on this branch: sets with them have been seen.
-    excluded: Vec<bool>,
-    best: u64,
+    state: Vec<State>,
+    /// For each item the round of [`Search::bound`] that used it last.
+    used: Vec<u64>,
+    round: u64,
+    best: Cost,
     sets: Vec<Vec<Item>>,
     most: usize,
     complete: bool,
-    steps: u64,
+    work: usize,
     stop: &'a dyn Fn() -> bool,
     stopped: bool,
 }
 
 impl Search<'_> {
-    fn branch(&mut self, cost: u64) {
-        self.steps += 1;
-        self.stopped |= self.steps.is_multiple_of(1024) && (self.stop)();
+    fn branch(&mut self, cost: Cost) {
         if self.stopped {
             return;
         }
-        let open = |clause: &&Vec<Item>| !clause.iter().any(|item| self.chosen.contains(item));
-        let left: Vec<&Vec<Item>> = self.clauses.iter().filter(open).collect();
-        let free = |clause: &Vec<Item>| clause.iter().copied().filter(|&i| !self.excluded[i]).collect();
-        let mut left: Vec<Vec<Item>> = left.into_iter().map(free).collect();
-        if left.is_empty() {
+        let mut open: Vec<Vec<Item>> = Vec::new();
+        for clause in self.clauses {
+            self.work += clause.any.len() + clause.unless.len() + 1;
+            if !clause.is_satisfied(|item| self.state[item] == State::Chosen) {
+                let free = |item: &Item| self.state[*item] == State::Free;
+                open.push(clause.any.iter().copied().filter(free).collect());
+            }
+        }
+        if self.work > WORK {
+            self.work = 0;
+            self.stopped = (self.stop)();
+        }
+        if open.is_empty() {
             return self.found(cost);
         }
-        left.sort_by_key(Vec::len);
-        let least = cost.saturating_add(self.bound(&left));
+        open.sort_by_key(Vec::len);
+        let Some(more) = self.bound(&open) else { return };
+        let least = cost.saturating_add(more);
         // With as many sets as were asked for, only cheaper ones are of interest.
         let full = self.sets.len() >= self.most;
         if least > self.best || (full && least >= self.best) {
             self.complete &= least != self.best;
             return;
         }
-        let clause = left.swap_remove(0);
+        let clause = open.swap_remove(0);
+        drop(open);
         for &item in &clause {
             self.chosen.push(item);
+            self.state[item] = State::Chosen;
             self.branch(cost.saturating_add(self.costs[item]));
             self.chosen.pop();
-            self.excluded[item] = true;
+            self.state[item] = State::Excluded;
         }
-        clause.iter().for_each(|&item| self.excluded[item] = false);
+        clause.iter().for_each(|&item| self.state[item] = State::Free);
     }
 
-    /// What the open clauses cost at least; a clause without items cannot be hit.
-    fn bound(&self, open: &[Vec<Item>]) -> u64 {
-        let mut used: Vec<Item> = Vec::new();
-        let mut total = 0u64;
+    /// What the open clauses cost at least; nothing if one of them has no item left.
+    fn bound(&mut self, open: &[Vec<Item>]) -> Option<Cost> {
+        self.round += 1;
+        let mut total: Cost = 0;
         for clause in open {
-            if clause.iter().any(|item| used.contains(item)) {
+            let least = clause.iter().map(|&item| self.costs[item]).min()?;
+            if clause.iter().any(|&item| self.used[item] == self.round) {
                 continue;
             }
-            let Some(least) = clause.iter().map(|&item| self.costs[item]).min() else { return u64::MAX };
             total = total.saturating_add(least);
-            used.extend(clause);
+            clause.iter().for_each(|&item| self.used[item] = self.round);
         }
-        total
+        Some(total)
     }
 
-    fn found(&mut self, cost: u64) {
+    fn found(&mut self, cost: Cost) {
         if cost > self.best {
             return;
         }
@@ -131,34 +201,62 @@ impl Search<'_> {
         }
         // An item that costs nothing may not be needed.
         let mut set = self.chosen.clone();
-        for item in &self.chosen {
-            let others = |clause: &Vec<Item>| clause.iter().any(|i| i != item && set.contains(i));
-            if self.clauses.iter().all(others) {
+        for item in self.chosen.iter().filter(|&&item| self.costs[item] == 0) {
+            let rest = |i: Item| i != *item && set.contains(&i);
+            if self.clauses.iter().all(|clause| clause.is_satisfied(rest)) {
                 set.retain(|i| i != item);
             }
         }
         set.sort_unstable();
+        if self.sets.contains(&set) {
+            return;
+        }
         if self.sets.len() >= self.most {
             self.complete = false;
-        } else if !self.sets.contains(&set) {
+        } else {
             self.sets.push(set);
         }
     }
 }
 
+/// Clauses that no set satisfies together, and of which none can be left out: the positions of some of these, which contradict each
+/// other. If `stop` says so, perhaps more of them than needed.
+pub fn contradiction(items: usize, clauses: &[Clause], stop: &dyn Fn() -> bool) -> Vec<usize> {
+    let costs = vec![0; items];
+    let mut core: Vec<usize> = (0..clauses.len()).collect();
+    let mut n = core.len();
+    while n > 0 && !stop() {
+        n -= 1;
+        let rest = core.iter().enumerate().filter(|(at, _)| *at != n);
+        let fewer: Vec<Clause> = rest.map(|(_, &clause)| clauses[clause].clone()).collect();
+        if cheapest(&costs, &fewer, 1, stop) == Err(NoSet::Contradiction) {
+            core.remove(n);
+        }
+    }
+    core
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fencewright_testing::Random;
 
-    fn check(costs: &[u64], clauses: &[&[Item]], expected: Option<(u64, &[&[Item]])>) {
-        let clauses: Vec<Vec<Item>> = clauses.iter().map(|c| c.to_vec()).collect();
+    /// A clause: items that are wanted, and, counted from -1 downwards, items that are not.
+    fn clause(literals: &[i64]) -> Clause {
+        let any = literals.iter().filter(|l| **l >= 0).map(|l| *l as Item).collect();
+        let unless = literals.iter().filter(|l| **l < 0).map(|l| (-l - 1) as Item).collect();
+        Clause::new(any, unless)
+    }
+
+    fn check(costs: &[Cost], clauses: &[&[i64]], expected: Option<(Cost, &[&[Item]])>) {
+        let clauses: Vec<Clause> = clauses.iter().map(|c| clause(c)).collect();
         let mut found = cheapest(costs, &clauses, 100, &|| false);
-        if let Some(found) = &mut found {
+        if let Ok(found) = &mut found {
             found.sets.sort();
         }
         let sets = |sets: &[&[Item]]| sets.iter().map(|s| s.to_vec()).collect();
         let expected = expected.map(|(cost, all)| Cheapest { cost, sets: sets(all), complete: true });
-        assert_eq!(found, expected, "{costs:?} {clauses:?}");
+        assert_eq!(found, expected.ok_or(NoSet::Contradiction), "{costs:?} {clauses:?}");
     }
 
     #[test]
@@ -172,33 +270,98 @@ mod tests {
         check(&[0, 0, 5], &[&[0, 1, 2], &[2, 0]], Some((0, &[&[0]])));
     }
 
+    #[test]
+    fn items_may_be_unwanted() {
+        check(&[1, 1], &[&[-1]], Some((0, &[&[]])));
+        check(&[1, 2], &[&[0, 1], &[-1]], Some((2, &[&[1]])));
+        check(&[1, 2], &[&[0, 1], &[-1, 1]], Some((2, &[&[1]])));
+        check(&[1, 1], &[&[0, 1], &[-1], &[-2]], None);
+        check(&[1, 1, 1], &[&[0, 1], &[-1, 2], &[-2, 2]], Some((2, &[&[0, 2], &[1, 2]])));
+        check(&[1, 1, 5], &[&[0], &[1, 2], &[-1, -2]], Some((6, &[&[0, 2]])));
+    }
+
+    fn random_clauses(random: &mut Random, items: usize) -> Vec<Clause> {
+        let item = |random: &mut Random| random.below(items);
+        let few = |random: &mut Random, most: usize| {
+            (0..random.below(most)).map(|_| item(random)).collect::<Vec<_>>()
+        };
+        (0..random.below(8)).map(|_| Clause::new(few(random, 4), few(random, 3))).collect()
+    }
+
+    /// All subsets that satisfy all clauses.
+    fn satisfying(items: usize, clauses: &[Clause]) -> Vec<Vec<Item>> {
+        let set = |bits: u32| (0..items).filter(|i| bits >> i & 1 == 1).collect::<Vec<Item>>();
+        let all = |set: &Vec<Item>| clauses.iter().all(|c| c.is_satisfied(|i| set.contains(&i)));
+        (0u32..1 << items).map(set).filter(all).collect()
+    }
+
     /// All subsets, against the search, on many small instances.
     #[test]
-    fn nothing_is_cheaper() {
-        let mut random = fencewright_testing::Random::new(7);
-        for _ in 0..2_000 {
-            let costs: Vec<u64> = (0..1 + random.below(7)).map(|_| random.below(4) as u64).collect();
-            let clauses: Vec<Vec<Item>> = (0..random.below(7))
-                .map(|_| (0..1 + random.below(3)).map(|_| random.below(costs.len())).collect())
-                .collect();
-            let mut best = u64::MAX;
-            for set in 0u32..1 << costs.len() {
-                let has = |item: &Item| set >> item & 1 == 1;
-                if clauses.iter().all(|clause| clause.iter().any(has)) {
-                    best = best.min((0..costs.len()).filter(has).map(|i| costs[i]).sum());
-                }
+    fn nothing_is_cheaper_and_nothing_as_cheap_is_missing() {
+        let mut random = Random::new(7);
+        let mut contradictions = 0;
+        for _ in 0..4_000 {
+            let costs: Vec<Cost> = (0..1 + random.below(7)).map(|_| random.below(4) as Cost).collect();
+            let clauses = random_clauses(&mut random, costs.len());
+            let all = satisfying(costs.len(), &clauses);
+            let cost = |set: &Vec<Item>| set.iter().map(|&i| costs[i]).sum::<Cost>();
+            let best = all.iter().map(cost).min();
+            let Ok(mut found) = cheapest(&costs, &clauses, 1_000, &|| false) else {
+                contradictions += 1;
+                assert_eq!(best, None, "{costs:?} {clauses:?}");
+                continue;
+            };
+            assert_eq!(Some(found.cost), best, "{costs:?} {clauses:?}");
+            assert!(found.complete);
+            found.sets.sort();
+            // Those as cheap from which nothing can be left out.
+            let within = |few: &Vec<Item>, many: &Vec<Item>| few.iter().all(|i| many.contains(i));
+            let minimal = |s: &&Vec<Item>| !all.iter().any(|t| t != *s && within(t, s));
+            let cheap = all.iter().filter(|s| Some(cost(s)) == best);
+            let mut expected: Vec<Vec<Item>> = cheap.filter(minimal).cloned().collect();
+            expected.sort();
+            assert_eq!(found.sets, expected, "{costs:?} {clauses:?}");
+        }
+        assert!(contradictions > 100, "only {contradictions}");
+    }
+
+    #[test]
+    fn contradictions_are_small() {
+        let mut random = Random::new(8);
+        let mut seen = 0;
+        while seen < 100 {
+            let items = 1 + random.below(4);
+            let clauses = random_clauses(&mut random, items);
+            if !satisfying(items, &clauses).is_empty() {
+                continue;
             }
-            let found = cheapest(&costs, &clauses, 1, &|| false).expect("no clause is empty");
-            let Cheapest { cost, sets, .. } = found;
-            assert_eq!(cost, best, "{costs:?} {clauses:?}");
-            assert_eq!(sets[0].iter().map(|&i| costs[i]).sum::<u64>(), best);
+            let core = contradiction(items, &clauses, &|| false);
+            let without = |left: Option<usize>| -> Vec<Clause> {
+                core.iter().filter(|n| Some(**n) != left).map(|&n| clauses[n].clone()).collect()
+            };
+            assert!(satisfying(items, &without(None)).is_empty(), "{clauses:?}: {core:?}");
+            for &n in &core {
+                assert!(!satisfying(items, &without(Some(n))).is_empty(), "{clauses:?}: {core:?}, {n}");
+            }
+            seen += 1;
         }
     }
 
     #[test]
     fn many_independent_clauses_are_no_matter() {
-        let clauses: Vec<Vec<Item>> = (0..40).map(|n| (5 * n..5 * n + 5).collect()).collect();
-        let found = cheapest(&[1; 200], &clauses, 64, &|| false).expect("no clause is empty");
+        let clauses: Vec<Clause> =
+            (0..40).map(|n| Clause::new((5 * n..5 * n + 5).collect(), Vec::new())).collect();
+        let found = cheapest(&[1; 200], &clauses, 64, &|| false).expect("they can be satisfied");
         assert_eq!((found.cost, found.sets.len(), found.complete), (40, 64, false));
+    }
+
+    #[test]
+    fn it_stops_when_it_is_told() {
+        let mut random = Random::new(9);
+        let mut items = || (0..3).map(|_| random.below(120)).collect::<Vec<Item>>();
+        let clauses: Vec<Clause> = (0..300).map(|_| Clause::new(items(), Vec::new())).collect();
+        let asked = std::cell::Cell::new(0);
+        let stop = || asked.replace(asked.get() + 1) > 400;
+        assert_eq!(cheapest(&[1; 120], &clauses, 1, &stop), Err(NoSet::Stopped));
     }
 }

@@ -1,15 +1,19 @@
 //! The loop: cheapest set, verify, learn a clause, until the program meets the goal.
+//!
+//! A violation gives a [clause](mod@crate::clause). Where an execution that `finally exists` asks for is gone, the clause is that not all of the
+//! fences may be there (fewest that take it away). Every clause holds of all sets that suffice, whatever else is in them. So the first
+//! set that satisfies all clauses and suffices is a cheapest one, and if no set satisfies all clauses, none suffices.
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::Placed;
-use fencewright_program::reference::Access;
-use fencewright_program::{Event, EventKind, MemoryModel, Program, Property, Replayed, ThreadId, Trace};
+use fencewright_program::{Program, Property, Replayed, ThreadId, Trace};
 
-use crate::candidate::{Candidate, Kind, Prices, candidates};
+use crate::candidate::{Candidate, Catalogue, Kind, Prices, candidates};
 use crate::clause::{clause, shortened};
 use crate::fenced::Fenced;
 use crate::goal::{Examined, Goal, Proof, Violation};
-use crate::hitting::{Cheapest, Item, cheapest};
+use crate::hitting::{Cheapest, Clause, Cost, Item, NoSet, cheapest};
+use crate::labels::Labels;
 
 /// How to look for fences.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +42,7 @@ pub enum Verdict {
     AlreadySafe,
     /// These fences suffice.
     Fixed,
-    /// No fence helps: the execution happens under SC too, or has no place for a fence.
+    /// No set of fences suffices.
     Unfixable,
     /// Nobody knows, and why.
     Unknown(String),
@@ -53,7 +57,7 @@ pub struct Chosen {
     pub needed_because: Option<Because>,
 }
 
-/// A violation of a program that lacks one fence.
+/// A violation of a program.
 #[derive(Clone, Debug)]
 pub struct Because {
     /// The program.
@@ -87,8 +91,23 @@ pub struct Synthesis {
     pub proof: Proof,
     /// The program with the fences, which the proof is about.
     pub program: Option<Program>,
-    /// If no fence helps, the execution that shows it.
-    pub unfixable: Option<Because>,
+    /// Why no set of fences suffices, if none does.
+    pub unfixable: Option<Unfixable>,
+}
+
+/// Why no set of fences suffices.
+#[derive(Debug)]
+pub struct Unfixable {
+    /// A violation of the program as it is written; none if what is missing is an execution.
+    pub because: Option<Because>,
+    /// Whether nothing that could be put anywhere prevents that very violation.
+    pub inevitable: bool,
+    /// The properties that cannot all be had, by name; none if the goal is not about properties.
+    pub properties: Vec<String>,
+    /// Of them those that ask for an execution (`finally exists`).
+    pub existence: Vec<String>,
+    /// Fences that would suffice, some of them at spared places; none if these are not why.
+    pub spared: Vec<Candidate>,
 }
 
 /// Finds the cheapest fences with which a program meets a goal.
@@ -99,62 +118,69 @@ pub fn synthesise(
     limits: &Limits,
     progress: &Progress,
 ) -> Synthesis {
-    let candidates = candidates(placed, goal.model(), options.prices);
+    let catalogue = Catalogue::new(candidates(placed, goal.model(), options.prices));
     let mut search = Search {
         placed,
         goal,
         limits,
         progress,
         // To list all sets of the same price, nothing finer than the price may decide.
-        costs: candidates.iter().map(|c| if options.sets > 1 { c.price } else { c.weight }).collect(),
-        candidates,
-        clauses: Vec::new(),
-        violations: Vec::new(),
+        costs: catalogue
+            .all
+            .iter()
+            .map(|c| if options.sets > 1 { Cost::from(c.price) } else { c.cost() })
+            .collect(),
+        catalogue,
+        learnt: Vec::new(),
+        allow_spared: false,
         rounds: 0,
         optimal: true,
     };
     search.run(options)
 }
 
-struct Search<'a> {
-    placed: &'a Placed,
-    goal: &'a dyn Goal,
-    limits: &'a Limits,
-    progress: &'a Progress,
-    candidates: Vec<Candidate>,
-    costs: Vec<u64>,
-    clauses: Vec<Vec<Item>>,
-    /// The violations seen, as executions of the program with an empty step at every place, with the clause of each.
-    violations: Vec<Seen>,
+pub(crate) struct Search<'a> {
+    pub placed: &'a Placed,
+    pub goal: &'a dyn Goal,
+    pub limits: &'a Limits,
+    pub progress: &'a Progress,
+    pub catalogue: Catalogue,
+    costs: Vec<Cost>,
+    pub learnt: Vec<Learnt>,
+    /// Whether places that the source spares may be used: only to find out whether they are why nothing helps.
+    pub allow_spared: bool,
     rounds: usize,
     optimal: bool,
 }
 
-/// A violation, the name of the property, and its clause.
-type Seen = (Trace, Option<String>, Vec<Item>);
+/// What every set that suffices satisfies, and why.
+pub(crate) struct Learnt {
+    pub clause: Clause,
+    /// The property it is about, by name; nothing if the goal is not about properties.
+    pub property: Option<String>,
+    /// The violation, as an execution of the program with an empty step at every place; nothing if an execution is missing.
+    pub violation: Option<Trace>,
+}
 
 const NO_REPLAY: &str = "internal contradiction, please report it: an execution does not replay";
+const NOT_PREVENTED: &str =
+    "internal contradiction, please report it: a fence did not prevent what it should";
 
 /// How a set turned out.
-enum Tried {
+pub(crate) enum Tried {
     Sufficient(Proof, Box<Program>),
-    Clause,
-    Unfixable(Box<Because>),
+    /// It does not suffice, and there is one more clause.
+    Insufficient,
     Unknown(String),
 }
 
 impl Search<'_> {
     fn run(&mut self, options: &Options) -> Synthesis {
         loop {
-            let stop = || self.limits.exceeded(0).is_some();
-            let most = options.sets.max(COMPARED);
-            let Some(Cheapest { sets, complete, .. }) = cheapest(&self.costs, &self.clauses, most, &stop)
-            else {
-                let reason = match self.limits.exceeded(0) {
-                    Some(reason) => reason.to_string(),
-                    None => "no set of fences could be verified".into(),
-                };
-                return self.ended(Verdict::Unknown(reason), None);
+            let Cheapest { sets, complete, .. } = match self.cheapest(options.sets.max(COMPARED)) {
+                Ok(cheapest) => cheapest,
+                Err(NoSet::Stopped) => return self.unknown(self.stopped()),
+                Err(NoSet::Contradiction) => return self.unfixable(),
             };
             let set = self.most_symmetric(&sets);
             self.progress.say(format!("round {}: {} fences", self.rounds + 1, set.len()));
@@ -169,90 +195,91 @@ impl Search<'_> {
                         return self.found(set, listed, proof, *program, options);
                     }
                 }
-                Tried::Clause => {}
-                Tried::Unfixable(because) => return self.ended(Verdict::Unfixable, Some(*because)),
-                Tried::Unknown(reason) => {
-                    // Perhaps more fences make the program easier to verify; the answer is then no longer known to be cheapest.
-                    self.optimal = false;
-                    let others: Vec<Item> = (0..self.candidates.len())
-                        .filter(|item| self.candidates[*item].kind == Kind::Full && !set.contains(item))
-                        .collect();
-                    if others.is_empty() || self.limits.exceeded(0).is_some() {
-                        return self.ended(Verdict::Unknown(reason), None);
-                    }
-                    self.clauses.push(others);
-                }
+                Tried::Insufficient => {}
+                Tried::Unknown(reason) => return self.many(reason, options),
             }
         }
     }
 
-    /// Verifies the program with a set of fences; a violation gives a clause.
-    fn attempt(&mut self, set: &[Item]) -> Tried {
+    /// The cheapest sets that satisfy all clauses.
+    pub(crate) fn cheapest(&self, most: usize) -> Result<Cheapest, NoSet> {
+        cheapest(&self.costs, &self.clauses(), most, &|| self.is_over())
+    }
+
+    /// The clauses as far as they are about what may be used.
+    pub(crate) fn clauses(&self) -> Vec<Clause> {
+        let allowed = |item: &Item| self.allow_spared || !self.catalogue.all[*item].spared;
+        let clause = |learnt: &Learnt| {
+            let any = learnt.clause.any.iter().copied().filter(allowed).collect();
+            Clause { any, unless: learnt.clause.unless.clone() }
+        };
+        self.learnt.iter().map(clause).collect()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.limits.exceeded(0).is_some()
+    }
+
+    fn stopped(&self) -> String {
+        self.limits.exceeded(0).map_or_else(|| "no set of fences could be verified".into(), |r| r.to_string())
+    }
+
+    /// Verifies the program with a set of fences; if it does not meet the goal, there is one more clause.
+    pub(crate) fn attempt(&mut self, set: &[Item]) -> Tried {
         self.rounds += 1;
-        let chosen: Vec<&Candidate> = set.iter().map(|&item| &self.candidates[item]).collect();
-        let fenced = Fenced::new(self.placed, &chosen);
-        let violation = match self.goal.examine(&fenced.program, self.limits, self.progress) {
+        let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
+        let learnt = match self.goal.examine(&fenced.program, self.limits, self.progress) {
             Examined::Met(proof) => return Tried::Sufficient(proof, Box::new(fenced.program)),
             Examined::Unknown(reason) => return Tried::Unknown(reason),
-            Examined::Violated(violation) => violation,
+            Examined::Violated(violation) => self.learn(&fenced, set, violation),
+            Examined::Lost(property) => Some(self.lost(set, property)),
         };
-        let model = self.goal.model();
-        let Violation { trace, property: name } = violation;
-        let property = name.as_ref().map(|name| named(&fenced.marked, name));
-        let Some(lifted) = fenced.lifted(&trace, model, property.as_ref()) else {
-            return Tried::Unknown(
-                "internal contradiction, please report it: an execution cannot be traced back".into(),
-            );
-        };
-        let short = self.shortened(&fenced, lifted, property.as_ref());
-        let Ok(replayed) = short.replay(&fenced.marked, model) else {
-            return Tried::Unknown(NO_REPLAY.into());
-        };
-        let clause = clause(&replayed, &self.candidates);
-        if clause.is_empty() {
-            return match self.shown(fenced, &short, name.as_ref(), true) {
-                Some(because) => Tried::Unfixable(Box::new(because)),
-                None => Tried::Unknown(NO_REPLAY.into()),
-            };
+        let Some(learnt) = learnt else { return Tried::Unknown(NO_REPLAY.into()) };
+        if learnt.clause.is_satisfied(|item| set.contains(&item)) {
+            return Tried::Unknown(NOT_PREVENTED.into());
         }
-        if clause.iter().any(|item| set.contains(item)) {
-            let reason = "internal contradiction, please report it: a fence did not prevent what it should";
-            return Tried::Unknown(reason.into());
-        }
-        self.violations.push((short, name, clause.clone()));
-        self.clauses.push(clause);
-        Tried::Clause
+        self.learnt.push(learnt);
+        Tried::Insufficient
     }
 
-    /// The same violation with less delay, if the goal allows that.
-    fn shortened(&self, fenced: &Fenced, trace: Trace, property: Option<&Property>) -> Trace {
-        match self.goal.ignores_unseen_delays() {
+    /// What a violation of the program with a set of fences says about all sets.
+    pub(crate) fn learn(&self, fenced: &Fenced, set: &[Item], violation: Violation) -> Option<Learnt> {
+        let Violation { trace, property } = violation;
+        let stated = property.as_ref().map(|name| named(&fenced.program, name));
+        let trace = match self.goal.ignores_unseen_delays() {
             true => {
-                let stop = || self.limits.exceeded(0).is_some();
-                shortened(&fenced.marked, self.goal.model(), &trace, property, &stop)
+                let model = self.goal.model();
+                shortened(&fenced.program, model, &trace, stated.as_ref(), &|| self.is_over())
             }
             false => trace,
-        }
+        };
+        let marked = property.as_ref().map(|name| named(&fenced.marked, name));
+        let (clause, trace) = clause(self.labels(), fenced, set, &trace, self.goal.model(), marked.as_ref())?;
+        Some(Learnt { clause, property, violation: Some(trace) })
     }
 
-    /// An execution as it is shown to people: without empty steps, and under SC if it is one there and that is asked for.
-    fn shown(&self, fenced: Fenced, trace: &Trace, name: Option<&String>, sc: bool) -> Option<Because> {
-        let plain = fenced.plain(trace);
-        let property = name.map(|name| named(&fenced.program, name));
-        let replay = |trace: &Trace, model| match &property {
-            Some(property) => trace.replay_for(&fenced.program, model, property).ok(),
-            None => trace.replay(&fenced.program, model).ok(),
-        };
-        let first = replay(&plain, self.goal.model())?;
-        let under_sc = || {
-            let late = Trace { events: stores_on_arrival(&first), ..plain.clone() };
-            let flush = |e: &Event| matches!(e.kind, EventKind::Flush { .. });
-            let steps = plain.events.iter().filter(|e| !flush(e)).cloned().collect();
-            let early = Trace { events: steps, ..plain.clone() };
-            replay(&late, MemoryModel::Sc).or_else(|| replay(&early, MemoryModel::Sc))
-        };
-        let replayed = sc.then(under_sc).flatten().unwrap_or(first);
-        Some(Because { program: fenced.program, replayed, property })
+    /// What it says about all sets that with this one no execution is left of those that a property asks for. With more fences there are
+    /// fewer executions; so not all of these may be there, nor all of fewer that are as bad.
+    fn lost(&self, set: &[Item], property: String) -> Learnt {
+        let mut fewest = set.to_vec();
+        for item in set {
+            let rest: Vec<Item> = fewest.iter().copied().filter(|other| other != item).collect();
+            let fenced = Fenced::new(self.placed, &self.catalogue.chosen(&rest));
+            if self.goal.lacks(&fenced.program, &property, self.limits, self.progress) == Some(true) {
+                fewest = rest;
+            }
+        }
+        // Unless where a fence is decides what a label at the end of a thread names.
+        let stated = named(&self.placed.program, &property);
+        let labels = self.labels();
+        let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();
+        let fences = places.into_iter().flat_map(|place| labels.fences(place));
+        let any = fences.filter(|item| !fewest.contains(item)).collect();
+        Learnt { clause: Clause::new(any, fewest), property: Some(property), violation: None }
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        Labels { placed: self.placed, catalogue: &self.catalogue }
     }
 
     /// Of these sets, the first known to suffice, all that do, and whether that is all there are; nothing if a clause was
@@ -265,13 +292,52 @@ impl Search<'_> {
     ) -> Option<(Vec<Vec<Item>>, bool)> {
         let mut sufficient = vec![set.to_vec()];
         for other in sets.iter().filter(|other| other.as_slice() != set) {
+            if self.is_over() {
+                complete = false;
+                break;
+            }
             match self.attempt(other) {
                 Tried::Sufficient(..) => sufficient.push(other.clone()),
-                Tried::Clause => return None,
-                Tried::Unfixable(_) | Tried::Unknown(_) => complete = false,
+                Tried::Insufficient => return None,
+                Tried::Unknown(_) => complete = false,
             }
         }
         Some((sufficient, complete))
+    }
+
+    /// A set could not be verified. Perhaps the program is easier to verify with many fences: then with all full ones, of
+    /// which as many are taken out again as can be. The answer is not known to be cheapest.
+    fn many(&mut self, reason: String, options: &Options) -> Synthesis {
+        self.optimal = false;
+        let usable = |&item: &Item| {
+            let candidate = &self.catalogue.all[item];
+            candidate.kind == Kind::Full && !candidate.spared
+        };
+        let mut set: Vec<Item> = (0..self.catalogue.all.len()).filter(usable).collect();
+        if self.is_over() {
+            return self.unknown(reason);
+        }
+        let Tried::Sufficient(mut proof, mut program) = self.attempt(&set) else {
+            return self.unknown(reason);
+        };
+        // Half of them at a time, then a quarter, at last one by one.
+        let mut size = set.len().div_ceil(2);
+        while size > 0 && !self.is_over() {
+            let mut end = set.len();
+            while end > 0 && !self.is_over() {
+                let start = end.saturating_sub(size);
+                let rest: Vec<Item> = set[..start].iter().chain(&set[end..]).copied().collect();
+                end = start;
+                if !self.learnt.iter().all(|l| l.clause.is_satisfied(|item| rest.contains(&item))) {
+                    continue;
+                }
+                if let Tried::Sufficient(better, smaller) = self.attempt(&rest) {
+                    (set, proof, program) = (rest, better, smaller);
+                }
+            }
+            size = if size == 1 { 0 } else { size.div_ceil(2) };
+        }
+        self.found(set.clone(), (vec![set], false), proof, *program, options)
     }
 
     fn found(
@@ -282,58 +348,31 @@ impl Search<'_> {
         program: Program,
         options: &Options,
     ) -> Synthesis {
+        let all = |set: &Vec<Item>| self.catalogue.chosen(set).into_iter().cloned().collect();
         let verdict = if set.is_empty() { Verdict::AlreadySafe } else { Verdict::Fixed };
-        let fences = set
+        let mut answer = self.ended(verdict);
+        answer.sets = sets.iter().map(all).collect();
+        answer.sets_complete = complete;
+        answer.cost = set.iter().map(|&item| self.catalogue.all[item].price).sum();
+        answer.count = set.iter().map(|&item| self.catalogue.all[item].threads().len()).sum();
+        answer.proof = proof;
+        answer.program = Some(program);
+        answer.fences = set
             .iter()
             .map(|&item| Chosen {
-                fence: self.candidates[item].clone(),
+                fence: self.catalogue.all[item].clone(),
                 needed_because: if options.evidence { self.without(&set, item) } else { None },
             })
             .collect();
-        let all = |set: &Vec<Item>| set.iter().map(|&item| self.candidates[item].clone()).collect();
-        let mut answer = self.ended(verdict, None);
-        answer.sets = sets.iter().map(all).collect();
-        answer.sets_complete = complete;
-        answer.fences = fences;
         answer.fences.sort_by_key(|chosen: &Chosen| (chosen.fence.place.offset, chosen.fence.kind));
-        answer.cost = set.iter().map(|&item| self.candidates[item].price).sum();
-        answer.count = set.iter().map(|&item| self.candidates[item].threads().len()).sum();
-        answer.proof = proof;
-        answer.program = Some(program);
         answer
     }
 
-    /// A violation of the program that has all of a set but one fence.
-    fn without(&mut self, set: &[Item], item: Item) -> Option<Because> {
-        let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
-        let chosen: Vec<&Candidate> = rest.iter().map(|&item| &self.candidates[item]).collect();
-        let fenced = Fenced::new(self.placed, &chosen);
-        let model = self.goal.model();
-        // One that was seen before, if no other fence of the set prevents it.
-        let free = |(_, _, clause): &&Seen| !clause.iter().any(|i| rest.contains(i));
-        for (trace, name, _) in self.violations.iter().filter(free) {
-            let property = name.as_ref().map(|name| named(&fenced.marked, name));
-            let possible = property.is_some_and(|p| trace.replay_for(&fenced.marked, model, &p).is_ok());
-            if possible {
-                return self.shown(fenced, trace, name.as_ref(), false);
-            }
-        }
-        let Examined::Violated(violation) = self.goal.examine(&fenced.program, self.limits, self.progress)
-        else {
-            return None;
-        };
-        let Violation { trace, property: name } = violation;
-        let property = name.as_ref().map(|name| named(&fenced.marked, name));
-        let lifted = fenced.lifted(&trace, model, property.as_ref())?;
-        let short = self.shortened(&fenced, lifted, property.as_ref());
-        self.shown(fenced, &short, name.as_ref(), false)
-    }
-
-    /// Of several sets the one that treats threads most alike: fences at the same place of threads with the same text.
+    /// Of several sets one that runs least often and treats threads most alike: fences at the same place of threads with the same text.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();
-            for candidate in set.iter().map(|&item| &self.candidates[item]) {
+            for candidate in self.catalogue.chosen(set) {
                 for (thread, edge) in &candidate.place.edges {
                     let code = self.placed.program.thread(*thread);
                     places.push((code.edges.len(), edge.index(), candidate.kind));
@@ -342,15 +381,19 @@ impl Search<'_> {
             let twins = |p: &(usize, usize, Kind)| places.iter().filter(|q| *q == p).count();
             places.iter().map(twins).sum::<usize>()
         };
-        let weight = |set: &Vec<Item>| set.iter().map(|&item| self.candidates[item].weight).sum::<u64>();
-        let rank = |set: &Vec<Item>| (std::cmp::Reverse(weight(set)), alike(set));
+        let cost = |set: &Vec<Item>| self.catalogue.chosen(set).iter().map(|c| c.cost()).sum::<Cost>();
+        let rank = |set: &Vec<Item>| (std::cmp::Reverse(cost(set)), alike(set));
         let best = sets.iter().map(rank).max();
         sets.iter().find(|set| Some(rank(set)) == best).cloned().unwrap_or_default()
     }
 
-    fn ended(&self, verdict: Verdict, unfixable: Option<Because>) -> Synthesis {
+    fn unknown(&self, reason: String) -> Synthesis {
+        Synthesis { optimal: false, ..self.ended(Verdict::Unknown(reason)) }
+    }
+
+    pub(crate) fn ended(&self, verdict: Verdict) -> Synthesis {
         Synthesis {
-            optimal: self.optimal && !matches!(verdict, Verdict::Unknown(_)),
+            optimal: self.optimal,
             verdict,
             fences: Vec::new(),
             cost: 0,
@@ -360,29 +403,9 @@ impl Search<'_> {
             sets_complete: false,
             proof: Proof::default(),
             program: None,
-            unfixable,
+            unfixable: None,
         }
     }
-}
-
-/// The steps of an execution with each store where it reaches memory, as far as its thread does nothing else in between.
-fn stores_on_arrival(replayed: &Replayed) -> Vec<Event> {
-    let mut events: Vec<Option<Event>> = replayed.events.iter().cloned().map(Some).collect();
-    for n in 0..events.len() {
-        let Event { thread, kind: EventKind::Flush { .. } } = replayed.events[n] else { continue };
-        // The store is the last step of its thread before the flush, or it stays where it is.
-        let own = |m: &usize| {
-            replayed.events[*m].thread == thread
-                && !matches!(replayed.events[*m].kind, EventKind::Flush { .. })
-        };
-        let step = (0..n).rev().find(own);
-        let stored = step.filter(|&m| {
-            let buffered = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
-            replayed.effects[m].iter().any(buffered)
-        });
-        events[n] = stored.and_then(|m| events[m].take());
-    }
-    events.into_iter().flatten().collect()
 }
 
 /// The property of a program with this name; `assertions` need not be stated.

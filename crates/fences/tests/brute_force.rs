@@ -5,25 +5,31 @@ use std::collections::{BTreeSet, HashSet};
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
 use fencewright_fences::candidate::candidates;
-use fencewright_fences::fenced::Fenced;
+use fencewright_fences::fenced::{Fenced, same};
 use fencewright_fences::{Candidate, Options, Prices, Safety, Verdict, synthesise};
 use fencewright_lang::places::{Place, Placed, Side};
 use fencewright_program::oracle::explore;
+use fencewright_program::reference::holds;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, EdgeId, Expr, Formula, Init, Location, LocationId, MemoryModel,
-    Observable, Op, Program, Property, PropertyKind, Quantifier, Reference, RegisterId, Span, Thread,
+    Observable, Op, Program, Property, PropertyKind, Quantifier, Reference, RegisterId, Span, State, Thread,
     ThreadId, VariableId,
 };
 use fencewright_testing::{Random, Shape, program};
 
-/// A program with a place before every location that something leaves.
-fn placed(mut program: Program) -> Placed {
+/// A program with a place before every location that something leaves. What formulas say of a location they say of where it is behind
+/// its place, or, if `before` says so, before it.
+fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
     let mut places = Vec::new();
     let mut moved: Vec<Vec<LocationId>> = Vec::new();
     for (t, thread) in program.threads.iter_mut().enumerate() {
-        let (marked, before) = with_places(thread, ThreadId(t as u32), &mut places);
+        let (marked, mut numbers) = with_places(thread, ThreadId(t as u32), &mut places);
+        for (n, number) in numbers.iter_mut().enumerate() {
+            let place = marked.locations[2 * n].last_edge > marked.locations[2 * n].first_edge;
+            number.0 -= u32::from(place && before());
+        }
         *thread = marked;
-        moved.push(before);
+        moved.push(numbers);
     }
     for property in &mut program.properties {
         if let PropertyKind::Never(formula) | PropertyKind::Finally(_, formula) = &mut property.kind {
@@ -119,11 +125,10 @@ fn accesses(random: &mut Random) -> Program {
 
 /// Whether a set suffices, by the reference semantics; nothing if there are too many states.
 fn suffices(placed: &Placed, set: &[&Candidate], model: MemoryModel) -> Option<bool> {
-    let program = Fenced::new(placed, set).marked;
+    let program = Fenced::new(placed, set).program;
     let reachable = explore(&program, model, 3_000, &mut || false).ok()?;
-    let exists = |p: &&fencewright_program::Property| !p.kind.is_existence();
     let mut holds = true;
-    for property in program.properties.iter().filter(exists) {
+    for property in &program.properties {
         holds &= reachable.satisfies(&program, model, property)?;
     }
     Some(holds)
@@ -168,7 +173,7 @@ fn no_cheaper_set_suffices() {
             false => PropertyKind::Finally(Quantifier::Never, forbidden),
         };
         program.properties = vec![Property { name: "new".into(), kind, span: Span::default() }];
-        let placed = placed(program);
+        let placed = placed(program, || false);
         let swap = random.one_in(2).then(|| 1 + random.below(3) as u64);
         let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap, in_loop: 0 };
         let all = candidates(&placed, model, prices);
@@ -201,4 +206,189 @@ fn no_cheaper_set_suffices() {
         fixed += 1;
     }
     println!("{seed} programs: {fixed} fixed, {unfixable} unfixable, {safe} safe or too large");
+}
+
+/// What a state is like, as far as a formula can tell: locations, registers and memory.
+fn seen(state: &State) -> Vec<Formula> {
+    let is = |o, v| Formula::binary(BinaryOp::Eq, Expr::Leaf(o), Expr::Const(v));
+    let mut parts = Vec::new();
+    for (t, registers) in state.registers.iter().enumerate() {
+        for (r, v) in registers.iter().enumerate() {
+            parts.push(is(Observable::Register(ThreadId(t as u32), RegisterId(r as u32)), *v));
+        }
+    }
+    parts.extend(state.memory.iter().enumerate().map(|(c, v)| is(Observable::Memory(c as u32), *v)));
+    parts
+}
+
+/// A formula about data and labels that holds in no reachable state: what some state is like, but a thread is elsewhere, or at other places.
+fn elsewhere(random: &mut Random, program: &Program, states: &[State]) -> Option<Formula> {
+    if states.is_empty() {
+        return None;
+    }
+    (0..40).find_map(|_| {
+        let state = random.pick(states).clone();
+        let mut parts = seen(&state);
+        parts.retain(|_| !random.one_in(3));
+        for (t, thread) in program.threads.iter().enumerate() {
+            let mut at = vec![state.locations[t]];
+            if random.one_in(2) {
+                at.push(LocationId(random.below(thread.locations.len()) as u32));
+                at.sort_unstable();
+                at.dedup();
+            }
+            let label = Expr::Leaf(Observable::At(ThreadId(t as u32), at));
+            match random.below(5) {
+                0 | 1 => parts.push(label.not()),
+                2 => parts.push(label),
+                _ => {}
+            }
+        }
+        let formula = match random.one_in(4) {
+            // Labels are numbers too.
+            true => Formula::binary(BinaryOp::Gt, Formula::all(parts), Expr::Const(0)),
+            false => Formula::all(parts),
+        };
+        let none = states.iter().all(|s| holds(s, &formula) == Some(false));
+        none.then_some(formula)
+    })
+}
+
+/// Fences are no longer monotone: properties look at labels, from either side of a place, and ask for executions. All subsets are tried.
+#[test]
+fn fences_that_do_harm_are_avoided() {
+    let (mut fixed, mut unfixable, mut safe, mut harmful, mut seed) = (0, 0, 0, 0, 0);
+    let (wanted, most) = match std::env::var_os("FENCEWRIGHT_LONG_TESTS") {
+        Some(_) => (10_000, 11),
+        None => (250, 9),
+    };
+    while fixed + unfixable < wanted {
+        seed += 1;
+        let mut random = Random::new(5_000_000 + seed);
+        let mut program = accesses(&mut random);
+        if random.one_in(3) {
+            // A loop: the last step of a thread leads back.
+            let thread = random.below(program.threads.len());
+            let code = &mut program.threads[thread];
+            let entry = code.entry;
+            if let Some(edge) = code.edges.last_mut() {
+                edge.to = entry;
+            }
+        }
+        let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
+        let Ok(weak) = explore(&program, model, 1_000, &mut || false) else { continue };
+        let (Some(under_sc), Some(all)) =
+            (outcomes(&program, MemoryModel::Sc, true), outcomes(&program, model, true))
+        else {
+            continue;
+        };
+        let reference = Reference::new(&program, model);
+        let mut states: Vec<State> = weak.states.into_iter().collect();
+        states.sort_by_cached_key(|state| format!("{state:?}"));
+        let finals: Vec<State> = states.iter().filter(|s| reference.is_final(s)).cloned().collect();
+        let mut new: Vec<&Formula> = all.iter().filter(|f| !under_sc.contains(f)).collect();
+        new.sort_by_cached_key(|formula| format!("{formula:?}"));
+        let mut kinds = Vec::new();
+        if !new.is_empty() {
+            kinds.push(PropertyKind::Never((*random.pick(&new)).clone()));
+        }
+        for _ in 0..random.below(3) {
+            kinds.extend(elsewhere(&mut random, &program, &states).map(PropertyKind::Never));
+        }
+        if random.one_in(3) {
+            let forall = |f: Formula| PropertyKind::Finally(Quantifier::Forall, f.not());
+            kinds.extend(elsewhere(&mut random, &program, &finals).map(forall));
+        }
+        if random.one_in(2) && !finals.is_empty() {
+            let state = random.pick(&finals).clone();
+            let mut parts = seen(&state);
+            parts.retain(|_| !random.one_in(3));
+            if random.one_in(3) {
+                let thread = ThreadId(random.below(program.threads.len()) as u32);
+                let label = Expr::Leaf(Observable::At(thread, vec![state.locations[thread.index()]]));
+                parts.push(if random.one_in(3) { label.not() } else { label });
+            }
+            kinds.push(PropertyKind::Finally(Quantifier::Exists, Formula::all(parts)));
+        }
+        let property = |(n, kind): (usize, PropertyKind)| Property {
+            name: format!("p{n}"),
+            kind,
+            span: Span::default(),
+        };
+        program.properties = kinds.into_iter().enumerate().map(property).collect();
+        let placed = placed(program, || random.one_in(4));
+        let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap: None, in_loop: 0 };
+        let candidates = candidates(&placed, model, prices);
+        if placed.program.properties.is_empty() || candidates.len() > most {
+            continue;
+        }
+        let subsets = (0u32..1 << candidates.len())
+            .map(|bits| (0..candidates.len()).filter(|n| bits >> n & 1 == 1).collect::<Vec<usize>>());
+        let price = |set: &Vec<usize>| set.iter().map(|&n| candidates[n].price).sum::<u64>();
+        let enough = |set: &Vec<usize>| {
+            let chosen: Vec<&Candidate> = set.iter().map(|&n| &candidates[n]).collect();
+            suffices(&placed, &chosen, model)
+        };
+        if enough(&Vec::new()) != Some(false) {
+            safe += 1;
+            continue;
+        }
+        let Some(known) = subsets.map(|set| enough(&set).map(|e| (set, e))).collect::<Option<Vec<_>>>()
+        else {
+            continue;
+        };
+        let sufficient: Vec<Vec<usize>> =
+            known.iter().filter(|(_, e)| *e).map(|(set, _)| set.clone()).collect();
+        let cheapest = sufficient.iter().map(price).min();
+        let goal =
+            Safety { model, properties: Vec::new(), engine: Auto::default(), confirm: Confirm::default() };
+        let options = Options { prices, sets: 1_000, evidence: true };
+        let found = synthesise(&placed, &goal, &options, &Limits::default(), &Progress::default());
+        let about = format!("seed {seed}, {model:?}: {:?}", found.verdict);
+        assert!(found.optimal, "{about}");
+        let Some(cheapest) = cheapest else {
+            assert_eq!(found.verdict, Verdict::Unfixable, "{about}");
+            let why = found.unfixable.expect("a reason");
+            assert!(!why.properties.is_empty(), "{about}");
+            // The properties that are named cannot be had together.
+            let mut fewer = placed.clone();
+            fewer.program.properties.retain(|p| why.properties.contains(&p.name));
+            for (set, _) in &known {
+                let chosen: Vec<&Candidate> = set.iter().map(|&n| &candidates[n]).collect();
+                assert_ne!(suffices(&fewer, &chosen, model), Some(true), "{about}: {:?}", why.properties);
+            }
+            if let Some(because) = why.because {
+                let plain = Fenced::new(&placed, &[]).program;
+                assert!(same(&because.program, &plain), "{about}: not the program as it is written");
+            }
+            unfixable += 1;
+            continue;
+        };
+        assert_eq!((&found.verdict, found.cost), (&Verdict::Fixed, cheapest), "{about}");
+        let sets = found.sets.iter().map(|set| {
+            let number = |c: &Candidate| {
+                let here = |d: &Candidate| (d.kind, &d.place) == (c.kind, &c.place);
+                candidates.iter().position(here).expect("a candidate")
+            };
+            let mut set: Vec<usize> = set.iter().map(number).collect();
+            set.sort_unstable();
+            set
+        });
+        let sets: BTreeSet<Vec<usize>> = sets.collect();
+        let expected: BTreeSet<Vec<usize>> =
+            sufficient.iter().filter(|s| price(s) == cheapest).cloned().collect();
+        assert_eq!(sets, expected, "{about}");
+        assert!(found.sets_complete, "{about}");
+        // Some set that has all of a sufficient one does not suffice.
+        let within = |few: &Vec<usize>, many: &Vec<usize>| few.iter().all(|n| many.contains(n));
+        harmful += usize::from(known.iter().any(|(set, e)| !e && sufficient.iter().any(|s| within(s, set))));
+        fixed += 1;
+    }
+    println!(
+        "{seed} programs: {fixed} fixed ({harmful} where fences do harm), {unfixable} unfixable, {safe} safe"
+    );
+    assert!(
+        harmful > 20 && unfixable > 50 && fixed > 50,
+        "{fixed} fixed, {unfixable} unfixable, {harmful} harmful"
+    );
 }

@@ -1,11 +1,16 @@
 //! What the control-flow graphs of threads have in common: cycles, and threads that are alike.
 
-use crate::model::{Action, Edge, LocationId, Thread};
+use std::collections::HashMap;
+
+use crate::model::{Action, Edge, EdgeId, LocationId, Thread};
+
+/// Loops inside more loops than this are not told apart.
+const DEEPEST_LOOP: u32 = 4;
 
 impl Thread {
     /// For each location the number of its strongly connected component in the graph of the edges that are `passable` (Tarjan, without
     /// recursion): such an edge lies on a cycle of such edges exactly if both its ends have the same number.
-    pub fn components(&self, passable: &dyn Fn(&Action) -> bool) -> Vec<u32> {
+    pub fn components(&self, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> Vec<u32> {
         const UNSEEN: u32 = u32::MAX;
         let size = self.locations.len();
         let (mut order, mut low, mut component) =
@@ -30,9 +35,10 @@ impl Thread {
                 let edge = location.first_edge + *followed;
                 if edge < location.last_edge {
                     *followed += 1;
-                    let edge = &self.edges[edge as usize];
+                    let id = EdgeId(edge);
+                    let edge = self.edge(id);
                     let to = edge.to.index();
-                    if !passable(&edge.action) {
+                    if !passable(id, edge) {
                         continue;
                     }
                     if order[to] == UNSEEN {
@@ -60,14 +66,34 @@ impl Thread {
         component
     }
 
-    /// For each location whether it lies on a cycle.
-    pub fn on_cycles(&self) -> Vec<bool> {
-        let component = self.components(&|_| true);
-        let mut cyclic = vec![false; self.locations.len()];
-        for Edge { from, to, .. } in &self.edges {
-            cyclic[from.index()] |= component[from.index()] == component[to.index()];
+    /// For each location how many loops it is in: one if it lies on a cycle, two if it still does without the edges to where that loop
+    /// is entered, and so on.
+    pub fn loop_depths(&self) -> Vec<u32> {
+        let mut depths = vec![0; self.locations.len()];
+        let mut cut = vec![false; self.edges.len()];
+        for depth in 1..=DEEPEST_LOOP {
+            let component = self.components(&|edge, _| !cut[edge.index()]);
+            let inside = |edge: &Edge| component[edge.from.index()] == component[edge.to.index()];
+            // Where each component is entered: from outside, or else at its first location.
+            let mut starts: HashMap<u32, LocationId> = HashMap::new();
+            starts.insert(component[self.entry.index()], self.entry);
+            for edge in self.edges.iter().filter(|edge| !inside(edge)) {
+                starts.entry(component[edge.to.index()]).or_insert(edge.to);
+            }
+            let mut deeper = false;
+            for (n, edge) in self.edges.iter().enumerate().filter(|(_, edge)| inside(edge)) {
+                if !cut[n] {
+                    depths[edge.from.index()] = depth;
+                    deeper = true;
+                }
+                let start = starts.entry(component[edge.to.index()]).or_insert(edge.to);
+                cut[n] |= *start == edge.to;
+            }
+            if !deeper {
+                break;
+            }
         }
-        cyclic
+        depths
     }
 
     /// The locations that can be reached from one over edges to `follow`, that one included.
@@ -139,20 +165,23 @@ mod tests {
 
     #[test]
     fn cycles() {
-        let check = |edges: &[(u32, u32)], expected: &[u8]| {
-            let found: Vec<u8> = thread(6, edges).on_cycles().into_iter().map(u8::from).collect();
-            assert_eq!(found, expected, "{edges:?}");
+        let check = |edges: &[(u32, u32)], expected: &[u32]| {
+            assert_eq!(thread(6, edges).loop_depths(), expected, "{edges:?}");
         };
         check(&[(0, 1), (1, 2)], &[0, 0, 0, 0, 0, 0]);
         check(&[(0, 0), (0, 1)], &[1, 0, 0, 0, 0, 0]);
         check(&[(0, 1), (1, 2), (2, 1), (2, 3)], &[0, 1, 1, 0, 0, 0]);
         check(&[(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 0)], &[1, 1, 1, 1, 1, 0]);
         check(&[(0, 1), (1, 0), (1, 2), (2, 3), (3, 2)], &[1, 1, 1, 1, 0, 0]);
+        // Loops in loops.
+        check(&[(0, 1), (1, 2), (2, 1), (2, 0)], &[1, 2, 2, 0, 0, 0]);
+        check(&[(0, 1), (1, 2), (2, 3), (3, 2), (3, 4), (4, 1), (4, 5)], &[0, 1, 2, 2, 1, 0]);
+        check(&[(0, 0), (0, 1), (1, 0)], &[1, 1, 0, 0, 0, 0]);
     }
 
     #[test]
     fn long_threads_take_no_time_and_no_stack() {
         let edges: Vec<(u32, u32)> = (0..200_000).map(|n| (n, n + 1)).collect();
-        assert!(!thread(200_001, &edges).on_cycles().contains(&true));
+        assert_eq!(thread(200_001, &edges).loop_depths().iter().max(), Some(&0));
     }
 }

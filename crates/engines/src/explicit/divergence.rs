@@ -85,7 +85,7 @@ fn in_loop(
     passable: &dyn Fn(&Action) -> bool,
     wanted: &dyn Fn(&Action) -> bool,
 ) -> Option<Span> {
-    let component = thread.components(passable);
+    let component = thread.components(&|_, edge| passable(&edge.action));
     let mut candidates = thread.edges.iter().filter(|e| wanted(&e.action) && passable(&e.action));
     candidates.find(|e| component[e.from.index()] == component[e.to.index()]).map(|e| e.span)
 }

@@ -1,0 +1,115 @@
+//! What is shown for an answer: the violation that comes back without a fence, or why no set of fences suffices.
+
+use fencewright_program::reference::Access;
+use fencewright_program::{Event, EventKind, MemoryModel, Replayed, Trace};
+
+use crate::fenced::Fenced;
+use crate::goal::Examined;
+use crate::hitting::{Clause, Item, contradiction};
+use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict, named};
+
+impl Search<'_> {
+    /// An execution as it is shown to people: without empty steps, and under SC if it is one there and that is asked for.
+    fn shown(&self, set: &[Item], trace: &Trace, name: Option<&String>, sc: bool) -> Option<Because> {
+        let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
+        let plain = fenced.plain(trace);
+        let property = name.map(|name| named(&fenced.program, name));
+        let replay = |trace: &Trace, model| match &property {
+            Some(property) => trace.replay_for(&fenced.program, model, property).ok(),
+            None => trace.replay(&fenced.program, model).ok(),
+        };
+        let first = replay(&plain, self.goal.model())?;
+        let under_sc = || {
+            let late = Trace { events: stores_on_arrival(&first), ..plain.clone() };
+            let flush = |e: &Event| matches!(e.kind, EventKind::Flush { .. });
+            let steps = plain.events.iter().filter(|e| !flush(e)).cloned().collect();
+            let early = Trace { events: steps, ..plain.clone() };
+            replay(&late, MemoryModel::Sc).or_else(|| replay(&early, MemoryModel::Sc))
+        };
+        let replayed = sc.then(under_sc).flatten().unwrap_or(first);
+        Some(Because { program: fenced.program, replayed, property })
+    }
+
+    /// A violation of the program that has all of a set but one fence.
+    pub(crate) fn without(&self, set: &[Item], item: Item) -> Option<Because> {
+        let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
+        // One that was seen before, if the other fences leave it.
+        let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
+        for Learnt { property, violation, .. } in self.learnt.iter().filter(left) {
+            let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, property.as_ref(), false));
+            // An execution that is about no property is a violation of one program, perhaps not of another.
+            if property.is_some() && shown.is_some() {
+                return shown;
+            }
+        }
+        let fenced = Fenced::new(self.placed, &self.catalogue.chosen(&rest));
+        let Examined::Violated(violation) = self.goal.examine(&fenced.program, self.limits, self.progress)
+        else {
+            return None;
+        };
+        let Learnt { violation, property, .. } = self.learn(&fenced, &rest, violation)?;
+        self.shown(&rest, violation.as_ref()?, property.as_ref(), false)
+    }
+
+    /// The answer if no set satisfies all clauses.
+    pub(crate) fn unfixable(&mut self) -> Synthesis {
+        let clauses = self.clauses();
+        let core = contradiction(self.catalogue.all.len(), &clauses, &|| self.is_over());
+        let inevitable = |&n: &usize| clauses[n] == Clause::default();
+        let inevitable = core.iter().any(inevitable);
+        // What happens in the program as it is written: rather one of those that contradict each other.
+        let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
+        let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
+        let because = as_written.find_map(|Learnt { property, violation, .. }| {
+            self.shown(&[], violation.as_ref()?, property.as_ref(), inevitable)
+        });
+        let names = |wanted: &dyn Fn(&Learnt) -> bool| {
+            let learnt = core.iter().map(|&n| &self.learnt[n]).filter(|learnt| wanted(learnt));
+            let mut names: Vec<String> = learnt.filter_map(|learnt| learnt.property.clone()).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        };
+        let (properties, existence) = (names(&|_| true), names(&|learnt| learnt.violation.is_none()));
+        let spared = self.with_spared().unwrap_or_default();
+        let spared = self.catalogue.chosen(&spared).into_iter().cloned().collect();
+        let why = Unfixable { because, inevitable, properties, existence, spared };
+        Synthesis { unfixable: Some(why), ..self.ended(Verdict::Unfixable) }
+    }
+
+    /// A set that suffices if places may be used that the source spares.
+    fn with_spared(&mut self) -> Option<Vec<Item>> {
+        if !self.catalogue.all.iter().any(|candidate| candidate.spared) {
+            return None;
+        }
+        self.allow_spared = true;
+        loop {
+            let set = self.cheapest(1).ok()?.sets.pop()?;
+            match self.attempt(&set) {
+                Tried::Sufficient(..) => return Some(set),
+                Tried::Insufficient => {}
+                Tried::Unknown(_) => return None,
+            }
+        }
+    }
+}
+
+/// The steps of an execution with each store where it reaches memory, as far as its thread does nothing else in between.
+fn stores_on_arrival(replayed: &Replayed) -> Vec<Event> {
+    let mut events: Vec<Option<Event>> = replayed.events.iter().cloned().map(Some).collect();
+    for n in 0..events.len() {
+        let Event { thread, kind: EventKind::Flush { .. } } = replayed.events[n] else { continue };
+        // The store is the last step of its thread before the flush, or it stays where it is.
+        let own = |m: &usize| {
+            replayed.events[*m].thread == thread
+                && !matches!(replayed.events[*m].kind, EventKind::Flush { .. })
+        };
+        let step = (0..n).rev().find(own);
+        let stored = step.filter(|&m| {
+            let buffered = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
+            replayed.effects[m].iter().any(buffered)
+        });
+        events[n] = stored.and_then(|m| events[m].take());
+    }
+    events.into_iter().flatten().collect()
+}

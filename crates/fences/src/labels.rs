@@ -1,0 +1,151 @@
+//! What a violation owes to where fences are.
+//!
+//! A fence is a control location of its own, and a property may look at locations. In `x = 1; fence; c: ...` the thread is not at `c`
+//! while it waits, so `!p@c` holds in states in which, without the fence, it would not. And behind `c:` at the end of a block a
+//! fence is what `c` then names.
+//!
+//! An empty step at a place without a fence is no location of its own: where it starts and where it leads are one. So after an execution of
+//! the program with all places, a thread is at a label if following the steps of unused places leads from where it is and from
+//! where the label is to the same location. Which places are used on these ways, nothing else, decides how a formula
+//! looks at the thread.
+
+use fencewright_lang::places::Placed;
+use fencewright_program::{Formula, LocationId, Observable, State, ThreadId};
+
+use crate::candidate::{Catalogue, Kind};
+use crate::hitting::{Clause, Item};
+
+/// As many places are taken to be used or not, whatever the rest: all combinations are tried. Fewer if the formula is large.
+const MOST_FREE: usize = 6;
+const MOST_FREE_OF_LARGE: usize = 2;
+const LARGE: usize = 1_000;
+
+/// A program with its places, and what could be put there.
+#[derive(Clone, Copy)]
+pub(crate) struct Labels<'a> {
+    pub placed: &'a Placed,
+    pub catalogue: &'a Catalogue,
+}
+
+/// The places that could be passed from a location on without doing anything else.
+struct Way {
+    /// Each with where it starts, known by the first candidate for it.
+    places: Vec<(LocationId, Item)>,
+    /// Where the way ends; nowhere if it goes round for ever.
+    end: Option<LocationId>,
+}
+
+impl Labels<'_> {
+    /// What must change for a formula that holds in a state of the program with all places: of the places on which it depends, one that is
+    /// unused would have to be used, or one of `set` not.
+    pub fn dependence(&self, formula: &Formula, state: &State, set: &[Item]) -> Clause {
+        let used = |place: Item| self.fences(place).any(|item| set.contains(&item));
+        let mut places: Vec<Item> = Vec::new();
+        let (mut cyclic, mut leaves) = (false, 0);
+        formula.for_each_leaf(&mut |observable| {
+            let Observable::At(thread, locations) = observable else { return };
+            let here = self.way(*thread, state.locations[thread.index()]);
+            for location in locations {
+                let there = self.way(*thread, *location);
+                if here.end == there.end {
+                    places.extend(here.places.iter().chain(&there.places).map(|(_, place)| *place));
+                }
+                cyclic |= here.end.is_none();
+                leaves += 1;
+            }
+        });
+        // Where fewer fences matter, the clause says more, and without fences that must be gone, it says it most simply.
+        places.sort_unstable_by_key(|&place| (!used(place), place));
+        places.dedup();
+        let mut fixed = places.clone();
+        let most = if leaves > LARGE { MOST_FREE_OF_LARGE } else { MOST_FREE };
+        if !cyclic {
+            let mut free: Vec<Item> = Vec::new();
+            for place in places {
+                if free.len() == most {
+                    break;
+                }
+                free.push(place);
+                let always = (0u32..1 << free.len()).all(|bits| {
+                    let is_used = |other: Item| match free.iter().position(|&p| p == other) {
+                        Some(n) => bits >> n & 1 == 1,
+                        None => used(other),
+                    };
+                    self.holds(formula, state, &is_used)
+                });
+                match always {
+                    true => fixed.retain(|&p| p != place),
+                    false => drop(free.pop()),
+                }
+            }
+        }
+        let (there, missing): (Vec<Item>, Vec<Item>) = fixed.into_iter().partition(|&place| used(place));
+        let any = missing.into_iter().flat_map(|place| self.fences(place)).collect();
+        let chosen = |place: Item| self.fences(place).find(|item| set.contains(item));
+        Clause::new(any, there.into_iter().filter_map(chosen).collect())
+    }
+
+    /// The places that decide which labels name locations where threads have ended.
+    pub fn at_ends(&self, formula: &Formula) -> Vec<Item> {
+        let mut places = Vec::new();
+        formula.for_each_leaf(&mut |observable| {
+            let Observable::At(thread, locations) = observable else { return };
+            for location in locations {
+                let way = self.way(*thread, *location);
+                if way.end.is_some_and(|end| self.placed.program.thread(*thread).is_end(end)) {
+                    places.extend(way.places.into_iter().map(|(_, place)| place));
+                }
+            }
+        });
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// All fences that could be put at a place, which is known by the first of them.
+    pub fn fences(&self, place: Item) -> impl Iterator<Item = Item> {
+        let edge = self.catalogue.all[place].place.edges.first();
+        let here = edge.map_or(&[][..], |(thread, edge)| self.catalogue.at(*thread, *edge));
+        here.iter().copied().filter(|&item| self.catalogue.all[item].kind != Kind::Swap)
+    }
+
+    /// Whether a formula holds in a state of the program with all places if these are used.
+    fn holds(&self, formula: &Formula, state: &State, used: &dyn Fn(Item) -> bool) -> bool {
+        let seen = formula.eval(&mut |observable| match observable {
+            Observable::At(thread, locations) => {
+                let rest = |from: LocationId| {
+                    let way = self.way(*thread, from);
+                    way.places.iter().find(|(_, place)| used(*place)).map_or(way.end, |(l, _)| Some(*l))
+                };
+                let here = rest(state.locations[thread.index()]);
+                i64::from(locations.iter().any(|l| rest(*l) == here))
+            }
+            Observable::Register(thread, register) => state.registers[thread.index()][register.index()],
+            Observable::Memory(cell) => state.memory[*cell as usize],
+        });
+        seen.is_ok_and(|value| value != 0)
+    }
+
+    fn way(&self, thread: ThreadId, from: LocationId) -> Way {
+        let code = self.placed.program.thread(thread);
+        let mut places = Vec::new();
+        let mut here = from;
+        while let Some((place, to)) = self.place(thread, here) {
+            places.push((here, place));
+            here = to;
+            if places.len() > code.locations.len() {
+                return Way { places, end: None };
+            }
+        }
+        Way { places, end: Some(here) }
+    }
+
+    /// The place that leaves a location, if it is all that does and the source has no step of its own there.
+    fn place(&self, thread: ThreadId, at: LocationId) -> Option<(Item, LocationId)> {
+        let mut leaving = self.placed.program.thread(thread).edges_from(at);
+        let (edge, code) = leaving.next().filter(|_| leaving.next().is_none())?;
+        let kind = |item: &&Item| self.catalogue.all[**item].kind != Kind::Swap;
+        let first = self.catalogue.at(thread, edge).iter().find(kind)?;
+        (!self.placed.steps.contains(&(thread, edge))).then_some((*first, code.to))
+    }
+}
