@@ -1,7 +1,7 @@
 //! Which fences already in a program are needed: each is taken out alone, and the rest is verified again. Of those that are not, as many
 //! as possible are then taken out together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::{Place, Placed, Side};
@@ -136,7 +136,7 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
         let statement = Span::default();
         places.push(Place { offset: 0, side: Side::Before, statement, label: None, edges });
     }
-    Fenced::new(&Placed { program, places, steps: BTreeSet::new() }, &[]).program
+    Fenced::new(&Placed { program, places, steps: BTreeMap::new() }, &[]).program
 }
 
 fn shown(program: Program, goal: &dyn Goal, Violation { trace, property }: Violation) -> Need {

@@ -30,9 +30,8 @@ impl Fenced {
     /// Puts these into a program.
     pub fn new(placed: &Placed, chosen: &[&Candidate]) -> Self {
         let mut marked = placed.program.clone();
-        let edges = placed.places.iter().flat_map(|p| p.edges.iter().copied());
         let mut unused: BTreeSet<(ThreadId, EdgeId)> =
-            edges.filter(|edge| !placed.steps.contains(edge)).collect();
+            placed.places.iter().flat_map(|p| p.edges.iter().copied()).collect();
         // A full fence does what a store-store fence does, so it comes last.
         let mut chosen = chosen.to_vec();
         chosen.sort_by_key(|candidate| candidate.kind != Kind::StoreStore);
@@ -47,6 +46,12 @@ impl Fenced {
                     }
                     (Kind::Swap, other) => other.clone(),
                 };
+                unused.remove(&(thread, edge));
+            }
+        }
+        // An empty step that the source has too stays, unless a fence takes its place.
+        for (&(thread, edge), before) in &placed.steps {
+            if before.iter().all(|&other| unused.contains(&(thread, other))) {
                 unused.remove(&(thread, edge));
             }
         }

@@ -10,7 +10,7 @@
 //! looks at the thread.
 
 use fencewright_lang::places::Placed;
-use fencewright_program::{Formula, LocationId, Observable, State, ThreadId};
+use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, ThreadId};
 
 use crate::candidate::{Catalogue, Kind};
 use crate::hitting::{Clause, Item};
@@ -31,7 +31,7 @@ pub(crate) struct Labels<'a> {
 struct Way {
     /// Each with where it starts, known by the first candidate for it.
     places: Vec<(LocationId, Item)>,
-    /// Where the way ends; nowhere if it goes round for ever.
+    /// Where the way ends; nothing if it goes round for ever, or on only if others of these places are used.
     end: Option<LocationId>,
 }
 
@@ -41,7 +41,7 @@ impl Labels<'_> {
     pub fn dependence(&self, formula: &Formula, state: &State, set: &[Item]) -> Clause {
         let used = |place: Item| self.fences(place).any(|item| set.contains(&item));
         let mut places: Vec<Item> = Vec::new();
-        let (mut cyclic, mut leaves) = (false, 0);
+        let (mut entangled, mut leaves) = (false, 0);
         formula.for_each_leaf(&mut |observable| {
             let Observable::At(thread, locations) = observable else { return };
             let here = self.way(*thread, state.locations[thread.index()]);
@@ -50,7 +50,7 @@ impl Labels<'_> {
                 if here.end == there.end {
                     places.extend(here.places.iter().chain(&there.places).map(|(_, place)| *place));
                 }
-                cyclic |= here.end.is_none();
+                entangled |= here.end.is_none();
                 leaves += 1;
             }
         });
@@ -59,7 +59,7 @@ impl Labels<'_> {
         places.dedup();
         let mut fixed = places.clone();
         let most = if leaves > LARGE { MOST_FREE_OF_LARGE } else { MOST_FREE };
-        if !cyclic {
+        if !entangled {
             let mut free: Vec<Item> = Vec::new();
             for place in places {
                 if free.len() == most {
@@ -92,7 +92,7 @@ impl Labels<'_> {
             let Observable::At(thread, locations) = observable else { return };
             for location in locations {
                 let way = self.way(*thread, *location);
-                if way.end.is_some_and(|end| self.placed.program.thread(*thread).is_end(end)) {
+                if way.end.is_none_or(|end| self.placed.program.thread(*thread).is_end(end)) {
                     places.extend(way.places.into_iter().map(|(_, place)| place));
                 }
             }
@@ -129,23 +129,38 @@ impl Labels<'_> {
     fn way(&self, thread: ThreadId, from: LocationId) -> Way {
         let code = self.placed.program.thread(thread);
         let mut places = Vec::new();
-        let mut here = from;
-        while let Some((place, to)) = self.place(thread, here) {
+        let (mut here, mut entangled) = (from, false);
+        while let Some((place, edge)) = self.place(thread, here) {
+            match self.placed.steps.get(&(thread, edge)).map(Vec::as_slice) {
+                // The source has this step: it is always there.
+                Some([]) => break,
+                Some(before) => {
+                    entangled = true;
+                    let others = before.iter().filter_map(|&e| Some((here, self.fence(thread, e)?)));
+                    places.extend(others);
+                }
+                None => {}
+            }
             places.push((here, place));
-            here = to;
-            if places.len() > code.locations.len() {
-                return Way { places, end: None };
+            here = code.edge(edge).to;
+            if places.len() > 2 * code.locations.len() {
+                entangled = true;
+                break;
             }
         }
-        Way { places, end: Some(here) }
+        Way { places, end: (!entangled).then_some(here) }
     }
 
-    /// The place that leaves a location, if it is all that does and the source has no step of its own there.
-    fn place(&self, thread: ThreadId, at: LocationId) -> Option<(Item, LocationId)> {
+    /// The place that leaves a location, if it is all that does.
+    fn place(&self, thread: ThreadId, at: LocationId) -> Option<(Item, EdgeId)> {
         let mut leaving = self.placed.program.thread(thread).edges_from(at);
-        let (edge, code) = leaving.next().filter(|_| leaving.next().is_none())?;
-        let kind = |item: &&Item| self.catalogue.all[**item].kind != Kind::Swap;
-        let first = self.catalogue.at(thread, edge).iter().find(kind)?;
-        (!self.placed.steps.contains(&(thread, edge))).then_some((*first, code.to))
+        let (edge, _) = leaving.next().filter(|_| leaving.next().is_none())?;
+        Some((self.fence(thread, edge)?, edge))
+    }
+
+    /// The first fence that could be put at an edge.
+    fn fence(&self, thread: ThreadId, edge: EdgeId) -> Option<Item> {
+        let is_fence = |item: &Item| self.catalogue.all[*item].kind != Kind::Swap;
+        self.catalogue.at(thread, edge).iter().copied().find(is_fence)
     }
 }

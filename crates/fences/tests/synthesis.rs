@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
+use fencewright_fences::candidate::candidates;
 use fencewright_fences::fenced::{Fenced, same};
-use fencewright_fences::{Options, Prices, Safety, Synthesis, Verdict, synthesise};
+use fencewright_fences::{Chosen, Options, Prices, Safety, Synthesis, Verdict, synthesise};
+use fencewright_lang::edit::{Edit, What, edited};
 use fencewright_lang::places::places;
 use fencewright_lang::{Loaded, load};
-use fencewright_program::MemoryModel;
+use fencewright_program::{Action, MemoryModel};
 
 fn example(name: &str) -> Loaded {
     let path = format!("{}/../../examples/{name}.fw", env!("CARGO_MANIFEST_DIR"));
@@ -104,7 +106,7 @@ fn what_happens_under_sc_cannot_be_fixed() {
     let text = b"shared x; thread p { x = 1; } thread q { var r; r = x; assert r == 0; }";
     let found = fences(&loaded("sc", text), MemoryModel::Tso, &Options::default());
     assert_eq!(found.verdict, Verdict::Unfixable);
-    let because = found.unfixable.expect("the execution that shows it");
+    let because = found.unfixable.and_then(|why| why.because).expect("the execution that shows it");
     assert_eq!(because.replayed.model, MemoryModel::Sc);
 }
 
@@ -154,7 +156,8 @@ fn an_sc_execution_is_shown_as_one() {
                 forbid a: p@L && q@Q && q.r == 0 && x == 1;";
     let found = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &Options::default());
     assert_eq!(found.verdict, Verdict::Unfixable);
-    assert_eq!(found.unfixable.expect("an execution").replayed.model, MemoryModel::Sc);
+    let because = found.unfixable.and_then(|why| why.because).expect("an execution");
+    assert_eq!(because.replayed.model, MemoryModel::Sc);
 }
 
 #[test]
@@ -168,6 +171,118 @@ fn all_cheapest_sets_are_listed_and_verified() {
     assert_eq!((found.sets.len(), found.sets_complete), (4, true));
     let one = fences(&loaded("test", text.as_bytes()), MemoryModel::Tso, &Options::default());
     assert_eq!(one.cost, found.cost);
+}
+
+/// Labels before statements that take no step of their own, and where control leads back to at once.
+const STEPLESS: [&str; 16] = [
+    "l: { stop; }",
+    "x = 1; k: { { m: { stop; } } } loop { { break; } }",
+    "k: for j in 0..2 { if j != i { x = j; } x = 4; }",
+    "loop { l: for j in 0..3 { for h in 0..2 { if h == 0 { continue; } x = h; } } }",
+    "l: if 1 { x = 1; }",
+    "l: if 0 { x = 1; } else { x = 2; }",
+    "x = 1; goto l; k: x = 3; l: stop;",
+    "x = 1; l: goto k; x = 2; k: goto m; m: x = 3;",
+    "loop { x = 1; break; } x = 2; loop { l: break; } loop { if 1 { break; } }",
+    "loop { l: { k: continue; } }",
+    "l: await 1; k: assume 1; while 0 { x = 1; } m: while 1 { x = 1; n: }",
+    "for j in 0..2 { l: if j { continue; } x = j; k: break; } m:",
+    "choose { l: stop; } or { x = 1; goto k; } or { loop { break; } } k: l2: x = 2; {} { m: }",
+    "loop { l: } ",
+    "l: for j in 0..0 { x = 1; } x = 2; k: for j in 0..1 { goto l; }",
+    "goto l; k: x = 1; l: if x == 1 && 1 { m: stop; } else if x == 2 { n: goto k; } ",
+];
+
+/// For every place: the program that is verified with a fence there is the one that the edited text says.
+#[test]
+fn what_is_verified_is_what_is_written() {
+    let stepless = STEPLESS.iter().map(|body| {
+        let text = format!("shared x; thread p[i in 0..2] {{ {body} }} forbid p[0]@l && p[1]@end && x == 7;");
+        // Where the label is not there, one that is.
+        loaded(
+            "stepless",
+            if body.contains("l:") { text } else { text.replace("p[0]@l", "x == 5") }.as_bytes(),
+        )
+    });
+    let examples = ["bakery", "dekker", "lamport-fast", "treiber-stack", "peterson"].map(example);
+    let mut seen = 0;
+    for source in stepless.chain(examples) {
+        let placed = places(&source, &[]).expect("it was lowered before");
+        assert!(same(&Fenced::new(&placed, &[]).program, &source.program), "{}", source.source.text);
+        for candidate in candidates(&placed, MemoryModel::Tso, Prices::default()) {
+            let edit = Edit { what: What::Fence, place: candidate.place.clone() };
+            let text = edited(&source, &[edit]).expect("there is a place");
+            let written = loaded("edited", text.as_bytes()).program;
+            assert!(same(&Fenced::new(&placed, &[&candidate]).program, &written), "{text}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "only {seen} places");
+}
+
+#[test]
+fn a_fence_may_make_a_violation_by_where_it_stands() {
+    let text = "shared x, y; thread p { var r = 9, s; x = 1; c: s = 5; a: r = y; }
+                thread q { var t = 9; y = 1; fence; t = x; }
+                finally sb: never p.r == 0 && q.t == 0; forbid p1: x == 1 && p.s == 0 && !p@c;";
+    let found = fences(&loaded("labels", text.as_bytes()), MemoryModel::Tso, &Options::default());
+    assert_eq!((&found.verdict, found.cost, found.optimal), (&Verdict::Fixed, 2, true));
+    // Behind `c`, where it stands now, and not before it.
+    let offset = text.find("a: r").expect("a label") as u32;
+    assert_eq!(found.fences[0].fence.place.offset, offset);
+    assert!(found.fences[0].needed_because.is_some());
+}
+
+#[test]
+fn what_exists_must_still_exist() {
+    let text = "shared x, y; thread p { var r; x = 1; r = y; } thread q { var s; y = 1; s = x; }
+                finally weak: exists p.r == 0 && q.s == 0; finally strong: never p.r == 0 && q.s == 0;";
+    let check =
+        |text: &str| fences(&loaded("exists", text.as_bytes()), MemoryModel::Tso, &Options::default());
+    let why = check(text).unfixable.expect("a reason");
+    assert_eq!(
+        (why.properties, why.existence),
+        (vec!["strong".into(), "weak".into()], vec!["weak".to_string()])
+    );
+    let because = why.because.expect("a violation of the program as it is");
+    assert_eq!(because.property.expect("a property").name, "strong");
+    assert!(because.program.threads.iter().flat_map(|t| &t.edges).all(|e| e.action != Action::Fence));
+    // What fences leave may be asked for.
+    let fixed = check(&text.replace("exists p.r == 0", "exists p.r == 1"));
+    assert_eq!((fixed.verdict, fixed.cost), (Verdict::Fixed, 4));
+    // What does not exist without fences either.
+    let found = check(&text.replace("exists p.r == 0", "exists p.r == 7"));
+    assert_eq!(found.verdict, Verdict::Unfixable);
+    let why = found.unfixable.expect("a reason");
+    assert_eq!((why.inevitable, why.existence), (true, vec!["weak".to_string()]));
+}
+
+#[test]
+fn spared_places_are_named_if_they_are_why() {
+    let text = "shared x, y; thread p { var r; x = 1; a: r = y; } thread q { var s; y = 1; fence; s = x; }
+                finally sb: never p.r == 0 && q.s == 0; forbid p@a && x == 7;";
+    let check = |hint: &str, text: &str| {
+        let text = format!("{text} {hint}");
+        fences(&loaded("spared", text.as_bytes()), MemoryModel::Tso, &Options::default())
+    };
+    assert_eq!(check("", text).verdict, Verdict::Fixed);
+    let found = check("spare p@a;", text);
+    assert_eq!(found.verdict, Verdict::Unfixable);
+    let spared = found.unfixable.expect("a reason").spared;
+    assert!(spared.len() == 1 && spared[0].spared, "{spared:?}");
+    // What happens under SC too happens without `spare`.
+    let found = check("spare p@a;", &text.replace("x == 7", "x == 1"));
+    assert!(found.unfixable.expect("a reason").spared.is_empty());
+}
+
+/// A `for` that is unrolled is a loop: a fence before it costs as much and runs once.
+#[test]
+fn fences_go_before_unrolled_loops() {
+    let source = example("bakery");
+    let found = fences(&source, MemoryModel::Tso, &Options::default());
+    for Chosen { fence, .. } in &found.fences {
+        assert_eq!(fence.place.edges.len(), fence.threads().len(), "a fence inside `for`: {fence:?}");
+    }
 }
 
 #[test]

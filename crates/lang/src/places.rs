@@ -6,12 +6,13 @@
 //! fence at a place then is another action on the edges of its step, in every thread that shares the text.
 //!
 //! Where something stands before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the source
-//! itself has an empty step, and a fence there takes its place: such a step is a place and stays when there is nothing in it.
+//! itself has an empty step, and a fence there takes its place: such a step is a place and stays when there is nothing in it. In
+//! `l: { stop; }` there are two places of which either may take it.
 //!
 //! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
 //! there would choose the alternative before it is known whether it can be taken.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencewright_program::{
     Action, Edge, EdgeId, LocationId, Observable, Op, Program, Property, Span, Thread, ThreadId,
@@ -55,8 +56,9 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can come to, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps of places that the source has too: without a fence they stay.
-    pub steps: BTreeSet<(ThreadId, EdgeId)>,
+    /// The empty steps of places that the source has too: without a fence they stay. With each of them those before it whose fence would
+    /// take its place as well.
+    pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
@@ -64,18 +66,23 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let mut marked = loaded.file.clone();
     // Spans beyond the text are those of empty steps.
     let first = Span::new(loaded.source.text.len(), 0).start.saturating_add(1);
-    let mut marks = Marks { first, places: Vec::new(), mentioned: mentioned(&loaded.program) };
+    let mut marks =
+        Marks { first, places: Vec::new(), opens: Vec::new(), mentioned: mentioned(&loaded.program) };
     for item in &mut marked.items {
         if let Item::Thread(thread) = item {
             marks.block(&mut thread.body, Start::Free, true);
         }
     }
     let mut program = lower::lower(&marked, defines)?;
-    let Marks { first, mut places, .. } = marks;
-    let mut steps = BTreeSet::new();
+    let Marks { first, mut places, opens, .. } = marks;
+    let mut steps = BTreeMap::new();
     for ((t, source), marked) in loaded.program.threads().zip(&program.threads) {
-        let place = |edge: &Edge| edge.span.start.checked_sub(first).and_then(|n| places.get(n as usize));
-        steps.extend(own_steps(source, marked, &place).into_iter().map(|edge| (t, edge)));
+        let place = |edge: &Edge| {
+            let n = edge.span.start.checked_sub(first)? as usize;
+            places.get(n).zip(opens.get(n).copied())
+        };
+        let own = own_steps(source, marked, &place);
+        steps.extend(own.into_iter().map(|(edge, before)| ((t, edge), before)));
     }
     for (t, thread) in program.threads.iter_mut().enumerate() {
         for (e, edge) in thread.edges.iter_mut().enumerate() {
@@ -94,13 +101,23 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     Ok(Placed { program, places, steps })
 }
 
-/// The places of a thread whose empty step the source has too. Both are walked side by side: where the source has an empty step and the
-/// marked thread only places, the step is that of the last place before the same statement.
+/// A place on the way: its step, where that leads, and whether the statement behind it is a block or a `for`.
+#[derive(Clone, Copy)]
+struct Passed<'p> {
+    edge: EdgeId,
+    to: LocationId,
+    place: &'p Place,
+    opens: bool,
+}
+
+/// The places of a thread whose empty step the source has too, each with those before it that could take the step. Both threads are walked
+/// side by side: where the source has an empty step and the marked thread only places, the step is that of the last place
+/// before the same statement.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,
-    place: &dyn Fn(&Edge) -> Option<&'p Place>,
-) -> Vec<EdgeId> {
+    place: &dyn Fn(&Edge) -> Option<(&'p Place, bool)>,
+) -> Vec<(EdgeId, Vec<EdgeId>)> {
     let mut steps = Vec::new();
     let mut seen = HashSet::new();
     let mut open = vec![(marked.entry, source.entry)];
@@ -109,14 +126,18 @@ fn own_steps<'p>(
             continue;
         }
         let mut here = start;
-        let mut passed: Vec<(EdgeId, &Place, LocationId)> = Vec::new();
+        let mut passed: Vec<Passed<'_>> = Vec::new();
         let mut on_the_way = HashSet::new();
-        while on_the_way.insert(here)
-            && let Some((edge, code)) = only_edge(marked, here)
-            && let Some(place) = place(code)
+        while let Some((edge, code)) = only_edge(marked, here)
+            && let Some((place, opens)) = place(code)
+            && on_the_way.insert(here)
         {
-            passed.push((edge, place, code.to));
+            passed.push(Passed { edge, to: code.to, place, opens });
             here = code.to;
+        }
+        // A loop of places only stays a loop, whichever of their steps is the source's.
+        if on_the_way.contains(&here) {
+            continue;
         }
         let ours: Vec<&Edge> = marked.edges_from(here).map(|(_, edge)| edge).collect();
         let theirs: Vec<&Edge> = source.edges_from(there).map(|(_, edge)| edge).collect();
@@ -126,13 +147,28 @@ fn own_steps<'p>(
         } else if let [step] = theirs[..]
             && step.action == Action::Op(Op::Skip)
         {
-            let before = |(_, place, _): &&(EdgeId, &Place, LocationId)| {
-                let Span { start, end } = place.statement;
-                place.side != Side::After && start <= step.span.start && step.span.end <= end
-            };
-            if let Some((edge, _, to)) = passed.iter().rev().find(before) {
-                steps.push(*edge);
-                open.push((*to, step.to));
+            let is_within = |inner: Span, outer: Span| outer.start <= inner.start && inner.end <= outer.end;
+            // The first that is before the innermost statement with the step (there may be more copies of it), behind its labels.
+            let before =
+                |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
+            let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;
+            let around = passed.iter().enumerate().filter(|(_, p)| before(p));
+            if let Some((nearest, found)) = around.min_by_key(|(n, p)| (length(p), *n)) {
+                let labelled = |p: &&Passed<'_>| {
+                    p.place.side == Side::Labelled && p.place.statement == found.place.statement
+                };
+                let last = nearest + usize::from(passed.get(nearest + 1).filter(labelled).is_some());
+                // What stands before a block stands before its first statement, unless that has labels.
+                let mut first = last;
+                while first > 0
+                    && passed[first].place.label.is_none()
+                    && passed[first - 1].opens
+                    && is_within(passed[first].place.statement, passed[first - 1].place.statement)
+                {
+                    first -= 1;
+                }
+                steps.push((passed[last].edge, passed[first..last].iter().map(|p| p.edge).collect()));
+                open.push((passed[last].to, step.to));
             }
         }
     }
@@ -175,6 +211,8 @@ enum Start {
 struct Marks {
     first: u32,
     places: Vec<Place>,
+    /// For each place whether a block or a `for` is behind it.
+    opens: Vec<bool>,
     mentioned: BTreeSet<String>,
 }
 
@@ -204,9 +242,12 @@ impl Marks {
                 continue;
             }
             let label = statement.labels.first().map(|l| l.span);
+            let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
             if start == Start::Free {
                 let offset = label.map_or(statement.span.start, |l| l.start);
                 block.statements.push(self.mark(offset, Side::Before, statement.span, label));
+                // Behind it are the labels.
+                self.opens.push(opens && label.is_none());
             }
             // A place behind the labels is where all jumps to them meet. Not where a property looks: to be at the label would
             // then mean to be before the fence.
@@ -214,6 +255,7 @@ impl Marks {
             if label.is_some() && !looked_at && statement.kind != StatementKind::Empty {
                 let labels = std::mem::take(&mut statement.labels);
                 let mark = self.mark(statement.span.start, Side::Labelled, statement.span, label);
+                self.opens.push(opens);
                 block.statements.push(Statement { labels, ..mark });
             }
             self.inside(&mut statement, start);
@@ -222,6 +264,7 @@ impl Marks {
         }
         if let (true, Some((span, false))) = (ends, last) {
             block.statements.push(self.mark(span.end, Side::After, span, None));
+            self.opens.push(false);
         }
     }
 

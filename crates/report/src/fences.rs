@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fencewright_fences::synthesis::{Because, thread_names};
-use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Verdict, audit::Need};
+use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Unfixable, Verdict, audit::Need};
 use fencewright_lang::places::Side;
 use fencewright_lang::source::escape;
 use fencewright_program::{MemoryModel, Replayed, Span};
@@ -58,10 +58,14 @@ pub fn text(
             );
         }
         Verdict::Unfixable => {
-            // Where the execution is not one under SC, a fence at a place that was not allowed might help.
-            let under_sc = found.unfixable.as_ref().is_some_and(|b| b.replayed.model == MemoryModel::Sc);
-            let what = if under_sc { "no fence gives" } else { "no fence at an allowed place gives" };
-            let _ = writeln!(text, "{}: {what} {goal} under {model} ({rounds})", style.bad("unfixable"));
+            let why =
+                found.unfixable.as_ref().map_or(String::new(), |why| format!(": {}", reason(source, why)));
+            let _ = writeln!(
+                text,
+                "{}: no fences give {goal} under {model}{} ({rounds})",
+                style.bad("unfixable"),
+                escape(&why)
+            );
         }
         Verdict::Unknown(reason) => {
             let _ = writeln!(text, "{} ({rounds}): {}", style.unsure("unknown"), escape(reason));
@@ -88,10 +92,11 @@ pub fn text(
             let _ = writeln!(text, "    {}", places.join(", "));
         }
     }
-    if let Some(because) = &found.unfixable {
-        let _ = match because.replayed.model {
-            MemoryModel::Sc => writeln!(text, "  this happens under sc too:"),
-            _ => writeln!(text, "  no fence at an allowed place prevents this:"),
+    if let Some(Unfixable { because: Some(because), inevitable, .. }) = &found.unfixable {
+        let _ = match (because.replayed.model, inevitable) {
+            (MemoryModel::Sc, _) => writeln!(text, "  this happens under sc too:"),
+            (_, true) => writeln!(text, "  no fence at an allowed place prevents this:"),
+            (_, false) => writeln!(text, "  without fences this happens:"),
         };
         text.push_str(&shown(source, because, style));
     }
@@ -102,6 +107,40 @@ pub fn text(
         };
         let name = escape(&checked.property.name);
         let _ = writeln!(text, "  with {}, {name} holds ({}; {how})", fences_word(found), checked.engine);
+    }
+    text
+}
+
+/// Why no set of fences suffices, in one sentence.
+fn reason(source: Source<'_>, why: &Unfixable) -> String {
+    let Unfixable { because, inevitable, properties, existence, spared } = why;
+    let names = |names: &[String]| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        quoted.join(" and ")
+    };
+    let others: Vec<String> = properties.iter().filter(|p| !existence.contains(p)).cloned().collect();
+    let under_sc = because.as_ref().is_some_and(|b| b.replayed.model == MemoryModel::Sc);
+    let what = match (existence.is_empty(), others.is_empty()) {
+        (true, true) => "a violation".into(),
+        (true, false) => format!("a violation of {}", names(&others)),
+        (false, _) => format!("what {} asks for", names(existence)),
+    };
+    let mut text = match (existence.is_empty(), inevitable) {
+        (false, true) => {
+            format!("{what} does not happen even without fences, which only take executions away")
+        }
+        (false, false) if others.is_empty() => format!("with every set of fences, {what} does not happen"),
+        (false, false) => {
+            format!("fences that prevent the violations of {} take away {what}", names(&others))
+        }
+        (true, true) if under_sc => format!("{what} happens under sc too"),
+        (true, true) => format!("no fence at an allowed place prevents {what}"),
+        (true, false) if others.len() > 1 => format!("{} cannot be had together", names(&others)),
+        (true, false) => format!("every set of fences leaves {what}, or makes one by where it stands"),
+    };
+    if !spared.is_empty() {
+        let places: Vec<String> = spared.iter().map(|fence| short(source, fence)).collect();
+        let _ = write!(text, "; spared places are why: without `spare`, {} would do", places.join(", "));
     }
     text
 }
@@ -177,14 +216,22 @@ pub fn audit_text(source: Source<'_>, audited: &[Audited], details: bool, style:
         let (line, column) = source.position(fence.span);
         let _ = write!(text, "{}:{line}:{column}: {}: ", escape(&source.file.name), fence.kind.name());
         match &fence.need {
-            Need::Needed(replayed, property) => {
+            Need::Needed(because) => {
                 let _ = writeln!(text, "{}", style.good("needed"));
-                if let (true, Some(property)) = (details, property) {
-                    text.push_str(&execution(source, replayed, property, style));
+                if details && because.property.is_some() {
+                    text.push_str(&shown(source, because, style));
                 }
             }
-            Need::Superfluous => {
+            Need::NeededFor(property) => {
+                let what = format!("without it, what `{}` asks for does not happen", property.name);
+                let _ = writeln!(text, "{}: {}", style.good("needed"), escape(&what));
+            }
+            Need::Superfluous { together: true } => {
                 let _ = writeln!(text, "{}", style.bad("superfluous"));
+            }
+            Need::Superfluous { together: false } => {
+                let alone = "alone, but needed once the other superfluous fences are gone";
+                let _ = writeln!(text, "{} {alone}", style.bad("superfluous"));
             }
             Need::Unknown(reason) => {
                 let _ = writeln!(text, "{}: {}", style.unsure("unknown"), escape(reason));
@@ -198,7 +245,7 @@ pub fn audit_text(source: Source<'_>, audited: &[Audited], details: bool, style:
 struct Answer<'a> {
     file: &'a str,
     verdict: &'static str,
-    reason: Option<&'a str>,
+    reason: Option<String>,
     goal: &'a str,
     model: &'a str,
     cost: u64,
@@ -211,6 +258,22 @@ struct Answer<'a> {
     alternatives: Vec<Vec<Fence<'a>>>,
     alternatives_complete: bool,
     trace: Option<Trace<'a>>,
+    conflict: Vec<&'a str>,
+    spared: Vec<Fence<'a>>,
+    diff: Option<&'a str>,
+    written: bool,
+    error: Option<&'a str>,
+}
+
+/// What became of the edit that puts the fences in.
+#[derive(Clone, Copy, Default)]
+pub struct Edited<'a> {
+    /// The edit, if it was asked for.
+    pub diff: Option<&'a str>,
+    /// Whether the file was written.
+    pub written: bool,
+    /// Why there is no edit, or why it was not written.
+    pub error: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -237,17 +300,22 @@ fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>
             Side::After => "after",
         },
         threads: thread_names(source.program, fence),
-        needed_because: because.map(|b| Trace::new(Source { program: &b.program, ..source }, &b.replayed)),
+        needed_because: because.map(|because| because_trace(source, because)),
     }
 }
 
+fn because_trace<'a>(source: Source<'a>, because: &'a Because) -> Trace<'a> {
+    Trace::new(Source { program: &because.program, ..source }, &because.replayed)
+}
+
 /// The answer as one line of JSON.
-pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis) -> String {
+pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis, edited: Edited<'_>) -> String {
+    let why = found.unfixable.as_ref();
     let (verdict, reason) = match &found.verdict {
         Verdict::AlreadySafe => ("already-safe", None),
         Verdict::Fixed => ("fixed", None),
-        Verdict::Unfixable => ("unfixable", None),
-        Verdict::Unknown(reason) => ("unknown", Some(reason.as_str())),
+        Verdict::Unfixable => ("unfixable", why.map(|why| reason(source, why))),
+        Verdict::Unknown(reason) => ("unknown", Some(reason.clone())),
     };
     let proved = matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed);
     line(&Answer {
@@ -270,10 +338,14 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis) -> St
             .map(|s| s.iter().map(|c| fence(source, c, None)).collect())
             .collect(),
         alternatives_complete: found.sets_complete,
-        trace: found
-            .unfixable
-            .as_ref()
-            .map(|b| Trace::new(Source { program: &b.program, ..source }, &b.replayed)),
+        trace: why.and_then(|why| why.because.as_ref()).map(|because| because_trace(source, because)),
+        conflict: why.map(|why| why.properties.iter().map(String::as_str).collect()).unwrap_or_default(),
+        spared: why
+            .map(|why| why.spared.iter().map(|c| fence(source, c, None)).collect())
+            .unwrap_or_default(),
+        diff: edited.diff,
+        written: edited.written,
+        error: edited.error,
     })
 }
 
@@ -285,18 +357,23 @@ struct Audit<'a> {
     kind: &'static str,
     threads: Vec<&'a str>,
     needed: Option<bool>,
-    reason: Option<&'a str>,
+    reason: Option<String>,
     needed_because: Option<Trace<'a>>,
+    together: Option<bool>,
 }
 
 /// The audit as JSON, one line for each fence.
 pub fn audit_json(source: Source<'_>, audited: &[Audited]) -> String {
     let one = |fence: &Audited| {
         let (line_number, column) = source.position(fence.span);
-        let (needed, reason, trace) = match &fence.need {
-            Need::Needed(replayed, _) => (Some(true), None, Some(Trace::new(source, replayed))),
-            Need::Superfluous => (Some(false), None, None),
-            Need::Unknown(reason) => (None, Some(reason.as_str()), None),
+        let (needed, reason, trace, together) = match &fence.need {
+            Need::Needed(because) => (Some(true), None, Some(because_trace(source, because)), None),
+            Need::NeededFor(property) => {
+                let reason = format!("without it, what `{}` asks for does not happen", property.name);
+                (Some(true), Some(reason), None, None)
+            }
+            Need::Superfluous { together } => (Some(false), None, None, Some(*together)),
+            Need::Unknown(reason) => (None, Some(reason.clone()), None, None),
         };
         line(&Audit {
             file: &source.file.name,
@@ -307,6 +384,7 @@ pub fn audit_json(source: Source<'_>, audited: &[Audited]) -> String {
             needed,
             reason,
             needed_because: trace,
+            together,
         })
     };
     audited.iter().map(one).collect()
