@@ -210,3 +210,189 @@ forbid sb: p@P && q@Q && p.r == 0 && q.s == 0;
     assert_eq!(outcome.status, 0, "{outcome:?}");
     assert!(outcome.stdout.contains("swap(a[r == 1], 1);"), "{outcome:?}");
 }
+
+/// Fences may do harm by where they stand; what is written is what `check` accepts.
+#[test]
+fn a_fence_that_a_property_can_see_is_put_elsewhere() {
+    let text = "shared x, y;
+thread p {
+    var r = 9, s;
+    x = 1;
+c:
+    s = 5;
+a:
+    r = y;
+}
+thread q { var t = 9; y = 1; fence; t = x; }
+finally sb: never p.r == 0 && q.t == 0;
+forbid p1: x == 1 && p.s == 0 && !p@c;
+";
+    let files = Files::new(&[("labels.fw", text)]);
+    let path = files.text("labels.fw");
+    let outcome = run(["fences", "--json", "--write", &path]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let answer = &outcome.json_lines()[0];
+    assert_eq!(
+        (&answer["verdict"], &answer["optimal"], &answer["cost"], &answer["written"]),
+        (&"fixed".into(), &true.into(), &2.into(), &true.into())
+    );
+    assert_eq!(run(["check", "--quiet", &path]).status, 0);
+}
+
+#[test]
+fn what_must_exist_is_a_goal() {
+    let missing =
+        "shared x; thread p { var r; x = 1; } finally weak: exists p.r == 1; forbid strong: x == 2;";
+    let conflict = BUFFERING.to_string() + "finally weak: exists p.r == 0 && q.s == 0;\n";
+    let kept = BUFFERING.to_string() + "finally weak: exists p.r == 1 && q.s == 0;\n";
+    let only = "shared x;\nthread p { x = 1; }\n\nfinally weak: exists x == 1;";
+    let files = Files::new(&[
+        ("missing.fw", missing),
+        ("conflict.fw", &conflict),
+        ("kept.fw", &kept),
+        ("only.fw", only),
+    ]);
+    let outcome = run(["fences", &files.text("missing.fw")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(
+        outcome.stdout.contains("what `weak` asks for does not happen even without fences"),
+        "{outcome:?}"
+    );
+    let outcome = run(["fences", "--json", &files.text("conflict.fw")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    let answer = &outcome.json_lines()[0];
+    assert_eq!(
+        (&answer["verdict"], &answer["conflict"]),
+        (&"unfixable".into(), &serde_json::json!(["sb", "weak"]))
+    );
+    assert!(
+        answer["reason"].as_str().expect("a reason").contains("take away what `weak` asks for"),
+        "{answer}"
+    );
+    let steps = answer["trace"].as_array().expect("an execution of the program as it is");
+    assert!(steps.iter().all(|step| step["statement"] != "fence;"), "{answer}");
+    assert_eq!(run(["fences", "--write", "--quiet", &files.text("kept.fw")]).status, 0);
+    assert_eq!(run(["check", "--quiet", &files.text("kept.fw")]).status, 0);
+    let outcome = run(["fences", &files.text("only.fw")]);
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("only.fw:4:1: fences cannot help with `finally exists`"), "{outcome:?}");
+}
+
+#[test]
+fn places_are_found_where_labels_take_no_step() {
+    for body in ["l: if 1 { x = 1; }", "goto l; k: x = 1; l: stop;", "loop { l: break; } x = 1;"] {
+        for property in ["x == 2", "p@l && x == 1", "!p@l && x == 2"] {
+            let text = format!("shared x; thread p {{ {body} }} forbid {property};");
+            let files = Files::new(&[("labels.fw", &text)]);
+            let outcome = run(["fences", &files.text("labels.fw")]);
+            assert!(!outcome.stderr.contains("contradiction"), "{text}: {outcome:?}");
+            assert_ne!(outcome.status, 3, "{text}: {outcome:?}");
+        }
+    }
+    for seed in 1..=12 {
+        let program = run(["generate", "lossy", "--seed", &seed.to_string()]).stdout;
+        let files = Files::new(&[("lossy.fw", &program)]);
+        let outcome = run(["fences", "--json", "--timeout", "1s", &files.text("lossy.fw")]);
+        assert_eq!(outcome.json_lines().len(), 1, "{outcome:?}");
+        assert!(!outcome.stdout.contains("contradiction"), "seed {seed}: {outcome:?}");
+    }
+}
+
+#[test]
+fn every_exit_path_prints_an_object() {
+    let audit = "shared x, y; thread p { x = 1; fence; y = 1; }\nforbid no: y == 1;";
+    let files = Files::new(&[
+        ("sb.fw", BUFFERING),
+        ("bad.fw", "shared x;\nthread p { y = 1; }"),
+        ("none.fw", "shared x; thread p { x = 1; }"),
+        ("only.fw", "shared x; thread p { x = 1; } finally exists x == 1;"),
+        ("audit.fw", audit),
+    ]);
+    let error =
+        |arguments: &[&str], file: &str, status: i32, about: &str, position: (Option<u64>, Option<u64>)| {
+            let path = files.text(file);
+            let outcome = run(["fences", "--json"].iter().chain(arguments).copied().chain([path.as_str()]));
+            assert_eq!(outcome.status, status, "{arguments:?} {file}: {outcome:?}");
+            let all = outcome.json_lines();
+            assert_eq!(all.len(), 1, "{arguments:?} {file}: {outcome:?}");
+            assert!(all[0]["error"].as_str().expect("a message").contains(about), "{outcome:?}");
+            assert_eq!((all[0]["line"].as_u64(), all[0]["column"].as_u64()), position, "{outcome:?}");
+            let where_to = position.0.map_or(String::new(), |line| format!(":{line}:"));
+            assert!(outcome.stderr.contains(&where_to), "{outcome:?}");
+        };
+    error(&[], "missing.fw", 2, "no such file", (None, None));
+    error(&[], "bad.fw", 2, "unknown name `y`", (Some(2), Some(12)));
+    error(&[], "none.fw", 2, "no property", (None, None));
+    error(&[], "only.fw", 2, "finally exists", (Some(1), Some(31)));
+    error(&["--model", "sc"], "sb.fw", 2, "under sc", (None, None));
+    error(&["--model", "all"], "sb.fw", 2, "one memory model", (None, None));
+    error(&["--goal", "robustness", "--model", "pso"], "sb.fw", 2, "about tso", (None, None));
+    error(&["--property", "deadlock"], "sb.fw", 2, "deadlock", (None, None));
+    error(&["--property", "other"], "sb.fw", 2, "no property is called `other`", (None, None));
+    error(&["--audit"], "audit.fw", 3, "`no` does not hold", (Some(2), Some(1)));
+    let path = files.text("sb.fw");
+    let outcome = run(["fences", "--json", "--timeout", "0s", &path]);
+    assert_eq!((outcome.status, &outcome.json_lines()[0]["verdict"]), (3, &"unknown".into()), "{outcome:?}");
+    // The patch is in the object.
+    let outcome = run(["fences", "--json", "--diff", &path]);
+    let answer = &outcome.json_lines()[0];
+    assert!(answer["diff"].as_str().expect("a patch").contains("\n+    fence;\n"), "{outcome:?}");
+    assert_eq!((&answer["written"], &answer["error"]), (&false.into(), &serde_json::Value::Null));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_diff_quotes_names_as_git_does() {
+    for (name, quoted) in [
+        ("two words.fw", "a/{}/two words.fw\t"),
+        ("tab\tline\nquote\"back\\.fw", "\"a/{}/tab\\tline\\nquote\\\"back\\\\.fw\""),
+        ("\u{e9}.fw", "\"a/{}/\\303\\251.fw\""),
+    ] {
+        let files = Files::new(&[(name, BUFFERING)]);
+        let path = files.text(name);
+        let folder = PathBuf::from(&path).parent().expect("a folder").display().to_string();
+        let outcome = run(["fences", "--diff", &path]);
+        let header = outcome.stdout.lines().next().expect("a header");
+        assert_eq!(header, format!("--- {}", quoted.replace("{}", &folder)), "{outcome:?}");
+    }
+}
+
+#[test]
+fn two_fences_that_replace_each_other_are_not_both_superfluous() {
+    let text =
+        BUFFERING.replace("x = 1; r", "x = 1; fence; fence; r").replace("    s = x", "    fence;\n    s = x");
+    let files = Files::new(&[("sb.fw", &text)]);
+    let outcome = run(["fences", "--audit", "--json", &files.text("sb.fw")]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let together: Vec<(Option<bool>, Option<bool>)> =
+        outcome.json_lines().iter().map(|a| (a["needed"].as_bool(), a["together"].as_bool())).collect();
+    assert_eq!(together, [(Some(false), Some(true)), (Some(false), Some(false)), (Some(true), None)]);
+    let outcome = run(["fences", "--audit", "--quiet", &files.text("sb.fw")]);
+    assert!(outcome.stdout.contains("needed once the other superfluous fences are gone"), "{outcome:?}");
+}
+
+#[test]
+fn what_spare_leaves_unfixable_is_said() {
+    let text = BUFFERING.replace("x = 1; r", "x = 1; a: r") + "spare p@a;\n";
+    let files = Files::new(&[("spare.fw", &text)]);
+    let outcome = run(["fences", "--quiet", &files.text("spare.fw")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stdout.contains("spared places are why: without `spare`, fence at 2:26"), "{outcome:?}");
+}
+
+#[test]
+fn long_programs_obey_the_limits() {
+    let stores: String = (0..20_000).map(|n| format!("x = {n};\n")).collect();
+    let text = format!(
+        "shared x, y; thread p {{ var r; {stores} r = y; }} thread q {{ var s; y = 1; s = x; }}
+         finally sb: never p.r == 0 && q.s == 0;"
+    );
+    let files = Files::new(&[("long.fw", &text)]);
+    for model in ["tso", "pso"] {
+        let start = Instant::now();
+        let outcome = run(["fences", "--json", "--model", model, "--timeout", "1s", &files.text("long.fw")]);
+        assert_eq!(outcome.json_lines().len(), 1, "{outcome:?}");
+        let seconds = start.elapsed().as_secs_f64();
+        assert!(seconds < 20.0, "{model}: {seconds:.1} s");
+    }
+}
