@@ -6,28 +6,36 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::{Answer, Engine, Progress, Task};
+use fencewright_engines::{Answer, Engine, Limits, Progress, Task};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
-use fencewright_program::{Expr, MemoryModel, Observable, Property, PropertyKind, Span};
-use fencewright_report::Source;
-use fencewright_report::litmus::{self, Finals, Outcome};
+use fencewright_program::{Expr, MemoryModel, Property, PropertyKind, Span};
+use fencewright_report::json::Failure;
+use fencewright_report::litmus::{self, Entry, Finals, Outcome, View};
 
 use crate::args::LitmusArgs;
-use crate::input::{describe, display_name, load_quietly, program_name};
+use crate::input::{Unloadable, describe, display_name, load_quietly, program_name};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::stop;
 
+/// A test with a loop may have infinitely many states. So long it is searched for all its final states; then for one that decides its condition.
+const LOOPS_FOR: Duration = Duration::from_millis(500);
+
 /// Runs all tests, several at a time.
 pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
-    let mut status = Status::Fine;
-    let files = files(&args.files, &mut status);
     let tester = Tester { args };
-    let mut outcomes = Vec::new();
+    let mut status = Status::Fine;
+    let mut entries = Vec::new();
+    let (files, failures) = files(&args.files);
+    for failure in failures {
+        complain(&failure.file, &failure.error);
+        status = status.and(Status::Bad);
+        entries.push(Entry::Failure(failure));
+    }
     tester.run_all(&files, |result| {
         match result {
             Ok(of_file) => {
@@ -38,7 +46,7 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
                         None => Status::Unknown,
                     });
                     if args.json {
-                        outcomes.push(outcome);
+                        entries.push(Entry::Outcome(Box::new(outcome)));
                     } else {
                         out.print(&outcome.text(out.style));
                         out.print("\n");
@@ -48,22 +56,24 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
                     out.flush();
                 }
             }
-            Err(message) => {
-                write_error(&message);
+            Err(unloadable) => {
+                write_error(&unloadable.message);
                 status = status.and(Status::Bad);
+                entries.push(Entry::Failure(unloadable.failure));
             }
         }
         !out.is_closed()
     });
     if args.json {
-        out.print(&litmus::json(&outcomes));
+        out.print(&litmus::json(&entries));
     }
     if out.is_closed() { status.and(Status::Unknown) } else { status }
 }
 
-/// The files that are meant: files as they are, directories searched for litmus tests in alphabetical order.
-fn files(paths: &[PathBuf], status: &mut Status) -> Vec<PathBuf> {
-    let mut files = Vec::new();
+/// The files that are meant: files as they are, directories searched for litmus tests in alphabetical order; and what is wrong
+/// with directories.
+fn files(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Failure>) {
+    let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
         if !path.is_dir() {
             files.push(path.clone());
@@ -71,16 +81,15 @@ fn files(paths: &[PathBuf], status: &mut Status) -> Vec<PathBuf> {
         }
         let mut found = Vec::new();
         if let Err((place, error)) = search(path, &mut found) {
-            complain(&display_name(&place), &describe(&error));
-            *status = status.and(Status::Bad);
+            failures.push(Failure::new(display_name(&place), describe(&error), None));
         } else if found.is_empty() {
-            complain(&display_name(path), "there is no .litmus file in this directory");
-            *status = status.and(Status::Bad);
+            let why = "there is no .litmus file in this directory";
+            failures.push(Failure::new(display_name(path), why, None));
         }
         found.sort();
         files.append(&mut found);
     }
-    files
+    (files, failures)
 }
 
 /// Looks for litmus tests in a directory and the directories in it; symbolic links to directories are not followed.
@@ -102,7 +111,7 @@ fn search(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io
 }
 
 /// What became of one file: a summary for each of its conditions, or what is wrong with it.
-type FileResult = Result<Vec<Outcome>, String>;
+type FileResult = Result<Vec<Outcome>, Box<Unloadable>>;
 
 struct Tester<'a> {
     args: &'a LitmusArgs,
@@ -144,16 +153,19 @@ impl Tester<'_> {
     }
 
     fn test_file(&self, path: &Path) -> FileResult {
-        let loaded = load_quietly(path, &self.args.input).map_err(|unloadable| unloadable.message)?;
+        let loaded = load_quietly(path, &self.args.input)?;
         let properties = &loaded.program.properties;
         let conditions: Vec<&Property> =
             properties.iter().filter(|p| matches!(p.kind, PropertyKind::Finally(..))).collect();
         if conditions.is_empty() {
-            return Err(format!(
-                "fencewright: {}: the test states no condition about its final states\n  help: add one: `exists (0:EAX=0)` in \
-                 a litmus test, `finally NAME: exists p.r == 0;` in a .fw file\n",
+            let why = "the test states no condition about its final states";
+            let message = format!(
+                "fencewright: {}: {why}\n  help: add one: `exists (0:EAX=0)` in a litmus test, `finally NAME: exists p.r == 0;` in \
+                 a .fw file\n",
                 escape(&loaded.source.name)
-            ));
+            );
+            let failure = Failure::new(&loaded.source.name, why, None);
+            return Err(Box::new(Unloadable { message, failure }));
         }
         let mut outcomes = Vec::new();
         for &model in self.args.model.models() {
@@ -164,20 +176,28 @@ impl Tester<'_> {
         Ok(outcomes)
     }
 
-    /// Finds all final states of a test, as far as its condition looks at them.
+    /// Finds all final states of a test, as far as they are shown.
     fn test(&self, loaded: &Loaded, condition: &Property, several: bool, model: MemoryModel) -> Outcome {
         let start = Instant::now();
-        let mut observed = condition.formula().map(litmus::observed).unwrap_or_default();
-        if observed.is_empty() {
-            // The condition looks at nothing, but it matters whether there is a final state.
-            observed.extend(
-                loaded
-                    .program
-                    .threads()
-                    .map(|(id, thread)| Observable::At(id, thread.labelled("end")))
-                    .take(1),
-            );
-        }
+        let view = View::new(loaded, condition);
+        let limits = self.args.limits.starting_now();
+        let _search = stop::Search::begin();
+        let (values, reason) = self.final_states(loaded, condition, model, &view, &limits);
+        let name = program_name(loaded);
+        let name = if several { format!("{name}:{}", condition.name) } else { name };
+        let found = Finals { values, reason, seconds: start.elapsed().as_secs_f64() };
+        Outcome::new(loaded, name, model, condition, &view, found)
+    }
+
+    /// The final states that can be found, and why there may be more.
+    fn final_states(
+        &self,
+        loaded: &Loaded,
+        condition: &Property,
+        model: MemoryModel,
+        view: &View,
+        limits: &Limits,
+    ) -> (Vec<Vec<i64>>, Option<String>) {
         // It holds of everything: the answer says whether all states were seen, and if not, why.
         let probe = Property {
             name: String::new(),
@@ -185,20 +205,27 @@ impl Tester<'_> {
             span: Span::default(),
         };
         let mut task = Task::new(&loaded.program, model, vec![probe]);
-        task.observed = observed;
-        let limits = self.args.limits.starting_now();
-        let _search = stop::Search::begin();
-        let engine =
-            Explicit { options: Options { order: Order::DepthFirst, workers: 1, ..Options::default() } };
-        let report = engine.run(&task, &limits, &Progress::default());
-        let reason = report.answers.iter().find_map(|answer| match answer {
-            Answer::Unknown(reason) => Some(reason.clone()),
-            _ => None,
-        });
-        let name = program_name(loaded);
-        let name = if several { format!("{name}:{}", condition.name) } else { name };
-        let seconds = start.elapsed().as_secs_f64();
-        let found = Finals { observed: &task.observed, values: &report.finals, reason, seconds };
-        Outcome::new(Source::from(loaded), name, model, condition, found)
+        task.observed.clone_from(&view.observed);
+        let loops = loaded.program.threads.iter().any(|t| t.loop_depths().iter().any(|depth| *depth > 0));
+        let all_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };
+        let search = |task: &Task<'_>, limits: &Limits, order| {
+            let engine = Explicit { options: Options { order, workers: 1, ..Options::default() } };
+            let report = engine.run(task, limits, &Progress::default());
+            let reason = report.answers.into_iter().find_map(|answer| match answer {
+                Answer::Unknown(reason) => Some(reason),
+                _ => None,
+            });
+            (report.finals, report.complete, reason)
+        };
+        let (values, _, reason) = search(&task, &all_limits, Order::DepthFirst);
+        if reason.is_none() || !loops || limits.exceeded(0).is_some() {
+            return (values, reason.map(|reason| reason.to_string()));
+        }
+        task.properties = vec![condition.clone()];
+        task.first_violation = true;
+        // What the first search has seen by then depends on the time it had, so only this one counts.
+        let (values, complete, reason) = search(&task, limits, Order::BreadthFirst);
+        let decided = || "the search ended when the condition was decided".to_owned();
+        (values, (!complete).then(|| reason.map_or_else(decided, |reason| reason.to_string())))
     }
 }

@@ -23,7 +23,7 @@ pub struct Task<'p> {
     pub properties: Vec<Property>,
     /// What to report about final states (see [`Report::finals`]); nothing for most questions.
     pub observed: Vec<Observable>,
-    /// Whether one violation is all that is wanted: then the other properties may stay open.
+    /// Whether one violation is all that is wanted: then the other properties may stay open, and final states unseen.
     pub first_violation: bool,
     /// Who wants to know each answer at once. Not public, so that a task made from this one does not by chance inherit a
     /// listener that numbers properties otherwise.

@@ -11,7 +11,7 @@
 
 use fencewright_program::Span;
 
-use crate::import::Format;
+use crate::import::{Format, litmus_row_length};
 use crate::load::Loaded;
 use crate::places::{Place, Side};
 
@@ -255,7 +255,7 @@ fn litmus(text: &str, edit: &Edit, changes: &mut Vec<Change>) -> Result<(), Stri
     let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
     let row = text[line..].lines().next().unwrap_or("");
     let column = text[line..at].matches('|').count();
-    let (cells, end) = row.split_once(';').map_or((row, ""), |(cells, _)| (cells, ";"));
+    let (cells, end) = litmus_row_length(row, 0).map_or((row, ""), |length| (&row[..length], ";"));
     let added: Vec<String> = cells
         .split('|')
         .enumerate()

@@ -1,11 +1,11 @@
 //! From bytes to a program: decode, recognise the format, parse or import, lower.
 
-use fencewright_program::Program;
+use fencewright_program::{Formula, Program};
 
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::fw;
-use crate::import::{self, Format, Imported};
+use crate::import::{self, Format, Imported, View};
 use crate::lower::{self, Defines};
 use crate::source::{self, SourceFile};
 use crate::stop::Stop;
@@ -25,6 +25,10 @@ pub struct Loaded {
     pub name: Option<String>,
     /// What a reader should know about an imported program.
     pub notes: Vec<String>,
+    /// How a litmus test shows its final states.
+    pub view: Option<View>,
+    /// Which final states of a litmus test count.
+    pub filter: Option<Formula>,
 }
 
 /// Why a program could not be loaded.
@@ -74,17 +78,36 @@ pub fn load_unless(
     };
     let format = format.unwrap_or_else(|| import::detect(name, &text));
     let source = SourceFile::new(name, text);
-    let lowered = parse(&source, format, stop).and_then(|imported| {
-        let program = lower::lower_unless(stop, &imported.file, defines)?;
-        Ok((imported, program))
+    let lowered = parse(&source, format, stop).and_then(|mut imported| {
+        let (program, filter) = lower_with_filter(stop, &mut imported, defines)?;
+        Ok((imported, program, filter))
     });
     match lowered {
         _ if stop.was_stopped() => Err(Failure::Stopped),
-        Ok((Imported { file, name, notes }, program)) => {
-            Ok(Loaded { source, format, file, program, name, notes })
+        Ok((Imported { file, name, notes, view }, program, filter)) => {
+            Ok(Loaded { source, format, file, program, name, notes, view, filter })
         }
         Err(diagnostics) => Err(wrong(source, diagnostics)),
     }
+}
+
+/// Lowers the program and the filter of a litmus test, which for that time is the last property.
+fn lower_with_filter(
+    stop: &Stop<'_>,
+    imported: &mut Imported,
+    defines: &Defines,
+) -> Result<(Program, Option<Formula>), Vec<Diagnostic>> {
+    let Some(filter) = imported.view.as_ref().and_then(|view| view.filter.clone()) else {
+        return Ok((lower::lower_unless(stop, &imported.file, defines)?, None));
+    };
+    let name = filter.name.as_ref().map_or(String::new(), |name| name.text.clone());
+    imported.file.items.push(ast::Item::Property(filter));
+    let program = lower::lower_unless(stop, &imported.file, defines);
+    imported.file.items.pop();
+    let mut program = program?;
+    let position = program.properties.iter().position(|p| p.name == name);
+    let filter = position.and_then(|at| program.properties.remove(at).formula().cloned());
+    Ok((program, filter))
 }
 
 fn parse(source: &SourceFile, format: Format, stop: &Stop<'_>) -> Result<Imported, Vec<Diagnostic>> {
@@ -92,7 +115,7 @@ fn parse(source: &SourceFile, format: Format, stop: &Stop<'_>) -> Result<Importe
         Format::Fw => {
             let (file, diagnostics) = fw::parse_unless(stop, &source.text);
             match diagnostics.is_empty() {
-                true => Ok(Imported { file, name: None, notes: Vec::new() }),
+                true => Ok(Imported { file, name: None, notes: Vec::new(), view: None }),
                 false => Err(diagnostics),
             }
         }

@@ -8,6 +8,7 @@ use fencewright_lang::import::Imported;
 use fencewright_lang::{export, fw, import, lower};
 use fencewright_program::{MemoryModel, Program, oracle};
 use fencewright_testing::corpora::corpora;
+use proptest::prelude::*;
 
 const STATE_LIMIT: usize = 100_000;
 
@@ -26,7 +27,8 @@ fn again(exported: &str, imported: Result<Imported, Vec<Diagnostic>>) -> Program
 /// open array is a window: cell 0 is where its index 0 is.
 fn memories(program: &Program, model: MemoryModel, cells: usize) -> Option<BTreeSet<Vec<i64>>> {
     let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
-    let low = program.variables[0].indices.filter(|_| program.variables[0].open).map_or(0, |range| range.low);
+    let window = program.variables.first().filter(|v| v.open);
+    let low = window.and_then(|v| v.indices).map_or(0, |range| range.low);
     let free = reachable.states.iter().filter(|s| s.lock.is_none());
     let cell = |memory: &[i64], n: i64| {
         usize::try_from(n - low).ok().and_then(|n| memory.get(n)).copied().unwrap_or(0)
@@ -128,6 +130,30 @@ fn litmus() {
          finally exists p.r == 5 && !(q.EAX != 2 || x == 7) && a[0] == 5;",
     );
     check_litmus("shared x; thread p { x = 1; } finally forall x;");
+    // What 32 bits cannot hold takes 64, and names of registers are none of locations.
+    check_litmus(
+        "shared al = 2147483647, R8, not; thread p { var r = -9223372036854775807; al = r; r = al; not = r; }
+         finally exists p.r == 2147483647 && not == -9223372036854775807;",
+    );
+    check_litmus(
+        "shared x = 1073741823; thread p { var r; r = fetch_add(x, 1073741824); r = r + 1; x = r; }
+         finally forall p.r == 1073741824 && x == 5368709120 || x != 1073741824;",
+    );
+    check_litmus("shared x; thread p { var r, s = 7; r = x; } finally forall p.s == 7;");
+}
+
+#[test]
+fn litmus_has_the_width_that_it_needs() {
+    let head = |text: &str| {
+        let exported = export::litmus(&program(text), "a (*b").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        exported.lines().next().expect("a line").to_owned()
+    };
+    assert_eq!(head("shared x; thread p { x = 1; } finally exists x == 1;"), "X86 a___b");
+    assert_eq!(head("shared x; thread p { x = 1; } finally exists x == 4294967297;"), "X86_64 a___b");
+    assert_eq!(
+        head("shared x; thread p { x = -9223372036854775807 - 1; } finally forall x;"),
+        "X86_64 a___b"
+    );
 }
 
 fn check_error(result: Result<String, Vec<Diagnostic>>, message: &str, text: &str, place: &str) {
@@ -206,12 +232,103 @@ fn litmus_cannot_say_everything() {
     check("thread p { var r; assume r; } finally exists true;", "a condition", "r");
     check("shared a[2]; thread p { var r; a[r] = 1; } finally exists true;", "a computed index", "a[r] = 1;");
     check("thread p { var r; a: r = 1; } forbid p@a;", "a property of all states", "forbid p@a;");
-    check_error(
-        export::litmus(&program("thread p { skip; }"), "t"),
-        "a litmus test needs a `finally` property",
-        "",
-        "",
+    let message = |text: &str, message: &str| {
+        check_error(export::litmus(&program(text), "t"), message, "", "");
+    };
+    message("thread p { skip; }", "a litmus test needs a `finally` property");
+    message("shared x; finally exists x == 0;", "the litmus format cannot say a program without threads");
+    message(
+        "thread p { var r = 9223372036854775807; r = r + 1; } finally exists p.r == 0;",
+        "the litmus format cannot say numbers that may need more than 64 bits",
     );
+}
+
+#[test]
+fn memorax_needs_threads() {
+    let text = "shared x; forbid true;";
+    let message = "the memorax format cannot say a program without threads";
+    check_error(export::rmm(&program(text)), message, "", "");
+}
+
+/// Small programs with numbers of all sizes, as text.
+fn programs() -> impl Strategy<Value = String> {
+    let number = prop::sample::select(vec![
+        "0",
+        "1",
+        "-1",
+        "2",
+        "2147483647",
+        "2147483648",
+        "-2147483649",
+        "4294967296",
+        "9223372036854775807",
+        "-9223372036854775807 - 1",
+    ]);
+    let statement = (0..12_u8, number.clone()).prop_map(|(kind, n)| match kind {
+        0 => format!("x = {n};"),
+        1 => format!("al = {n};"),
+        2 => "r = x;".to_owned(),
+        3 => "r = al;".to_owned(),
+        4 => format!("r = r + {n};"),
+        5 => format!("r = r ^ {n};"),
+        6 => "r = -r;".to_owned(),
+        7 => "x = r;".to_owned(),
+        8 => format!("r = swap(x, {n});"),
+        9 => format!("r = fetch_add(x, {n});"),
+        10 => "fence;".to_owned(),
+        _ => format!("s = {n};"),
+    });
+    let thread = prop::collection::vec(statement, 0..4);
+    let property = (0..6_u8, number.clone()).prop_map(|(kind, n)| match kind {
+        0 => format!("finally exists x == {n};"),
+        1 => format!("finally forall al != {n} || x == 1;"),
+        2 => "finally never p0.r == 1;".to_owned(),
+        3 => "forbid true;".to_owned(),
+        4 => "forbid p0@end;".to_owned(),
+        _ => String::new(),
+    });
+    (number, prop::collection::vec(thread, 0..3), property).prop_map(|(start, threads, property)| {
+        let threads = threads.iter().enumerate();
+        let threads: Vec<String> = threads
+            .map(|(n, body)| format!("thread p{n} {{ var r = {n}, s; {} }}", body.join(" ")))
+            .collect();
+        let property = if threads.is_empty() {
+            property.replace("p0@end", "true").replace("p0.r", "x")
+        } else {
+            property
+        };
+        format!("shared x, al = {start};\n{}\n{property}", threads.join("\n"))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is written can be read again and means the same, or nothing is written.
+    #[test]
+    fn what_is_written_can_be_read_and_means_the_same(text in programs()) {
+        let before = program(&text);
+        let exported = [
+            (export::litmus(&before, "t"), import::litmus as fn(&str) -> Result<Imported, Vec<Diagnostic>>),
+            (export::rmm(&before), import::rmm),
+            (export::trencher(&before), import::trencher),
+        ];
+        for (exported, import) in exported {
+            let Ok(exported) = exported else { continue };
+            let after = again(&exported, import(&exported));
+            // Automata only tell of the addresses that they use.
+            if after.cells() < before.cells() {
+                continue;
+            }
+            for model in [MemoryModel::Sc, MemoryModel::Tso] {
+                let expected = memories(&before, model, before.cells());
+                prop_assert_eq!(memories(&after, model, before.cells()), expected, "{}\n{}", text, exported);
+                if exported.starts_with("X86") {
+                    prop_assert_eq!(verdict(&after, model), verdict(&before, model), "{}\n{}", text, exported);
+                }
+            }
+        }
+    }
 }
 
 /// The files of a corpus with this extension; none if the corpora are not there, which is said.

@@ -20,10 +20,11 @@ const AUTOMATA: &str = "# comment\nthread t0 initial q0 transition q0 q1 write 1
     transition q1 q0 check && == r 1x ! < s -3 transition q2 q3 local s & * r 2 s transition q3 q4 lock\n\
     transition q4 q5 unlock transition q5 q6 mfence transition q6 q7 noop end\nthread t1 initial a end";
 
-const TEST: &str = "X86_64 SB+all (old) \"doc\"\nOrig=x {\n{ x=1; 0:EAX=2; int y = 0x3; [z]=-1; uint64_t w; }\n\
-    P0 | P1 ;\n MOV [x],$1 | movl $1,(y) ;\n L0: | LOCK ;\n XCHG [y],EAX | INC [x] ;\n\
-    CMP EAX,EBX | LOCK CMPXCHG [x],ECX ;\n JNE L0 | XADD [x],RAX ;\n MFENCE | (* none *) ;\n\
-    locations [x;0:EAX;]\nfilter x=1\n~exists (0:EAX=1 /\\ ~(y<>2 \\/ [z]=0x1) => 1:RBX=0);\nwith\ntso: x;\n<< show >>";
+const TEST: &str = "X86_64 SB+all (old) \"doc\"\nOrig=x {\n{ x=1; 0:EAX=2; int y = 0x3; [z]=-1; uint64_t w; int8_t a[2]={1,-2}; 0:rdi=x; 0:rsi=a; uint8_t 1:rax; }\n\
+    P0 | P1 ;\n MOV [x],$1 | movl $1,(y) ;\n L0: | LOCK ; incl x(%rip) ;\n XCHG [y],EAX | INC [x] ;\n\
+    CMP EBX,$-1 | LOCK CMPXCHG [x],ECX ;\n JNE L0 | lock xaddl %edx,(x) ;\n movl $1,(%rdi) | cmovbe (y),%edx ;\n\
+    movq $0xffffffffffffffff,(w) | setg %dl ;\n movb 1(%rsi),%cl | movsbl %dl,%ebx ;\n MFENCE | (* none *) ;\n notb %ch | ret ;\n\
+    locations [x;0:EAX;a[1];0:rdi;]\nfilter x=1\n~exists (0:EAX=1 /\\ ~(y<>2 \\/ [z]=0x1) => 1:RBX=[x] /\\ 0:rdi=x);\nwith\ntso: x;\n<< show >>";
 
 fn all(text: &str) {
     detect("", text);
@@ -157,6 +158,23 @@ fn soup() -> impl Strategy<Value = String> {
         "endmacro",
         "$",
         "LOCK",
+        "0:rdi=x;",
+        "(%rdi)",
+        "8(%rdi,%rax,4)",
+        "-1(%rsi)",
+        "%ah",
+        "cmovnaeq",
+        "setnle",
+        "movzbl",
+        "x(%rip)",
+        "int16_t a[3]={1,2,3};",
+        "DWORD",
+        "PTR",
+        "18446744073709551615",
+        "-9223372036854775808",
+        "locations",
+        "filter",
+        "a[99999999999]",
     ];
     let words: Vec<String> = words.into_iter().chain(more).map(str::to_owned).collect();
     let start =

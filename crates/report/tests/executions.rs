@@ -215,13 +215,13 @@ fn json_has_every_key() {
 fn outcome(name: &str, text: &str) -> litmus::Outcome {
     let loaded = loaded(name, text);
     let condition = &loaded.program.properties[0];
-    let observed = condition.formula().map(litmus::observed).expect("a condition has a formula");
+    let view = litmus::View::new(&loaded, condition);
     let mut task = Task::new(&loaded.program, MemoryModel::Tso, Vec::new());
-    task.observed = observed.clone();
+    task.observed = view.observed.clone();
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
     let report = engine.run(&task, &Limits::default(), &Progress::default());
-    let found = litmus::Finals { observed: &observed, values: &report.finals, reason: None, seconds: 0.25 };
-    litmus::Outcome::new(Source::from(&loaded), "T".into(), MemoryModel::Tso, condition, found)
+    let found = litmus::Finals { values: report.finals, reason: None, seconds: 0.25 };
+    litmus::Outcome::new(&loaded, "T".into(), MemoryModel::Tso, condition, &view, found)
 }
 
 #[test]
@@ -236,7 +236,8 @@ fn litmus_summaries() {
     ];
     let outcomes = conditions.map(|condition| outcome("t.litmus", &format!("{program}{condition}")));
     let texts: Vec<String> = outcomes.iter().map(|o| o.text(Style::PLAIN)).collect();
-    insta::assert_snapshot!(texts.join("\n") + "\n" + &litmus::json(&outcomes));
+    let entries = outcomes.map(|outcome| litmus::Entry::Outcome(Box::new(outcome)));
+    insta::assert_snapshot!(texts.join("\n") + "\n" + &litmus::json(&entries));
 }
 
 #[test]

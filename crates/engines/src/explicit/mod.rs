@@ -116,7 +116,9 @@ impl Engine for Explicit {
             }
             let incomplete = why_incomplete(&found, options, radius);
             report.complete = incomplete.is_none()
-                && (undecided || !task.observed.is_empty() || task.properties.is_empty());
+                && (undecided
+                    || (!task.observed.is_empty() && !task.first_violation)
+                    || task.properties.is_empty());
             if found.stopped.is_some() {
                 report.growth = divergence::explain(task.program, &code, &found.sizes);
             }

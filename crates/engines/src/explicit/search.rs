@@ -307,7 +307,7 @@ impl Shared<'_> {
             decided[property] = Some(number);
             self.news.store(self.task.is_heard(), Ordering::Relaxed);
             let undecided = self.undecided.fetch_sub(1, Ordering::Relaxed) - 1;
-            if undecided == 0 && self.task.observed.is_empty() {
+            if undecided == 0 && (self.task.observed.is_empty() || self.task.first_violation) {
                 self.stop.store(true, Ordering::Relaxed);
             }
             let exists = PropertyKind::is_existence(&self.task.properties[property].kind);

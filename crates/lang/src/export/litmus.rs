@@ -1,4 +1,7 @@
 //! Programs as x86 litmus tests: threads without branches over scalars and constants, and one property of final states.
+//!
+//! Numbers here are mathematical, those of a test have a width. Every instruction runs at most once, so the constants say how
+//! large a value can become: where 32 bits do, the test is one for `X86`, otherwise one for `X86_64` with locations and registers of 64 bits.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,30 +12,181 @@ use fencewright_program::{
 };
 
 use super::liveness::Liveness;
-use super::{cannot, initial_value, only_integers, outgoing};
+use super::{cannot, initial_value, only_integers, outgoing, readable};
 use crate::diagnostic::Diagnostic;
 use crate::import::names::Names;
+use crate::import::{self, is_x86_register};
 
 const FORMAT: &str = "litmus";
 
-/// The registers of a thread, in the order in which they are given out.
-const REGISTERS: [&str; 14] =
-    ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "R8D", "R9D", "R10D", "R11D", "R12D", "R13D", "R14D", "R15D"];
+/// The registers of a thread, in the order in which they are given out: 32 bits of them, and 64.
+const REGISTERS: [(&str, &str); 14] = [
+    ("EAX", "rax"),
+    ("EBX", "rbx"),
+    ("ECX", "rcx"),
+    ("EDX", "rdx"),
+    ("ESI", "rsi"),
+    ("EDI", "rdi"),
+    ("R8D", "r8"),
+    ("R9D", "r9"),
+    ("R10D", "r10"),
+    ("R11D", "r11"),
+    ("R12D", "r12"),
+    ("R13D", "r13"),
+    ("R14D", "r14"),
+    ("R15D", "r15"),
+];
 
 /// Writes a program as a litmus test of this name, or says what cannot be written so.
 pub fn litmus(program: &Program, name: &str) -> Result<String, Vec<Diagnostic>> {
-    export(program, name).map_err(|diagnostic| vec![diagnostic])
+    let text = export(program, name).map_err(|diagnostic| vec![diagnostic])?;
+    readable(text, FORMAT, import::litmus)
+}
+
+/// How a test writes things down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    /// `X86`: 32 bits, the target first.
+    Narrow,
+    /// `X86_64`: 64 bits, the source first.
+    Wide,
+}
+
+impl Syntax {
+    fn of(program: &Program) -> Result<Self, Diagnostic> {
+        let sizes = Sizes::of(program);
+        match sizes.magnitude() {
+            Some(magnitude) if magnitude < 1 << 30 => Ok(Syntax::Narrow),
+            Some(magnitude) if magnitude < 1 << 63 => Ok(Syntax::Wide),
+            _ if !sizes.computes => Ok(Syntax::Wide),
+            _ => Err(cannot(FORMAT, "numbers that may need more than 64 bits", Span::default())),
+        }
+    }
+
+    fn register(self, number: usize) -> String {
+        match self {
+            Syntax::Narrow => REGISTERS[number].0.to_owned(),
+            Syntax::Wide => format!("%{}", REGISTERS[number].1),
+        }
+    }
+
+    fn memory(self, location: &str) -> String {
+        match self {
+            Syntax::Narrow => format!("[{location}]"),
+            Syntax::Wide => format!("({location})"),
+        }
+    }
+
+    fn one(self, mnemonic: &str, target: &str) -> String {
+        match self {
+            Syntax::Narrow => format!("{mnemonic} {target}"),
+            Syntax::Wide => format!("{}q {target}", mnemonic.to_ascii_lowercase()),
+        }
+    }
+
+    fn two(self, mnemonic: &str, target: &str, source: &str) -> String {
+        match self {
+            Syntax::Narrow => format!("{mnemonic} {target},{source}"),
+            Syntax::Wide => format!("{}q {source},{target}", mnemonic.to_ascii_lowercase()),
+        }
+    }
+
+    /// The type in front of a declaration.
+    fn declared(self) -> &'static str {
+        match self {
+            Syntax::Narrow => "",
+            Syntax::Wide => "int64_t ",
+        }
+    }
+}
+
+/// How large values can become, if every step is made at most once.
+#[derive(Default)]
+struct Sizes {
+    largest: u128,
+    /// The sum of all constants that are added.
+    added: u128,
+    /// How many steps at most double a value.
+    doubled: u32,
+    /// Whether anything is computed at all.
+    computes: bool,
+}
+
+impl Sizes {
+    fn of(program: &Program) -> Self {
+        let mut sizes = Sizes::default();
+        let cells = program.variables.iter().flat_map(|v| &v.init);
+        let registers = program.threads.iter().flat_map(|t| &t.registers).map(|r| &r.init);
+        cells.chain(registers).filter_map(|init| initial_value(*init)).for_each(|v| sizes.constant(v));
+        for property in &program.properties {
+            if let Some(formula) = property.formula() {
+                let mut compared = Sizes::default();
+                compared.expression(formula);
+                sizes.largest = sizes.largest.max(compared.largest);
+            }
+        }
+        for op in program.threads.iter().flat_map(|t| &t.edges).flat_map(|e| e.action.ops()) {
+            if let Op::Assign(_, value) | Op::Store(_, value) = op {
+                sizes.expression(value);
+            }
+        }
+        sizes
+    }
+
+    fn constant(&mut self, value: i64) {
+        self.largest = self.largest.max(value.unsigned_abs().into());
+    }
+
+    fn expression<L>(&mut self, expression: &Expr<L>) {
+        if let Some(value) = expression.constant() {
+            return self.constant(value);
+        }
+        match expression {
+            Expr::Const(_) | Expr::Leaf(_) => {}
+            Expr::Unary(_, operand) => {
+                self.computes = true;
+                self.expression(operand);
+            }
+            Expr::Binary(_, left, right) => {
+                self.computes = true;
+                match (left.constant(), right.constant()) {
+                    (Some(value), _) | (_, Some(value)) => {
+                        self.added = self.added.saturating_add(value.unsigned_abs().into());
+                    }
+                    _ => {}
+                }
+                // Bits put together are less than twice the larger side.
+                self.added = self.added.saturating_add(1);
+                self.doubled = self.doubled.saturating_add(1);
+                self.expression(left);
+                self.expression(right);
+            }
+        }
+    }
+
+    /// The largest value comes about if everything is added first and then doubled.
+    fn magnitude(&self) -> Option<u128> {
+        let most = self.largest.checked_add(self.added)?;
+        most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most)
+    }
 }
 
 fn export(program: &Program, name: &str) -> Result<String, Diagnostic> {
     only_integers(program, FORMAT)?;
+    if program.threads.is_empty() {
+        return Err(cannot(FORMAT, "a program without threads", Span::default()));
+    }
     if let Some(variable) = program.variables.iter().find(|v| v.range.is_some()) {
         return Err(cannot(FORMAT, &format!("that `{}` has a range", variable.name), variable.span));
     }
+    let syntax = Syntax::of(program)?;
     let mut names = Names::default();
-    REGISTERS.iter().for_each(|r| drop(names.fresh(r, "x", "_")));
     let cells: Vec<String> = (0..program.cells() as u32)
-        .map(|c| names.fresh(program.cell_name(c).trim_end_matches(']'), "x", "_"))
+        .map(|c| {
+            let name = program.cell_name(c).trim_end_matches(']').to_owned();
+            let name = if is_x86_register(&name) { name + "_" } else { name };
+            names.fresh(&name, "x", "_")
+        })
         .collect();
     let mut init = String::new();
     for variable in &program.variables {
@@ -40,15 +194,16 @@ fn export(program: &Program, name: &str) -> Result<String, Diagnostic> {
             let unknown =
                 || cannot(FORMAT, &format!("that `{}` starts with any value", variable.name), variable.span);
             let value = initial_value(*start).ok_or_else(unknown)?;
-            let _ = write!(init, " {}={value};", cells[cell]);
+            let _ = write!(init, " {}{}={value};", syntax.declared(), cells[cell]);
         }
     }
     let mut columns = Vec::new();
     let mut registers = Vec::new();
-    for (number, thread) in program.threads.iter().enumerate() {
+    for thread in &program.threads {
         let mut column = Column {
             program,
             thread,
+            syntax,
             cells: &cells,
             registers: HashMap::new(),
             live: Liveness::of(thread),
@@ -56,28 +211,31 @@ fn export(program: &Program, name: &str) -> Result<String, Diagnostic> {
         };
         column.instructions()?;
         columns.push(column.code);
-        let mut named: Vec<(RegisterId, &str)> = column.registers.into_iter().collect();
+        registers.push(column.registers);
+    }
+    let condition = condition(program, &cells, syntax, &mut registers)?;
+    for (number, (thread, registers)) in program.threads.iter().zip(&registers).enumerate() {
+        let mut named: Vec<(RegisterId, usize)> = registers.iter().map(|(id, name)| (*id, *name)).collect();
         named.sort_unstable();
-        registers.push(named);
-        for (id, name) in &registers[number] {
-            let Some(register) = thread.registers.get(id.index()) else { continue };
+        for (id, name) in named {
+            let register = &thread.registers[id.index()];
             let unknown = || {
-                cannot(
-                    FORMAT,
-                    &format!("that register `{}` starts with any value", register.name),
-                    Span::default(),
-                )
+                let what = format!("that register `{}` starts with any value", register.name);
+                cannot(FORMAT, &what, Span::default())
             };
-            match initial_value(register.init).ok_or_else(unknown)? {
-                0 => {}
-                value => drop(write!(init, " {number}:{name}={value};")),
+            let value = initial_value(register.init).ok_or_else(unknown)?;
+            if value != 0 || syntax == Syntax::Wide {
+                let name = syntax.register(name);
+                let name = name.trim_start_matches('%');
+                let _ = write!(init, " {}{number}:{name}={value};", syntax.declared());
             }
         }
     }
-    let condition = condition(program, &cells, &mut registers)?;
-    // A name is one word.
-    let name: String = name.split_whitespace().collect::<Vec<_>>().join("_");
-    Ok(format!("X86 {name}\n{{{init} }}\n{}{condition}\n", table(&columns)))
+    // A name is one word, and opens no comment.
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || "+-._".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(allowed).collect();
+    let architecture = if syntax == Syntax::Wide { "X86_64" } else { "X86" };
+    Ok(format!("{architecture} {name}\n{{{init} }}\n{}{condition}\n", table(&columns)))
 }
 
 /// The program, one column for each thread.
@@ -101,8 +259,10 @@ fn table(columns: &[Vec<String>]) -> String {
 struct Column<'p> {
     program: &'p Program,
     thread: &'p Thread,
+    syntax: Syntax,
     cells: &'p [String],
-    registers: HashMap<RegisterId, &'static str>,
+    /// The x86 registers, by their place in [`REGISTERS`].
+    registers: HashMap<RegisterId, usize>,
     live: Liveness,
     code: Vec<String>,
 }
@@ -138,11 +298,11 @@ impl Column<'_> {
             Op::Assign(target, value) => self.assign(*target, value, span)?,
             Op::Load(target, address) => {
                 let (register, cell) = (self.register(*target, span)?, self.cell(address, span)?);
-                self.code.push(format!("MOV {register},[{cell}]"));
+                self.code.push(self.syntax.two("MOV", &register, &cell));
             }
             Op::Store(address, value) => {
                 let (cell, source) = (self.cell(address, span)?, self.source(value, span)?);
-                self.code.push(format!("MOV [{cell}],{source}"));
+                self.code.push(self.syntax.two("MOV", &cell, &source));
             }
             Op::Havoc(..) => return Err(cannot(FORMAT, "`*`", span)),
             Op::Assume(_) => return Err(cannot(FORMAT, "a condition", span)),
@@ -166,15 +326,15 @@ impl Column<'_> {
                 _ => return Err(cannot(FORMAT, &format!("the operator `{}`", op.symbol()), span)),
             };
             let source = self.source(right, span)?;
-            self.code.push(format!("{mnemonic} {register},{source}"));
+            self.code.push(self.syntax.two(mnemonic, &register, &source));
             return Ok(());
         }
         if *value == Expr::unary(UnaryOp::Neg, Expr::Leaf(target)) {
-            self.code.push(format!("NEG {register}"));
+            self.code.push(self.syntax.one("NEG", &register));
             return Ok(());
         }
         let source = self.source(value, span)?;
-        self.code.push(format!("MOV {register},{source}"));
+        self.code.push(self.syntax.two("MOV", &register, &source));
         Ok(())
     }
 
@@ -204,11 +364,11 @@ impl Column<'_> {
             }
             _ => {
                 let (register, source) = (self.register(*old, span)?, self.source(added, span)?);
-                self.code.push(format!("MOV {register},{source}"));
+                self.code.push(self.syntax.two("MOV", &register, &source));
                 (register, rest)
             }
         };
-        self.code.push(format!("{mnemonic} [{cell}],{register}"));
+        self.code.push(self.syntax.two(mnemonic, &cell, &register));
         for op in rest {
             match op {
                 Op::Assign(target, value) => self.assign(*target, value, span)?,
@@ -222,7 +382,7 @@ impl Column<'_> {
     /// A register or a number.
     fn source(&mut self, value: &Expr<RegisterId>, span: Span) -> Result<String, Diagnostic> {
         match (value, value.constant()) {
-            (Expr::Leaf(register), _) => Ok(self.register(*register, span)?.to_owned()),
+            (Expr::Leaf(register), _) => self.register(*register, span),
             (_, Some(number)) => Ok(format!("${number}")),
             _ => Err(cannot(FORMAT, "a computation as an operand", span)),
         }
@@ -240,15 +400,16 @@ impl Column<'_> {
             }
             _ => variable.base as usize,
         };
-        Ok(self.cells[cell].clone())
+        Ok(self.syntax.memory(&self.cells[cell]))
     }
 
-    fn register(&mut self, register: RegisterId, span: Span) -> Result<&'static str, Diagnostic> {
+    fn register(&mut self, register: RegisterId, span: Span) -> Result<String, Diagnostic> {
         let declared = &self.thread.registers[register.index()];
         if declared.range.is_some() {
             return Err(cannot(FORMAT, &format!("that register `{}` has a range", declared.name), span));
         }
         name_register(register, self.thread, &mut self.registers)
+            .map(|name| self.syntax.register(name))
             .ok_or_else(|| cannot(FORMAT, "so many registers in one thread", span))
     }
 }
@@ -257,16 +418,17 @@ impl Column<'_> {
 fn name_register(
     register: RegisterId,
     thread: &Thread,
-    given: &mut HashMap<RegisterId, &'static str>,
-) -> Option<&'static str> {
+    given: &mut HashMap<RegisterId, usize>,
+) -> Option<usize> {
     if let Some(name) = given.get(&register) {
-        return Some(name);
+        return Some(*name);
     }
     let own = &thread.registers[register.index()].name;
-    let free = |name: &&&str| {
-        !given.values().any(|taken| taken == *name) && !thread.registers.iter().any(|r| r.name == **name)
+    let free = |number: &usize| {
+        let name = REGISTERS[*number].0;
+        !given.values().any(|taken| taken == number) && !thread.registers.iter().any(|r| r.name == name)
     };
-    let name = REGISTERS.iter().find(|r| *r == own).or_else(|| REGISTERS.iter().find(free))?;
+    let name = REGISTERS.iter().position(|(r, _)| r == own).or_else(|| (0..REGISTERS.len()).find(free))?;
     given.insert(register, name);
     Some(name)
 }
@@ -275,7 +437,8 @@ fn name_register(
 fn condition(
     program: &Program,
     cells: &[String],
-    registers: &mut [Vec<(RegisterId, &'static str)>],
+    syntax: Syntax,
+    registers: &mut [HashMap<RegisterId, usize>],
 ) -> Result<String, Diagnostic> {
     let mut found = None;
     for property in &program.properties {
@@ -297,17 +460,18 @@ fn condition(
         Quantifier::Never => "~exists",
         Quantifier::Forall => "forall",
     };
-    Ok(format!("{quantifier} ({})", proposition(program, formula, cells, registers, span)?))
+    Ok(format!("{quantifier} ({})", proposition(program, formula, cells, syntax, registers, span)?))
 }
 
 fn proposition(
     program: &Program,
     formula: &Formula,
     cells: &[String],
-    registers: &mut [Vec<(RegisterId, &'static str)>],
+    syntax: Syntax,
+    registers: &mut [HashMap<RegisterId, usize>],
     span: Span,
 ) -> Result<String, Diagnostic> {
-    let mut part = |f: &Formula| proposition(program, f, cells, registers, span);
+    let mut part = |f: &Formula| proposition(program, f, cells, syntax, registers, span);
     Ok(match formula {
         Expr::Const(value) => (if *value != 0 { "true" } else { "false" }).to_owned(),
         Expr::Unary(UnaryOp::Not, operand) => format!("~({})", part(operand)?),
@@ -320,9 +484,9 @@ fn proposition(
                 _ => return Err(cannot(FORMAT, "such a condition", span)),
             };
             let value = value.ok_or_else(|| cannot(FORMAT, "a comparison of two variables", span))?;
-            format!("{}{symbol}{value}", observable(program, leaf, cells, registers, span)?)
+            format!("{}{symbol}{value}", observable(program, leaf, cells, syntax, registers, span)?)
         }
-        Expr::Leaf(leaf) => format!("{}<>0", observable(program, leaf, cells, registers, span)?),
+        Expr::Leaf(leaf) => format!("{}<>0", observable(program, leaf, cells, syntax, registers, span)?),
         _ => return Err(cannot(FORMAT, "such a condition", span)),
     })
 }
@@ -331,30 +495,18 @@ fn observable(
     program: &Program,
     leaf: &Observable,
     cells: &[String],
-    registers: &mut [Vec<(RegisterId, &'static str)>],
+    syntax: Syntax,
+    registers: &mut [HashMap<RegisterId, usize>],
     span: Span,
 ) -> Result<String, Diagnostic> {
     match leaf {
-        Observable::Memory(cell) => Ok(cells[*cell as usize].clone()),
+        Observable::Memory(cell) => Ok(format!("[{}]", cells[*cell as usize])),
         Observable::At(..) => Err(cannot(FORMAT, "where a thread is", span)),
         Observable::Register(thread, register) => {
-            let declared = &program.thread(*thread).registers[register.index()];
-            let column = &mut registers[thread.index()];
-            let mut given: HashMap<RegisterId, &'static str> = column.iter().copied().collect();
-            let is_new = !given.contains_key(register);
-            if is_new && initial_value(declared.init) != Some(0) {
-                return Err(cannot(
-                    FORMAT,
-                    "a register that no instruction uses but that starts otherwise than 0",
-                    span,
-                ));
-            }
-            let name = name_register(*register, program.thread(*thread), &mut given)
+            let given = &mut registers[thread.index()];
+            let name = name_register(*register, program.thread(*thread), given)
                 .ok_or_else(|| cannot(FORMAT, "so many registers in one thread", span))?;
-            if is_new {
-                column.push((*register, name));
-            }
-            Ok(format!("{}:{name}", thread.0))
+            Ok(format!("{}:{}", thread.0, syntax.register(name).trim_start_matches('%')))
         }
     }
 }

@@ -14,6 +14,7 @@ mod trencher;
 use fencewright_program::{Edge, Expr, Init, Numbers, Op, Program, Range, RegisterId, Span, Thread};
 
 use crate::diagnostic::Diagnostic;
+use crate::import::Imported;
 use crate::import::names::Names;
 
 pub use litmus::litmus;
@@ -22,6 +23,22 @@ pub use trencher::trencher;
 
 /// How many ways a `*` with a range may be written out.
 const CHOICE_LIMIT: u64 = 64;
+
+/// The text, if it can be read again: nothing else is ever written.
+fn readable(
+    text: String,
+    format: &str,
+    import: fn(&str) -> Result<Imported, Vec<Diagnostic>>,
+) -> Result<String, Vec<Diagnostic>> {
+    match import(&text) {
+        Ok(_) => Ok(text),
+        Err(errors) => {
+            let why = errors.first().map_or("", |d| d.message.as_str());
+            let message = format!("the {format} format cannot say this program: {why}");
+            Err(vec![Diagnostic::new(Span::default(), message)])
+        }
+    }
+}
 
 /// What a format cannot say.
 fn cannot(format: &str, what: &str, span: Span) -> Diagnostic {

@@ -12,10 +12,10 @@ use fencewright_program::{
 };
 
 use super::rmm_text::write_process;
-use super::{cannot, location_names, only_integers};
+use super::{cannot, location_names, only_integers, readable};
 use crate::diagnostic::Diagnostic;
-use crate::import::is_rmm_word;
 use crate::import::names::Names;
+use crate::import::{self, is_rmm_word};
 
 pub(super) const FORMAT: &str = "memorax";
 
@@ -24,11 +24,15 @@ const VECTOR_LIMIT: usize = 10_000;
 
 /// Writes a program in the language of memorax, or says what cannot be written so.
 pub fn rmm(program: &Program) -> Result<String, Vec<Diagnostic>> {
-    export(program).map_err(|diagnostic| vec![diagnostic])
+    let text = export(program).map_err(|diagnostic| vec![diagnostic])?;
+    readable(text, FORMAT, import::rmm)
 }
 
 fn export(program: &Program) -> Result<String, Diagnostic> {
     only_integers(program, FORMAT)?;
+    if program.threads.is_empty() {
+        return Err(cannot(FORMAT, "a program without threads", Span::default()));
+    }
     let labels: Vec<Vec<String>> =
         program.threads.iter().map(|t| location_names(t, "L", is_rmm_word)).collect();
     let vectors = forbidden(program, &labels)?;

@@ -13,16 +13,19 @@ use fencewright_program::{
 
 use super::liveness::Liveness;
 use super::{
-    cannot, checked_range, choices, initial_value, location_names, only_integers, outgoing, register_names,
+    cannot, checked_range, choices, initial_value, location_names, only_integers, outgoing, readable,
+    register_names,
 };
 use crate::diagnostic::Diagnostic;
+use crate::import;
 use crate::import::names::Names;
 
 const FORMAT: &str = "trencher";
 
 /// Writes a program as automata of trencher, or says what cannot be written so.
 pub fn trencher(program: &Program) -> Result<String, Vec<Diagnostic>> {
-    export(program).map_err(|diagnostic| vec![diagnostic])
+    let text = export(program).map_err(|diagnostic| vec![diagnostic])?;
+    readable(text, FORMAT, import::trencher)
 }
 
 fn export(program: &Program) -> Result<String, Diagnostic> {

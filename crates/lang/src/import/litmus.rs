@@ -1,10 +1,14 @@
 //! Importer for x86 litmus tests.
 //!
 //! A column becomes a thread (`P0`, `P1`, ...), a location a shared variable, the condition the property `condition` about
-//! final states. Values are mathematical integers of no particular size: `EAX` and `RAX` are one register, and the smaller
-//! parts of registers are not supported, nor are addresses as values. A locked instruction, or an exchange with memory,
-//! is one indivisible step that empties the store buffer first; an instruction that reads and writes memory without a
+//! final states. Values have the width of the access, as on the machine ([`super::litmus_types`]); where no value can
+//! leave its width the program computes with plain integers ([`super::litmus_bounds`]). Accesses of 64 bits are not
+//! wrapped around: a computation that leaves 64 bits has no answer. A locked instruction, or an exchange
+//! with memory, is one indivisible step that empties the store buffer first; an instruction that reads and writes memory without a
 //! lock is a load and then a store.
+//!
+//! Every access of a location has the same width. An address is that of a location, or a register that holds one from
+//! the start and keeps it.
 
 use std::collections::HashMap;
 
@@ -12,11 +16,14 @@ use fencewright_program::Span;
 
 use super::Imported;
 use super::build;
-use super::litmus_code::{Code, RESERVED_NAMES, register_name};
-use super::litmus_condition::condition;
+use super::litmus_bounds::Bounds;
+use super::litmus_code::{Code, SCRATCH_NAMES};
+use super::litmus_condition::Question;
+use super::litmus_parse::instructions;
 use super::litmus_scan::{Kind, Scanner, Sections, Token, sections};
+use super::litmus_types::{Part, RegisterPart, Type, reduce, register_names};
 use super::names::Names;
-use crate::ast::{File, Item, Name, Statement};
+use crate::ast::{File, Item};
 use crate::diagnostic::Diagnostic;
 
 /// Reads an x86 litmus test.
@@ -25,78 +32,145 @@ pub fn litmus(text: &str) -> Result<Imported, Vec<Diagnostic>> {
 }
 
 fn import(text: &str) -> Result<Imported, Diagnostic> {
-    let Sections { text, name, init, rows, rest } = sections(text)?;
-    let mut test = Test::default();
+    let Sections { text, name, init, rows, rest, is_64 } = sections(text)?;
+    let mut test = Test::new(is_64);
     let columns = thread_names(&text, &rows, init.start, &mut test)?;
     initial_state(&mut Scanner::new(&text, init), &mut test)?;
+    let mut code = Vec::new();
     for (number, cells) in columns.into_iter().enumerate() {
-        test.threads[number].body = Code::translate(&text, &cells, number, &mut test)?;
+        code.push(instructions(&text, &cells, number, &mut test)?);
     }
-    let property = condition(&mut Scanner::new(&text, rest), &mut test)?;
-    let notes = property.is_none().then(|| "the test has no condition".to_owned());
+    let question = Question::parse(&mut Scanner::new(&text, rest), &mut test)?;
+    let bounds = Bounds::of(&test, &code);
+    let bodies: Vec<_> = code.iter().enumerate().map(|(n, c)| Code::translate(c, n, &test, bounds)).collect();
+    let notes = question.is_empty().then(|| "the test has no condition".to_owned());
+    let (property, view) = question.build(&test);
 
     let mut file = File::default();
-    let declared =
-        test.locations.iter().map(|l| build::declarator(&l.name, build::initial(l.init, l.span), l.span));
+    let declared = test
+        .locations
+        .iter()
+        .map(|l| build::declarator(&l.name, build::initial(l.initial(), l.span), l.span));
     let declared: Vec<_> = declared.collect();
     if !declared.is_empty() {
         file.items.push(Item::Shared(declared));
     }
-    for thread in test.threads {
-        let registers = thread.registers.iter();
-        let registers = registers.map(|r| build::declarator(&r.name, build::initial(r.init, r.span), r.span));
-        file.items.push(Item::Thread(build::thread(
-            &thread.name,
-            registers.collect(),
-            thread.body,
-            thread.span,
-        )));
+    for (thread, (body, scratch)) in test.threads.iter().zip(bodies) {
+        let registers = thread.registers.iter().filter(|r| r.address.is_none());
+        let registers =
+            registers.map(|r| build::declarator(r.name(), build::initial(r.initial(), r.span), r.span));
+        let scratch = scratch.into_iter().map(|(name, span)| build::declarator(name, None, span));
+        let registers = registers.chain(scratch).collect();
+        file.items.push(Item::Thread(build::thread(&thread.name, registers, body, thread.span)));
     }
     file.items.extend(property.map(Item::Property));
-    Ok(Imported { file, name, notes: notes.into_iter().collect() })
+    Ok(Imported { file, name, notes: notes.into_iter().collect(), view: Some(view) })
 }
 
-/// A location in memory.
-struct Location {
-    name: String,
-    init: i64,
+/// A location in memory: a variable, or an element of an array.
+pub(super) struct Location {
+    /// As the test calls it: `x`, `x[1]`.
+    pub(super) written: String,
+    /// The variable.
+    pub(super) name: String,
+    init: i128,
+    pub(super) declared: Option<Type>,
+    /// How many bits are accessed.
+    accessed: Option<u32>,
+    /// How many elements of its array come before it, and how many follow.
+    before: usize,
+    after: usize,
     span: Span,
+}
+
+impl Location {
+    /// How many bits the variable holds.
+    pub(super) fn bits(&self) -> u32 {
+        self.accessed.unwrap_or_else(|| self.declared.unwrap_or(Type::INT).bits)
+    }
+
+    /// What the variable holds at first.
+    pub(super) fn initial(&self) -> i64 {
+        reduce(self.init, self.bits())
+    }
+
+    /// How the final value reads. Bits above those that are accessed are 0.
+    pub(super) fn shown_as(&self) -> Type {
+        match self.declared {
+            Some(declared) if declared.bits > self.bits() => Type { bits: self.bits(), signed: false },
+            Some(declared) => declared,
+            None => Type { bits: self.bits(), signed: true },
+        }
+    }
 }
 
 /// A register of a thread.
-struct Register {
-    /// The same for `EAX` and `RAX`.
-    canonical: &'static str,
-    /// As the test first writes it.
-    name: String,
-    init: i64,
+pub(super) struct Register {
+    pub(super) family: usize,
+    init: i128,
+    pub(super) declared: Option<Type>,
+    /// How many of the lowest bits are used, 0 for none.
+    used: u32,
+    /// The location whose address it holds.
+    pub(super) address: Option<usize>,
     span: Span,
+}
+
+impl Register {
+    /// How many of its bits matter: the variable for the register holds these.
+    pub(super) fn bits(&self) -> u32 {
+        match self.used.max(self.declared.map_or(0, |t| t.bits)) {
+            0 => Type::INT.bits,
+            bits => bits,
+        }
+    }
+
+    /// What the variable holds at first.
+    pub(super) fn initial(&self) -> i64 {
+        reduce(self.init, self.bits())
+    }
+
+    /// The name of the variable.
+    pub(super) fn name(&self) -> String {
+        RegisterPart { family: self.family, part: Part::Low(self.bits()) }.name()
+    }
 }
 
 /// A thread while the test is read.
 pub(super) struct TestThread {
     pub(super) name: String,
-    registers: Vec<Register>,
-    body: Vec<Statement>,
+    pub(super) number: u32,
+    pub(super) registers: Vec<Register>,
     span: Span,
+}
+
+impl TestThread {
+    /// A register that was mentioned.
+    pub(super) fn register(&self, family: usize) -> &Register {
+        self.registers.iter().find(|r| r.family == family).expect("every register is noted when it is read")
+    }
 }
 
 /// What is known of a test while it is read.
 pub(super) struct Test {
+    /// Whether this is an `X86_64` test.
+    pub(super) is_64: bool,
     names: Names<'static>,
-    locations: Vec<Location>,
+    pub(super) locations: Vec<Location>,
+    /// The locations by name; of arrays the first elements.
     location_numbers: HashMap<String, usize>,
     pub(super) threads: Vec<TestThread>,
     thread_numbers: HashMap<u32, usize>,
 }
 
-impl Default for Test {
-    fn default() -> Self {
+impl Test {
+    fn new(is_64: bool) -> Self {
         let mut names = Names::default();
-        for name in RESERVED_NAMES {
-            names.fresh(name, "r", "_");
+        for name in register_names().chain(SCRATCH_NAMES.iter().map(|n| (*n).to_owned())) {
+            names.fresh(&name, "r", "_");
         }
         Test {
+            is_64,
             names,
             locations: Vec::new(),
             location_numbers: HashMap::new(),
@@ -104,23 +178,77 @@ impl Default for Test {
             thread_numbers: HashMap::new(),
         }
     }
-}
 
-impl Test {
-    /// The name of the variable for a location, which exists from its first mention on.
-    pub(super) fn location(&mut self, word: Token<'_>) -> String {
-        let number = self.location_number(word);
-        self.locations[number].name.clone()
+    fn add_location(&mut self, written: String, before: usize, after: usize, span: Span) {
+        let name = self.names.fresh(written.trim_end_matches(']'), "x", "_");
+        let (init, declared, accessed) = (0, None, None);
+        self.locations.push(Location { written, name, init, declared, accessed, before, after, span });
     }
 
-    fn location_number(&mut self, word: Token<'_>) -> usize {
+    /// The location of this name, which exists from its first mention on.
+    pub(super) fn location_number(&mut self, word: Token<'_>) -> Result<usize, Diagnostic> {
         if let Some(&number) = self.location_numbers.get(word.text) {
-            return number;
+            return Ok(number);
         }
-        let name = self.names.fresh(word.text, "x", "_");
         self.location_numbers.insert(word.text.to_owned(), self.locations.len());
-        self.locations.push(Location { name, init: 0, span: word.span });
-        self.locations.len() - 1
+        self.add_location(word.text.to_owned(), 0, 0, word.span);
+        Ok(self.locations.len() - 1)
+    }
+
+    /// Makes a location an array of so many elements.
+    fn array(&mut self, word: Token<'_>, length: usize) -> Result<usize, Diagnostic> {
+        if self.location_numbers.contains_key(word.text) {
+            return Err(Diagnostic::new(word.span, format!("`{}` is declared twice", word.text)));
+        }
+        self.location_numbers.insert(word.text.to_owned(), self.locations.len());
+        let first = self.locations.len();
+        for element in 0..length {
+            self.add_location(format!("{}[{element}]", word.text), element, length - 1 - element, word.span);
+        }
+        Ok(first)
+    }
+
+    /// The location so many bytes behind another one.
+    pub(super) fn at_offset(&self, location: usize, bytes: i128, span: Span) -> Result<usize, Diagnostic> {
+        let at = &self.locations[location];
+        let size = i128::from(at.declared.unwrap_or(Type::INT).bits / 8);
+        let inside = -(at.before as i128) <= bytes / size && bytes / size <= at.after as i128;
+        if bytes % size != 0 || !inside {
+            let message = format!("there is no location {bytes} bytes behind `{}`", at.written);
+            return Err(Diagnostic::new(span, message));
+        }
+        Ok((location as i128 + bytes / size) as usize)
+    }
+
+    /// The element of an array.
+    pub(super) fn element(&self, first: usize, index: i128, span: Span) -> Result<usize, Diagnostic> {
+        let at = &self.locations[first];
+        let is_array = at.written.ends_with(']');
+        if !is_array || !(0..=at.after as i128).contains(&index) {
+            let message = format!("there is no element {index} of this location");
+            return Err(Diagnostic::new(span, message));
+        }
+        Ok(first + index as usize)
+    }
+
+    /// Notes an access of so many bits. All accesses of a location have one width, and none reaches beyond it.
+    pub(super) fn access(&mut self, location: usize, bits: u32, span: Span) -> Result<(), Diagnostic> {
+        let at = &mut self.locations[location];
+        let conflict = |other: u32, whose: &str| {
+            let message = format!("this access has {bits} bits, but {whose} `{}` {other}", at.written);
+            Err(Diagnostic::new(span, message)
+                .help("accesses of different sizes to one location are not supported"))
+        };
+        if let Some(accessed) = at.accessed.filter(|accessed| *accessed != bits) {
+            return conflict(accessed, "an earlier one of");
+        }
+        if let Some(declared) = at.declared
+            && (declared.bits < bits || declared.bits > bits && reduce(at.init, declared.bits) >> bits != 0)
+        {
+            return conflict(declared.bits, "the type of");
+        }
+        at.accessed = Some(bits);
+        Ok(())
     }
 
     /// The thread that `0` or `P0` in front of a colon means.
@@ -129,33 +257,56 @@ impl Test {
         number.copied().ok_or_else(|| Diagnostic::new(token.span, format!("no thread {}", token.describe())))
     }
 
-    /// Reads the name of a register, with or without `%`, which exists from its first mention on.
-    pub(super) fn register(&mut self, thread: usize, scanner: &mut Scanner<'_>) -> Result<Name, Diagnostic> {
-        scanner.accept("%");
-        let token = scanner.peek();
-        let Some(canonical) = register_name(token.text) else {
-            return Err(scanner.expected("a register"));
-        };
-        scanner.next();
-        let canonical = canonical.map_err(|message| Diagnostic::new(token.span, message))?;
+    /// The register of a thread, which exists from its first mention on.
+    pub(super) fn mention(&mut self, thread: usize, part: RegisterPart, span: Span) -> &mut Register {
         let registers = &mut self.threads[thread].registers;
-        if let Some(register) = registers.iter().find(|r| r.canonical == canonical) {
-            return Ok(build::name(&register.name, token.span));
-        }
-        let name = token.text.to_ascii_uppercase();
-        registers.push(Register { canonical, name: name.clone(), init: 0, span: token.span });
-        Ok(build::name(name, token.span))
+        let position = registers.iter().position(|r| r.family == part.family).unwrap_or_else(|| {
+            let (family, declared, address) = (part.family, None, None);
+            registers.push(Register { family, init: 0, declared, used: 0, address, span });
+            registers.len() - 1
+        });
+        &mut registers[position]
     }
 
-    /// A register that no operand names: one that the translation needs, or an implicit one. Its name is among
-    /// [`RESERVED_NAMES`].
-    pub(super) fn implicit_register(&mut self, thread: usize, canonical: &'static str, span: Span) -> String {
-        let registers = &mut self.threads[thread].registers;
-        if let Some(register) = registers.iter().find(|r| r.canonical == canonical) {
-            return register.name.clone();
+    /// Notes that an instruction computes with a part of a register.
+    pub(super) fn use_register(
+        &mut self,
+        thread: usize,
+        part: RegisterPart,
+        span: Span,
+    ) -> Result<(), Diagnostic> {
+        let register = self.mention(thread, part, span);
+        register.used = register.used.max(part.reach());
+        match register.address {
+            None => Ok(()),
+            Some(location) => {
+                let message =
+                    format!("this register holds the address of `{}`", self.locations[location].written);
+                Err(Diagnostic::new(span, message).help("such a register can only be used to access memory"))
+            }
         }
-        registers.push(Register { canonical, name: canonical.to_owned(), init: 0, span });
-        canonical.to_owned()
+    }
+
+    /// Notes that the final value of a register is looked at, of so many bits.
+    pub(super) fn observe(&mut self, thread: usize, part: RegisterPart, bits: u32, span: Span) {
+        let register = self.mention(thread, part, span);
+        register.used = register.used.max(bits);
+    }
+
+    /// The location whose address a register holds.
+    pub(super) fn address_in(
+        &mut self,
+        thread: usize,
+        part: RegisterPart,
+        span: Span,
+    ) -> Result<usize, Diagnostic> {
+        let whole = part.bits() == if self.is_64 { 64 } else { 32 };
+        let register = self.threads[thread].registers.iter().find(|r| r.family == part.family);
+        register.and_then(|r| r.address).filter(|_| whole).ok_or_else(|| {
+            let message = format!("no address is known to be in `{}`", part.name());
+            Diagnostic::new(span, message)
+                .help("a register that is used as an address holds one in the initial state, and keeps it")
+        })
     }
 }
 
@@ -190,8 +341,7 @@ fn thread_names(
             return Err(Diagnostic::new(token.span, format!("thread `{}` is there twice", token.text)));
         }
         let name = test.names.fresh(&format!("P{number}"), "P", "_");
-        let (registers, body) = (Vec::new(), Vec::new());
-        test.threads.push(TestThread { name, registers, body, span: token.span });
+        test.threads.push(TestThread { name, number, registers: Vec::new(), span: token.span });
     }
     let mut columns = vec![Vec::new(); header.len()];
     for row in &rows[1..] {
@@ -218,40 +368,29 @@ fn thread_names(
     Ok(columns)
 }
 
-/// `x=1; 0:EAX=2; int y; [z]=3`
+/// `x=1; 0:EAX=2; int y; [z]=3; 0:rdi=x; int a[2]={1,2}`
 fn initial_state(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<(), Diagnostic> {
     loop {
         while scanner.accept(";") || scanner.accept(",") {}
         if scanner.peek().kind == Kind::End {
             return Ok(());
         }
-        skip_type(scanner)?;
+        let (declared, pointer) = declared_type(scanner)?;
         let start = scanner.peek();
         if scanner.accept("[") {
-            let word = scanner.peek();
-            if word.kind != Kind::Word {
-                return Err(scanner.expected("a location"));
-            }
-            scanner.next();
+            let word = location_word(scanner)?;
             scanner.expect("]")?;
-            let location = test.location_number(word);
-            test.locations[location].init = optional_value(scanner)?;
+            initial_location(scanner, test, word, declared)?;
         } else if matches!(start.kind, Kind::Number | Kind::Word) {
             scanner.next();
             if scanner.accept(":") {
-                let thread = test.thread(start)?;
-                let name = test.register(thread, scanner)?.text;
-                let value = optional_value(scanner)?;
-                test.threads[thread]
-                    .registers
-                    .iter_mut()
-                    .filter(|r| r.name == name)
-                    .for_each(|r| r.init = value);
-            } else if start.kind == Kind::Word {
-                let location = test.location_number(start);
-                test.locations[location].init = optional_value(scanner)?;
-            } else {
+                initial_register(scanner, test, start, declared.filter(|_| pointer.is_none()))?;
+            } else if start.kind != Kind::Word {
                 return Err(scanner.expected("`:`"));
+            } else if let Some(span) = pointer {
+                return Err(Diagnostic::new(span, "pointers in memory are not supported"));
+            } else {
+                initial_location(scanner, test, start, declared)?;
             }
         } else {
             return Err(scanner.expected("a register or location"));
@@ -263,23 +402,113 @@ fn initial_state(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<(), Diagn
     }
 }
 
-/// Types say nothing here: a word is one if another word, or a register, follows it.
-fn skip_type(scanner: &mut Scanner<'_>) -> Result<(), Diagnostic> {
-    while scanner.peek().kind == Kind::Word {
-        let mut ahead = *scanner;
-        ahead.next();
-        let following = ahead.peek();
-        match following.text {
-            "*" | "&" => return Err(Diagnostic::new(following.span, "pointers are not supported")),
-            "[" => return Err(Diagnostic::new(following.span, "arrays are not supported")),
-            _ if matches!(following.kind, Kind::Word | Kind::Number) => *scanner = ahead,
-            _ => break,
+fn location_word<'t>(scanner: &mut Scanner<'t>) -> Result<Token<'t>, Diagnostic> {
+    match scanner.peek().kind {
+        Kind::Word => Ok(scanner.next()),
+        _ => Err(scanner.expected("a location")),
+    }
+}
+
+/// `RAX=5`, `rdi=x` behind the thread and its colon.
+fn initial_register(
+    scanner: &mut Scanner<'_>,
+    test: &mut Test,
+    thread: Token<'_>,
+    declared: Option<Type>,
+) -> Result<(), Diagnostic> {
+    let thread = test.thread(thread)?;
+    scanner.accept("%");
+    let token = scanner.peek();
+    let part = RegisterPart::parse(token.text).ok_or_else(|| scanner.expected("a register"))?;
+    scanner.next();
+    if part.part == Part::High {
+        return Err(Diagnostic::new(token.span, "a second byte cannot be given a value of its own"));
+    }
+    let (mut init, mut address) = (0, None);
+    if scanner.accept("=") || scanner.accept("==") {
+        scanner.accept("&");
+        if scanner.peek().kind == Kind::Word {
+            address = Some(test.location_number(scanner.next())?);
+        } else {
+            init = scanner.value()?;
         }
+    }
+    let register = test.mention(thread, part, token.span);
+    register.init = init;
+    register.address = address;
+    register.declared = declared.or(register.declared);
+    Ok(())
+}
+
+/// `= 3`, `[2] = {1, 2}` behind the name of a location.
+fn initial_location(
+    scanner: &mut Scanner<'_>,
+    test: &mut Test,
+    word: Token<'_>,
+    declared: Option<Type>,
+) -> Result<(), Diagnostic> {
+    /// Larger arrays are a mistake, or an attack.
+    const LONGEST_ARRAY: i128 = 1_000;
+    let assigned = |scanner: &mut Scanner<'_>| scanner.accept("=") || scanner.accept("==");
+    if !scanner.accept("[") {
+        let init = if assigned(scanner) { scanner.value()? } else { 0 };
+        let location = test.location_number(word)?;
+        let location = &mut test.locations[location];
+        if location.written.ends_with(']') {
+            return Err(Diagnostic::new(word.span, format!("`{}` is declared twice", word.text)));
+        }
+        (location.init, location.declared) = (init, declared.or(location.declared));
+        return Ok(());
+    }
+    let at = scanner.peek().span;
+    let length = scanner.value()?;
+    if !(1..=LONGEST_ARRAY).contains(&length) {
+        let message = format!("an array has between 1 and {LONGEST_ARRAY} elements");
+        return Err(Diagnostic::new(at, message));
+    }
+    scanner.expect("]")?;
+    let first = test.array(word, length as usize)?;
+    for element in 0..length as usize {
+        test.locations[first + element].declared = declared;
+    }
+    if assigned(scanner) {
+        scanner.expect("{")?;
+        for element in 0..length as usize {
+            if element > 0 {
+                scanner.expect(",")?;
+            }
+            test.locations[first + element].init = scanner.value()?;
+        }
+        scanner.accept(",");
+        scanner.expect("}")?;
     }
     Ok(())
 }
 
-/// `= 1`, or nothing for 0.
-fn optional_value(scanner: &mut Scanner<'_>) -> Result<i64, Diagnostic> {
-    if scanner.accept("=") || scanner.accept("==") { scanner.value() } else { Ok(0) }
+/// The type in front of a declaration, if there is one, and the star of a pointer. A word belongs to a type if another word, a
+/// register or a star follows it.
+fn declared_type(scanner: &mut Scanner<'_>) -> Result<(Option<Type>, Option<Span>), Diagnostic> {
+    let start = scanner.peek().span;
+    let mut words = Vec::new();
+    let mut end = start;
+    while scanner.peek().kind == Kind::Word {
+        let mut ahead = *scanner;
+        let word = ahead.next();
+        let following = ahead.peek();
+        if !matches!(following.kind, Kind::Word | Kind::Number) && following.text != "*" {
+            break;
+        }
+        words.push(word.text);
+        end = word.span;
+        *scanner = ahead;
+    }
+    if words.is_empty() {
+        return Ok((None, None));
+    }
+    let Some(declared) = Type::parse(&words) else {
+        let message = format!("the type `{}` is not supported", words.join(" "));
+        return Err(Diagnostic::new(start.to(end), message));
+    };
+    let star = scanner.peek().span;
+    Ok((Some(declared), scanner.accept("*").then_some(star)))
 }

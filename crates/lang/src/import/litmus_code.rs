@@ -1,144 +1,79 @@
-//! The instructions of one column of a litmus test.
-
-use std::collections::HashMap;
-use std::ops::Range;
+//! The instructions of one column of a litmus test as statements.
+//!
+//! The flags are registers of their own, and only those are computed that some instruction of the thread looks at.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::build;
 use super::litmus::Test;
-use super::litmus_scan::{Kind, Scanner, Token};
+use super::litmus_bounds::Bounds;
+use super::litmus_parse::{Action, Condition, FlagTest, Instruction, Operand};
+use super::litmus_types::{Part, RegisterPart, mask, reduce, unsigned, wrap};
 use super::names::Names;
 use crate::ast::{Expr, ExprKind, Name, Statement, StatementKind};
-use crate::diagnostic::Diagnostic;
 
-/// Registers for values in between, and the two sides of the last comparison.
-const SCRATCH: &str = "tmp";
-const LEFT: &str = "flags_left";
-const RIGHT: &str = "flags_right";
+/// Registers for values in between: what was read from memory, and one more.
+const LOADED: &str = "tmp";
+const SPARE: &str = "tmp2";
 
-/// Names of registers, which no location gets.
-pub(super) const RESERVED_NAMES: &[&str] = &[
-    SCRATCH, LEFT, RIGHT, "EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP", "RAX", "RBX", "RCX", "RDX",
-    "RSI", "RDI", "RBP", "RSP", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R8D", "R9D", "R10D",
-    "R11D", "R12D", "R13D", "R14D", "R15D",
-];
+/// The flags. `LESS` is what signed comparisons ask: whether the sign differs from the overflow flag.
+const ZERO: &str = "ZF";
+const SIGN: &str = "SF";
+const CARRY: &str = "CF";
+const OVERFLOW: &str = "OF";
+const LESS: &str = "LF";
 
-const MNEMONICS: &[&str] = &[
-    "MOV", "XCHG", "MFENCE", "SFENCE", "LFENCE", "NOP", "PAUSE", "INC", "DEC", "ADD", "SUB", "AND", "OR",
-    "XOR", "NEG", "XADD", "CMPXCHG", "CMP", "TEST", "JE", "JZ", "JNE", "JNZ", "JL", "JLE", "JG", "JGE",
-    "JMP",
-];
-
-/// The one name of a register whatever its width, if the word names one; an error for the parts of registers.
-pub(super) fn register_name(word: &str) -> Option<Result<&'static str, &'static str>> {
-    const FAMILIES: [&str; 8] = ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"];
-    const CANONICAL: [&str; 8] = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP"];
-    const NUMBERED: [&str; 8] = ["R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"];
-    const PART: &str = "the parts of registers (8 and 16 bits) are not supported";
-    // No register has a longer name: a long word is not worth a copy.
-    let upper = if word.len() <= 4 { word.to_ascii_uppercase() } else { return None };
-    if let Some(family) = upper.strip_prefix(['E', 'R']).and_then(|f| FAMILIES.iter().position(|x| *x == f)) {
-        return Some(Ok(CANONICAL[family]));
-    }
-    let numbered = |name: &str| NUMBERED.iter().find(|x| **x == name).copied();
-    if let Some(name) = numbered(&upper).or_else(|| numbered(upper.strip_suffix('D')?)) {
-        return Some(Ok(name));
-    }
-    let is_part = FAMILIES.contains(&upper.as_str())
-        || matches!(
-            upper.as_str(),
-            "AL" | "AH" | "BL" | "BH" | "CL" | "CH" | "DL" | "DH" | "SIL" | "DIL" | "BPL" | "SPL"
-        )
-        || upper.strip_suffix(['B', 'W']).and_then(numbered).is_some();
-    is_part.then_some(Err(PART))
-}
-
-#[derive(Clone, Debug)]
-enum Operand {
-    Register(String),
-    Memory(String),
-    Immediate(i64),
-}
-
-impl Operand {
-    /// Its value; for memory a load.
-    fn value(&self, span: Span) -> Expr {
-        match self {
-            Operand::Register(name) | Operand::Memory(name) => build::variable(name, span),
-            Operand::Immediate(value) => build::int(*value, span),
-        }
-    }
-}
+/// Names of registers that are not in the test, which no location gets.
+pub(super) const SCRATCH_NAMES: &[&str] = &[LOADED, SPARE, ZERO, SIGN, CARRY, OVERFLOW, LESS];
 
 /// A thread while its instructions are translated.
 pub(super) struct Code<'t> {
-    test: &'t mut Test,
+    test: &'t Test,
     thread: usize,
-    labels: HashMap<&'t str, String>,
-    /// Whether a conditional jump may look at what an instruction leaves in the flags.
-    flags_matter: bool,
+    bounds: Bounds,
+    /// The flags that some instruction looks at.
+    needed: Vec<&'static str>,
+    /// The registers in between that were needed.
+    scratch: Vec<(&'static str, Span)>,
     /// Labels that wait for a statement.
     pending: Vec<Name>,
     out: Vec<Statement>,
 }
 
-impl<'t> Code<'t> {
-    /// The statements for the instructions in these cells.
-    pub(super) fn translate(
-        text: &'t str,
-        cells: &[Range<usize>],
-        thread: usize,
-        test: &'t mut Test,
-    ) -> Result<Vec<Statement>, Diagnostic> {
-        let mut code = Code {
-            test,
-            thread,
-            labels: HashMap::new(),
-            flags_matter: false,
-            pending: Vec::new(),
-            out: Vec::new(),
-        };
-        code.find_labels(text, cells)?;
-        let mut lock = None;
-        for cell in cells {
-            let mut scanner = Scanner::new(text, cell.clone());
-            while let Some(label) = label(&mut scanner) {
-                code.pending.push(build::name(&code.labels[label.text], label.span));
-            }
-            if scanner.peek().text.eq_ignore_ascii_case("lock") {
-                lock = Some(scanner.next().span);
-            }
-            if scanner.peek().kind != Kind::End {
-                code.instruction(scanner, lock.take())?;
-            }
-        }
-        if let Some(span) = lock {
-            return Err(Diagnostic::new(span, "no instruction follows this `LOCK`"));
-        }
-        if let Some(last) = code.pending.last() {
-            let span = last.span;
-            code.emit(StatementKind::Empty, span);
-        }
-        Ok(code.out)
-    }
+/// What an arithmetic instruction has computed: the result without a limit, from two operands.
+struct Computed {
+    op: BinaryOp,
+    left: Expr,
+    right: Expr,
+    bits: u32,
+}
 
-    fn find_labels(&mut self, text: &'t str, cells: &[Range<usize>]) -> Result<(), Diagnostic> {
+impl<'t> Code<'t> {
+    /// The statements for a thread, and the registers they need beside those of the test.
+    pub(super) fn translate(
+        instructions: &[Instruction<'_>],
+        thread: usize,
+        test: &'t Test,
+        bounds: Bounds,
+    ) -> (Vec<Statement>, Vec<(&'static str, Span)>) {
+        let needed = instructions.iter().flat_map(|i| needed_flags(i.action)).copied().collect();
+        let (scratch, pending, out) = (Vec::new(), Vec::new(), Vec::new());
+        let mut code = Code { test, thread, bounds, needed, scratch, pending, out };
         let mut names = Names::default();
-        for cell in cells {
-            let mut scanner = Scanner::new(text, cell.clone());
-            while let Some(label) = label(&mut scanner) {
-                if self.labels.insert(label.text, names.fresh(label.text, "l", "_")).is_some() {
-                    return Err(Diagnostic::new(
-                        label.span,
-                        format!("label `{}` is defined twice", label.text),
-                    ));
-                }
+        let labels: std::collections::HashMap<&str, String> = instructions
+            .iter()
+            .flat_map(|i| &i.labels)
+            .map(|label| (label.text, names.fresh(label.text, "l", "_")))
+            .collect();
+        for instruction in instructions {
+            let renamed = |l: &super::litmus_scan::Token<'_>| build::name(&labels[l.text], l.span);
+            code.pending.extend(instruction.labels.iter().map(renamed));
+            match instruction.label {
+                Some(target) => code.jump(instruction, renamed(&target)),
+                None => code.instruction(instruction),
             }
-            let mnemonic = scanner.peek().text.to_ascii_uppercase();
-            self.flags_matter |= mnemonic.starts_with('J') && mnemonic != "JMP";
         }
-        Ok(())
+        (code.out, code.scratch)
     }
 
     fn emit(&mut self, kind: StatementKind, span: Span) {
@@ -146,368 +81,454 @@ impl<'t> Code<'t> {
         self.out.push(Statement { labels, kind, span });
     }
 
+    fn emit_all(&mut self, statements: Vec<Statement>) {
+        statements.into_iter().for_each(|s| self.emit(s.kind, s.span));
+    }
+
+    /// A register that is not in the test.
+    fn scratch(&mut self, name: &'static str, span: Span) -> &'static str {
+        if !self.scratch.iter().any(|(known, _)| *known == name) {
+            self.scratch.push((name, span));
+        }
+        name
+    }
+
     fn assign(&mut self, target: &str, value: Expr, span: Span) {
         self.emit(StatementKind::Assign(build::scalar(target, span), value), span);
     }
 
-    fn scratch(&mut self, span: Span) -> String {
-        self.test.implicit_register(self.thread, SCRATCH, span)
+    fn location(&self, number: usize) -> &'t str {
+        &self.test.locations[number].name
     }
 
-    /// What conditional jumps compare from now on.
-    fn flags(&mut self, left: Expr, right: Expr, span: Span) -> [Statement; 2] {
-        let name_left = self.test.implicit_register(self.thread, LEFT, span);
-        let name_right = self.test.implicit_register(self.thread, RIGHT, span);
-        [
-            build::assign(build::scalar(name_left, span), left, span),
-            build::assign(build::scalar(name_right, span), right, span),
-        ]
+    /// The variable for a register, and how many bits it has.
+    fn whole(&self, part: RegisterPart) -> (String, u32) {
+        let register = self.test.threads[self.thread].register(part.family);
+        (register.name(), register.bits())
     }
 
-    /// Arithmetic leaves its result in the flags.
-    fn result_flags(&mut self, result: Expr, span: Span) {
-        if self.flags_matter {
-            for statement in self.flags(result, build::int(0, span), span) {
-                self.emit(statement.kind, span);
+    /// The value of a part of a register.
+    fn read(&self, part: RegisterPart, span: Span) -> Expr {
+        let (name, whole) = self.whole(part);
+        let value = build::variable(name, span);
+        match part.part {
+            Part::Low(bits) if bits == whole || self.bounds.fit(bits) => value,
+            Part::Low(bits) => wrap(value, bits, span),
+            Part::High => {
+                let second = build::binary(BinaryOp::BitAnd, value, build::int(mask(8) << 8, span), span);
+                wrap(build::binary(BinaryOp::Div, second, build::int(1 << 8, span), span), 8, span)
             }
         }
     }
 
-    fn instruction(&mut self, mut scanner: Scanner<'_>, lock: Option<Span>) -> Result<(), Diagnostic> {
-        let word = scanner.next();
-        let Some(mnemonic) = mnemonic(word) else {
-            let message = format!("instruction {} is not supported", word.describe());
-            return Err(Diagnostic::new(word.span, message));
+    /// Writes a value, which has as many bits, to a part of a register: 32 bits make the upper half 0, fewer leave the
+    /// others as they are.
+    fn write(&self, part: RegisterPart, value: Expr, span: Span) -> Statement {
+        let (name, whole) = self.whole(part);
+        let old = || build::variable(&name, span);
+        let both = |kept: i64, new: Expr| {
+            let kept = build::binary(BinaryOp::BitAnd, old(), build::int(kept, span), span);
+            build::binary(BinaryOp::BitOr, kept, new, span)
         };
-        if mnemonic.starts_with('J') {
-            return self.jump(mnemonic, word.span, scanner, lock);
-        }
-        let operands = self.operands(&mut scanner)?;
-        let span = Span { start: lock.unwrap_or(word.span).start, end: scanner.at as u32 };
-        let has_memory = operands.iter().any(|o| matches!(o, Operand::Memory(_)));
-        let lockable = match mnemonic {
-            "XCHG" => has_memory,
-            "INC" | "DEC" | "ADD" | "SUB" | "AND" | "OR" | "XOR" | "NEG" | "XADD" | "CMPXCHG" => {
-                matches!(operands.first(), Some(Operand::Memory(_)))
+        let value = match part.part {
+            Part::Low(bits) if bits == whole => value,
+            Part::Low(32) if self.bounds.fit_and_positive(32) => value,
+            Part::Low(32) => unsigned(value, 32, span),
+            Part::Low(bits) => both(!mask(bits), unsigned(value, bits, span)),
+            Part::High => {
+                let new =
+                    build::binary(BinaryOp::Mul, unsigned(value, 8, span), build::int(1 << 8, span), span);
+                // The highest bit may be the sign.
+                wrap(both(!(mask(8) << 8), new), whole, span)
             }
-            _ => false,
         };
-        if let (Some(lock), false) = (lock, lockable) {
-            return Err(Diagnostic::new(lock, "this instruction cannot have a `LOCK` prefix"));
-        }
-        if operands.iter().filter(|o| matches!(o, Operand::Memory(_))).count() > 1 {
-            return Err(Diagnostic::new(span, "an instruction cannot have two operands in memory"));
-        }
-        self.translate_one(mnemonic, &operands, lock.is_some(), span)
+        build::assign(build::scalar(&name, span), value, span)
     }
 
-    fn translate_one(
-        &mut self,
-        mnemonic: &str,
-        operands: &[Operand],
-        locked: bool,
-        span: Span,
-    ) -> Result<(), Diagnostic> {
-        use Operand::{Immediate, Memory, Register};
-        match (mnemonic, operands) {
-            ("MFENCE", []) => self.emit(StatementKind::Fence, span),
-            ("SFENCE", []) => self.emit(StatementKind::StoreFence, span),
-            // Loads are in order on x86 anyway.
-            ("LFENCE" | "NOP" | "PAUSE", []) => self.emit(StatementKind::Skip, span),
-            ("MOV", [Register(target) | Memory(target), source]) => {
-                self.assign(target, source.value(span), span)
+    /// The value of an operand; what is in memory is loaded first.
+    fn value(&mut self, operand: Operand, bits: u32, span: Span) -> Expr {
+        match operand {
+            Operand::Register(part) => self.read(part, span),
+            Operand::Immediate(value) => build::int(reduce(value, bits), span),
+            Operand::Memory(location) => {
+                let loaded = self.scratch(LOADED, span);
+                self.assign(loaded, build::variable(self.location(location), span), span);
+                build::variable(loaded, span)
             }
-            ("XCHG", [Memory(location), Register(register)] | [Register(register), Memory(location)]) => {
-                let old = Box::new(build::variable(register, span));
-                let swap = Expr { kind: ExprKind::Swap(build::scalar(location, span), old), span };
-                self.assign(register, swap, span);
+        }
+    }
+
+    /// Writes a value to a register or to memory.
+    fn store(&mut self, operand: Operand, value: Expr, span: Span) {
+        let statement = match operand {
+            Operand::Register(part) => self.write(part, value, span),
+            Operand::Memory(location) => {
+                build::assign(build::scalar(self.location(location), span), value, span)
             }
-            ("XCHG", [Register(one), Register(other)]) => {
-                let scratch = self.scratch(span);
-                self.assign(&scratch, build::variable(one, span), span);
-                self.assign(one, build::variable(other, span), span);
-                self.assign(other, build::variable(&scratch, span), span);
-            }
-            ("INC", [target]) => self.arithmetic(BinaryOp::Add, target, &Immediate(1), locked, span)?,
-            ("DEC", [target]) => self.arithmetic(BinaryOp::Sub, target, &Immediate(1), locked, span)?,
-            ("ADD", [target, source]) => self.arithmetic(BinaryOp::Add, target, source, locked, span)?,
-            ("SUB", [target, source]) => self.arithmetic(BinaryOp::Sub, target, source, locked, span)?,
-            ("AND", [target, source]) => self.arithmetic(BinaryOp::BitAnd, target, source, locked, span)?,
-            ("OR", [target, source]) => self.arithmetic(BinaryOp::BitOr, target, source, locked, span)?,
-            ("XOR", [target, source]) => self.arithmetic(BinaryOp::BitXor, target, source, locked, span)?,
-            ("NEG", [target]) => {
-                let negate = |value| build::unary(UnaryOp::Neg, value, span);
-                self.update(target, &negate, locked, span)?;
-            }
-            ("XADD", [target, Register(source)]) => self.exchange_and_add(target, source, locked, span)?,
-            ("CMPXCHG", [target @ (Register(_) | Memory(_)), Register(new)]) => {
-                self.compare_and_exchange(target, new, locked, span)?;
-            }
-            ("CMP", [left, right]) => {
-                for statement in self.flags(left.value(span), right.value(span), span) {
-                    self.emit(statement.kind, span);
+            Operand::Immediate(_) => unreachable!("a number is no target"),
+        };
+        self.emit(statement.kind, span);
+    }
+
+    fn instruction(&mut self, instruction: &Instruction<'_>) {
+        let Instruction { action, ref operands, bits, locked, span, .. } = *instruction;
+        let operand = |n: usize| operands[n];
+        match action {
+            Action::Fence => self.emit(StatementKind::Fence, span),
+            Action::StoreFence => self.emit(StatementKind::StoreFence, span),
+            // Labels at the end stand on nothing at all.
+            Action::Nothing if bits == 0 => self.emit(StatementKind::Empty, span),
+            Action::Nothing => self.emit(StatementKind::Skip, span),
+            Action::Stop => self.emit(StatementKind::Stop, span),
+            Action::Move => {
+                let value = match operand(1) {
+                    Operand::Memory(location) => build::variable(self.location(location), span),
+                    source => self.value(source, bits, span),
+                };
+                let direct = match operand(0) {
+                    Operand::Register(part) => {
+                        self.whole(part).1 == bits || self.bounds.fit_and_positive(bits)
+                    }
+                    _ => true,
+                };
+                match operand(1) {
+                    // A load and then the work on the register.
+                    Operand::Memory(_) if !direct => {
+                        let loaded = self.value(operand(1), bits, span);
+                        self.store(operand(0), loaded, span);
+                    }
+                    _ => self.store(operand(0), value, span),
                 }
             }
-            ("TEST", [left, right]) => {
-                let both = build::binary(BinaryOp::BitAnd, left.value(span), right.value(span), span);
-                for statement in self.flags(both, build::int(0, span), span) {
-                    self.emit(statement.kind, span);
+            Action::Extend { from, signed } => {
+                let value = self.value(operand(1), from, span);
+                let value = match signed || self.bounds.fit_and_positive(from) {
+                    true => value,
+                    false => unsigned(value, from, span),
+                };
+                self.store(operand(0), value, span);
+            }
+            Action::Exchange => self.exchange(operand(0), operand(1), span),
+            Action::Binary(op) => self.arithmetic(op, operand(0), operand(1), bits, locked, true, span),
+            Action::Count(op) => {
+                self.arithmetic(op, operand(0), Operand::Immediate(1), bits, locked, false, span);
+            }
+            Action::Negate => {
+                let negate = |value| (build::int(0, span), BinaryOp::Sub, value);
+                self.update(operand(0), &negate, bits, locked, true, span);
+            }
+            Action::Invert => {
+                let flags = std::mem::take(&mut self.needed);
+                let invert = |value| (value, BinaryOp::BitXor, build::int(-1, span));
+                self.update(operand(0), &invert, bits, locked, true, span);
+                self.needed = flags;
+            }
+            Action::ExchangeAdd => self.exchange_and_add(operand(0), operand(1), bits, locked, span),
+            Action::CompareExchange => self.compare_and_exchange(operand(0), operand(1), bits, locked, span),
+            Action::Compare | Action::Test => {
+                let left = self.value(operand(0), bits, span);
+                let right = self.value(operand(1), bits, span);
+                let op = if action == Action::Test { BinaryOp::BitAnd } else { BinaryOp::Sub };
+                let flags = self.flags(&Computed { op, left, right, bits }, true, span);
+                match flags.is_empty() {
+                    // Nobody looks, but a load is an event.
+                    true => self.emit(StatementKind::Skip, span),
+                    false => self.emit_all(flags),
                 }
             }
-            _ => {
-                let message = format!("{mnemonic} does not take these operands");
-                return Err(Diagnostic::new(span, message));
+            Action::MoveIf(condition) => self.move_if(condition, operand(0), operand(1), bits, span),
+            Action::Set(condition) => {
+                let value = self.condition(condition, span);
+                self.store(operand(0), value, span);
             }
+            Action::Jump(_) => unreachable!("jumps have labels"),
         }
-        Ok(())
     }
 
+    /// `target := target op source`, and the flags.
+    #[allow(clippy::too_many_arguments)]
     fn arithmetic(
         &mut self,
         op: BinaryOp,
-        target: &Operand,
-        source: &Operand,
+        target: Operand,
+        source: Operand,
+        bits: u32,
         locked: bool,
+        carries: bool,
         span: Span,
-    ) -> Result<(), Diagnostic> {
-        if let (true, Operand::Memory(location), BinaryOp::Add | BinaryOp::Sub) = (locked, target, op) {
-            let added = match (op, source) {
-                (BinaryOp::Sub, Operand::Immediate(value)) => build::int(-value, span),
-                (BinaryOp::Sub, _) => build::unary(UnaryOp::Neg, source.value(span), span),
-                _ => source.value(span),
+    ) {
+        let source = self.value(source, bits, span);
+        if let (true, Operand::Memory(location), BinaryOp::Add | BinaryOp::Sub) = (locked, target, op)
+            && self.bounds.fit(bits)
+        {
+            let added = match (op, &source.kind) {
+                (BinaryOp::Sub, ExprKind::Int(value)) => build::int(-value, span),
+                (BinaryOp::Sub, _) => build::unary(UnaryOp::Neg, source.clone(), span),
+                _ => source.clone(),
             };
-            let fetch = ExprKind::FetchAdd(build::scalar(location, span), Box::new(added.clone()));
+            let fetch = ExprKind::FetchAdd(build::scalar(self.location(location), span), Box::new(added));
             let fetch = Expr { kind: fetch, span };
-            if !self.flags_matter {
+            if self.needed.is_empty() {
                 self.emit(StatementKind::Expr(fetch), span);
-                return Ok(());
+                return;
             }
-            let scratch = self.scratch(span);
-            self.assign(&scratch, fetch, span);
-            let sum = build::binary(BinaryOp::Add, build::variable(&scratch, span), added, span);
-            self.result_flags(sum, span);
-            return Ok(());
+            let loaded = self.scratch(LOADED, span);
+            self.assign(loaded, fetch, span);
+            let left = build::variable(loaded, span);
+            let flags = self.flags(&Computed { op, left, right: source, bits }, carries, span);
+            self.emit_all(flags);
+            return;
         }
-        let operation = |value| build::binary(op, value, source.value(span), span);
-        self.update(target, &operation, locked, span)
+        let operation = |value| (value, op, source.clone());
+        self.update(target, &operation, bits, locked, carries, span);
     }
 
-    /// `target := operation(target)`, and the result into the flags.
+    /// `target := operation(target)`, and the flags, which are computed from the old value.
     fn update(
         &mut self,
-        target: &Operand,
-        operation: &dyn Fn(Expr) -> Expr,
+        target: Operand,
+        operation: &dyn Fn(Expr) -> (Expr, BinaryOp, Expr),
+        bits: u32,
         locked: bool,
+        carries: bool,
         span: Span,
-    ) -> Result<(), Diagnostic> {
+    ) {
+        let computed = |old: Expr| {
+            let (left, op, right) = operation(old);
+            Computed { op, left, right, bits }
+        };
         match target {
-            Operand::Register(register) => {
-                self.assign(register, operation(build::variable(register, span)), span);
-                self.result_flags(build::variable(register, span), span);
+            Operand::Register(part) => {
+                let computed = computed(self.read(part, span));
+                let result = self.result(&computed, span);
+                let flags = self.flags(&computed, carries, span);
+                self.emit_all(flags);
+                self.store(target, result, span);
             }
             Operand::Memory(location) => {
-                let scratch = self.scratch(span);
-                let load =
-                    build::assign(build::scalar(&scratch, span), build::variable(location, span), span);
-                let result = operation(build::variable(&scratch, span));
-                let store = build::assign(build::scalar(location, span), result.clone(), span);
+                let (loaded, name) = (self.scratch(LOADED, span), self.location(location));
+                let computed = computed(build::variable(loaded, span));
+                let load = build::assign(build::scalar(loaded, span), build::variable(name, span), span);
+                let result = self.result(&computed, span);
+                let store = build::assign(build::scalar(name, span), result, span);
                 if locked {
                     self.emit(StatementKind::Atomic(build::block(vec![load, store], span)), span);
                 } else {
-                    self.emit(load.kind, span);
-                    self.emit(store.kind, span);
+                    self.emit_all(vec![load, store]);
                 }
-                self.result_flags(result, span);
+                let flags = self.flags(&computed, carries, span);
+                self.emit_all(flags);
             }
-            Operand::Immediate(_) => return Err(Diagnostic::new(span, "a number cannot be changed")),
+            Operand::Immediate(_) => unreachable!("a number is no target"),
         }
-        Ok(())
+    }
+
+    /// The result in so many bits.
+    fn result(&self, computed: &Computed, span: Span) -> Expr {
+        let Computed { op, left, right, bits } = computed;
+        let exact = match (&left.kind, op) {
+            (ExprKind::Int(0), BinaryOp::Sub) => build::unary(UnaryOp::Neg, right.clone(), span),
+            _ => build::binary(*op, left.clone(), right.clone(), span),
+        };
+        match matches!(op, BinaryOp::Add | BinaryOp::Sub) && !self.bounds.fit(*bits) {
+            true => wrap(exact, *bits, span),
+            false => exact,
+        }
+    }
+
+    /// Sets the flags that somebody looks at. INC and DEC do not touch the carry flag.
+    fn flags(&mut self, computed: &Computed, carries: bool, span: Span) -> Vec<Statement> {
+        let Computed { op, left, right, bits } = computed;
+        let binary = |op, a: &Expr, b: &Expr| build::binary(op, a.clone(), b.clone(), span);
+        let zero = build::int(0, span);
+        let result = self.result(computed, span);
+        let exact = binary(*op, left, right);
+        let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+        let mut statements = Vec::new();
+        for flag in [ZERO, SIGN, CARRY, OVERFLOW, LESS] {
+            if !self.needed.contains(&flag) || (flag == CARRY && !carries) {
+                continue;
+            }
+            let value = match (flag, op) {
+                (ZERO, BinaryOp::Sub) => binary(BinaryOp::Eq, left, right),
+                (ZERO, _) => binary(BinaryOp::Eq, &result, &zero),
+                (SIGN, _) => binary(BinaryOp::Lt, &result, &zero),
+                (CARRY | OVERFLOW, _) if !is_arithmetic => zero.clone(),
+                (CARRY, BinaryOp::Sub) => self.below(left, right, *bits, span),
+                // What was added is lost at the top: the result is below either operand.
+                (CARRY, _) => self.below(&result, left, *bits, span),
+                (OVERFLOW, _) => binary(BinaryOp::Ne, &exact, &result),
+                (_, BinaryOp::Sub) => binary(BinaryOp::Lt, left, right),
+                _ => binary(BinaryOp::Lt, &exact, &zero),
+            };
+            let name = self.scratch(flag, span);
+            statements.push(build::assign(build::scalar(name, span), value, span));
+        }
+        statements
+    }
+
+    /// Unsigned comparison.
+    fn below(&self, left: &Expr, right: &Expr, bits: u32, span: Span) -> Expr {
+        let (left, right) = (left.clone(), right.clone());
+        if self.bounds.fit_and_positive(bits) {
+            return build::binary(BinaryOp::Lt, left, right, span);
+        }
+        let order = |e| match bits {
+            // Turning the sign around puts the numbers below 0 behind the others.
+            64 => {
+                let least =
+                    build::binary(BinaryOp::Sub, build::int(-i64::MAX, span), build::int(1, span), span);
+                build::binary(BinaryOp::BitXor, e, least, span)
+            }
+            _ => unsigned(e, bits, span),
+        };
+        build::binary(BinaryOp::Lt, order(left), order(right), span)
+    }
+
+    /// Two registers, or a register and memory, change places.
+    fn exchange(&mut self, one: Operand, other: Operand, span: Span) {
+        match (one, other) {
+            (Operand::Memory(location), Operand::Register(part))
+            | (Operand::Register(part), Operand::Memory(location)) => {
+                let (name, whole) = self.whole(part);
+                let place = build::scalar(self.location(location), span);
+                let swap = |new| Expr { kind: ExprKind::Swap(place, Box::new(new)), span };
+                if whole == part.bits() {
+                    self.assign(&name, swap(build::variable(&name, span)), span);
+                    return;
+                }
+                let loaded = self.scratch(LOADED, span);
+                self.assign(loaded, swap(self.read(part, span)), span);
+                self.store(Operand::Register(part), build::variable(loaded, span), span);
+            }
+            (Operand::Register(one), Operand::Register(other)) => {
+                let loaded = self.scratch(LOADED, span);
+                self.assign(loaded, self.read(one, span), span);
+                self.store(Operand::Register(one), self.read(other, span), span);
+                self.store(Operand::Register(other), build::variable(loaded, span), span);
+            }
+            _ => unreachable!("an exchange has a register"),
+        }
     }
 
     /// Target and source change places, then the source's old value is added to the target.
-    fn exchange_and_add(
-        &mut self,
-        target: &Operand,
-        source: &str,
-        locked: bool,
-        span: Span,
-    ) -> Result<(), Diagnostic> {
-        let value = |name: &str| build::variable(name, span);
-        let sum = |left: Expr, right: Expr| build::binary(BinaryOp::Add, left, right, span);
-        let fetch = |location: &str| {
-            let kind = ExprKind::FetchAdd(build::scalar(location, span), Box::new(value(source)));
-            Expr { kind, span }
-        };
-        if let (Operand::Memory(location), true, false) = (target, locked, self.flags_matter) {
-            self.assign(source, fetch(location), span);
-            return Ok(());
+    fn exchange_and_add(&mut self, target: Operand, source: Operand, bits: u32, locked: bool, span: Span) {
+        let Operand::Register(source) = source else { unreachable!("the source is a register") };
+        let variable = |name: &str| build::variable(name, span);
+        let (name, whole) = self.whole(source);
+        if let (Operand::Memory(location), true) = (target, locked)
+            && self.needed.is_empty()
+            && self.bounds.fit(bits)
+            && whole == bits
+        {
+            let place = build::scalar(self.location(location), span);
+            let fetch = Expr { kind: ExprKind::FetchAdd(place, Box::new(variable(&name))), span };
+            self.assign(&name, fetch, span);
+            return;
         }
-        let scratch = self.scratch(span);
+        let (loaded, spare) = (self.scratch(LOADED, span), self.scratch(SPARE, span));
+        self.assign(spare, self.read(source, span), span);
+        let (left, right) = (variable(loaded), variable(spare));
+        let computed = Computed { op: BinaryOp::Add, left, right, bits };
+        let result = self.result(&computed, span);
         match target {
-            Operand::Memory(location) if locked => {
-                self.assign(&scratch, value(source), span);
-                self.assign(source, fetch(location), span);
-                self.result_flags(sum(value(source), value(&scratch)), span);
-            }
             Operand::Memory(location) => {
-                self.assign(&scratch, value(location), span);
-                self.assign(location, sum(value(&scratch), value(source)), span);
-                self.result_flags(sum(value(&scratch), value(source)), span);
-                self.assign(source, value(&scratch), span);
+                let name = self.location(location);
+                let load = build::assign(build::scalar(loaded, span), variable(name), span);
+                let store = build::assign(build::scalar(name, span), result, span);
+                if locked {
+                    self.emit(StatementKind::Atomic(build::block(vec![load, store], span)), span);
+                } else {
+                    self.emit_all(vec![load, store]);
+                }
+                self.store(Operand::Register(source), variable(loaded), span);
             }
-            Operand::Register(register) => {
-                self.assign(&scratch, sum(value(register), value(source)), span);
-                self.assign(source, value(register), span);
-                self.assign(register, value(&scratch), span);
-                self.result_flags(value(register), span);
+            Operand::Register(part) => {
+                self.assign(loaded, self.read(part, span), span);
+                self.store(Operand::Register(source), variable(loaded), span);
+                self.store(target, result, span);
             }
-            Operand::Immediate(_) => return Err(Diagnostic::new(span, "a number cannot be changed")),
+            Operand::Immediate(_) => unreachable!("a number is no target"),
         }
-        Ok(())
+        let flags = self.flags(&computed, true, span);
+        self.emit_all(flags);
     }
 
     /// If the target is `EAX` it becomes `new`, otherwise `EAX` becomes the target.
-    fn compare_and_exchange(
-        &mut self,
-        target: &Operand,
-        new: &str,
-        locked: bool,
-        span: Span,
-    ) -> Result<(), Diagnostic> {
-        let (Operand::Register(target) | Operand::Memory(target)) = target else {
-            return Err(Diagnostic::new(span, "a number cannot be changed"));
+    fn compare_and_exchange(&mut self, target: Operand, new: Operand, bits: u32, locked: bool, span: Span) {
+        let (Operand::Memory(location), Operand::Register(new)) = (target, new) else {
+            unreachable!("a location and a register")
         };
-        let accumulator = self.test.implicit_register(self.thread, "EAX", span);
-        let scratch = self.scratch(span);
-        let value = |name: &str| build::variable(name, span);
-        let assign = |name: &str, value: Expr| build::assign(build::scalar(name, span), value, span);
-        let mut steps = vec![assign(&scratch, value(target))];
-        if self.flags_matter {
-            steps.extend(self.flags(value(&accumulator), value(&scratch), span));
-        }
-        let equal = build::binary(BinaryOp::Eq, value(&scratch), value(&accumulator), span);
-        let success = build::block(vec![assign(target, value(new))], span);
-        let failure = build::block(vec![assign(&accumulator, value(&scratch))], span);
+        let accumulator = RegisterPart::accumulator(bits);
+        let (loaded, name) = (self.scratch(LOADED, span), self.location(location));
+        let old = self.read(accumulator, span);
+        let computed =
+            Computed { op: BinaryOp::Sub, left: old.clone(), right: build::variable(loaded, span), bits };
+        let mut steps = vec![build::assign(build::scalar(loaded, span), build::variable(name, span), span)];
+        steps.extend(self.flags(&computed, true, span));
+        let equal = build::binary(BinaryOp::Eq, build::variable(loaded, span), old, span);
+        let store = build::assign(build::scalar(name, span), self.read(new, span), span);
+        let failure = self.write(accumulator, build::variable(loaded, span), span);
+        let (success, failure) = (build::block(vec![store], span), build::block(vec![failure], span));
         steps.push(build::statement(StatementKind::If(equal, success, Some(failure)), span));
         if locked {
             self.emit(StatementKind::Atomic(build::block(steps, span)), span);
         } else {
-            steps.into_iter().for_each(|step| self.emit(step.kind, span));
+            self.emit_all(steps);
         }
-        Ok(())
     }
 
-    fn jump(
-        &mut self,
-        mnemonic: &str,
-        start: Span,
-        mut scanner: Scanner<'_>,
-        lock: Option<Span>,
-    ) -> Result<(), Diagnostic> {
-        if let Some(lock) = lock {
-            return Err(Diagnostic::new(lock, "this instruction cannot have a `LOCK` prefix"));
+    /// The source is read in any case, and 32 bits make the upper half of the target 0 in any case.
+    fn move_if(&mut self, condition: Condition, target: Operand, source: Operand, bits: u32, span: Span) {
+        let Operand::Register(part) = target else { unreachable!("the target is a register") };
+        let value = self.value(source, bits, span);
+        let condition = self.condition(condition, span);
+        let then = build::block(vec![self.write(part, value, span)], span);
+        let otherwise = (bits == 32 && self.whole(part).1 == 64 && !self.bounds.fit_and_positive(32))
+            .then(|| build::block(vec![self.write(part, self.read(part, span), span)], span));
+        self.emit(StatementKind::If(condition, then, otherwise), span);
+    }
+
+    fn jump(&mut self, instruction: &Instruction<'_>, label: Name) {
+        let span = instruction.span;
+        match instruction.action {
+            Action::Jump(Some(condition)) => {
+                let condition = self.condition(condition, span);
+                let jump = build::block(vec![build::goto(&label.text, label.span)], span);
+                self.emit(StatementKind::If(condition, jump, None), span);
+            }
+            _ => self.emit(StatementKind::Goto(label), span),
         }
-        let target = scanner.next();
-        let Some(label) = self.labels.get(target.text).filter(|_| target.kind == Kind::Word).cloned() else {
-            return Err(Diagnostic::new(
-                target.span,
-                format!("no label {} in this thread", target.describe()),
-            ));
+    }
+
+    /// What a conditional instruction asks: 1 or 0.
+    fn condition(&mut self, condition: Condition, span: Span) -> Expr {
+        let mut flag = |name| build::variable(self.scratch(name, span), span);
+        let holds = match condition.test {
+            FlagTest::Zero => flag(ZERO),
+            FlagTest::Sign => flag(SIGN),
+            FlagTest::Carry => flag(CARRY),
+            FlagTest::Overflow => flag(OVERFLOW),
+            FlagTest::Less => flag(LESS),
+            FlagTest::LessOrEqual => build::binary(BinaryOp::Or, flag(LESS), flag(ZERO), span),
+            FlagTest::BelowOrEqual => build::binary(BinaryOp::Or, flag(CARRY), flag(ZERO), span),
         };
-        if scanner.peek().kind != Kind::End {
-            return Err(scanner.expected("the end of the instruction"));
-        }
-        let span = start.to(target.span);
-        let op = match mnemonic {
-            "JE" | "JZ" => BinaryOp::Eq,
-            "JNE" | "JNZ" => BinaryOp::Ne,
-            "JL" => BinaryOp::Lt,
-            "JLE" => BinaryOp::Le,
-            "JG" => BinaryOp::Gt,
-            "JGE" => BinaryOp::Ge,
-            _ => {
-                self.emit(StatementKind::Goto(build::name(label, target.span)), span);
-                return Ok(());
-            }
-        };
-        let left = self.test.implicit_register(self.thread, LEFT, span);
-        let right = self.test.implicit_register(self.thread, RIGHT, span);
-        let condition = build::binary(op, build::variable(left, span), build::variable(right, span), span);
-        let jump = build::block(vec![build::goto(&label, target.span)], span);
-        self.emit(StatementKind::If(condition, jump, None), span);
-        Ok(())
-    }
-
-    /// The operands, the target first whatever the syntax.
-    fn operands(&mut self, scanner: &mut Scanner<'_>) -> Result<Vec<Operand>, Diagnostic> {
-        let mut operands = Vec::new();
-        let mut source_first = false;
-        while scanner.peek().kind != Kind::End {
-            if !operands.is_empty() {
-                scanner.expect(",")?;
-            }
-            source_first |= scanner.is("%") || scanner.is("(");
-            operands.push(self.operand(scanner)?);
-        }
-        if source_first {
-            operands.reverse();
-        }
-        Ok(operands)
-    }
-
-    fn operand(&mut self, scanner: &mut Scanner<'_>) -> Result<Operand, Diagnostic> {
-        let token = scanner.peek();
-        let size = token.text.to_ascii_uppercase();
-        if matches!(size.as_str(), "BYTE" | "WORD") {
-            return Err(Diagnostic::new(token.span, "accesses of 8 and 16 bits are not supported"));
-        }
-        if matches!(size.as_str(), "DWORD" | "QWORD") {
-            scanner.next();
-            if scanner.peek().text.eq_ignore_ascii_case("ptr") {
-                scanner.next();
-            }
-            return if scanner.is("[") { self.operand(scanner) } else { Err(scanner.expected("`[`")) };
-        }
-        let close = if scanner.is("[") { "]" } else { ")" };
-        match token.text {
-            "[" | "(" => {
-                scanner.next();
-                let word = scanner.peek();
-                let computed = word.kind != Kind::Word || matches!(register_name(word.text), Some(Ok(_)));
-                scanner.next();
-                if computed || !scanner.is(close) {
-                    let span = token.span.to(word.span);
-                    return Err(Diagnostic::new(span, "computed addresses are not supported"));
-                }
-                scanner.next();
-                Ok(Operand::Memory(self.test.location(word)))
-            }
-            "%" => Ok(Operand::Register(self.test.register(self.thread, scanner)?.text)),
-            _ if token.kind == Kind::Word && register_name(token.text).is_some() => {
-                Ok(Operand::Register(self.test.register(self.thread, scanner)?.text))
-            }
-            _ if token.kind == Kind::Word => {
-                Err(scanner.expected("a register, a number or a location in brackets"))
-            }
-            _ => Ok(Operand::Immediate(scanner.value()?)),
-        }
+        if condition.negated { build::unary(UnaryOp::Not, holds, span) } else { holds }
     }
 }
 
-/// `L0:`, if the cell goes on with a label.
-fn label<'a>(scanner: &mut Scanner<'a>) -> Option<Token<'a>> {
-    let mut ahead = *scanner;
-    let word = ahead.next();
-    let is_label = word.kind == Kind::Word && ahead.accept(":");
-    is_label.then(|| {
-        *scanner = ahead;
-        word
-    })
-}
-
-/// The instruction a word means: `mov`, or `movl` and `movq` with the size said.
-fn mnemonic(word: Token<'_>) -> Option<&'static str> {
-    let find = |name: &str| MNEMONICS.iter().find(|m| m.eq_ignore_ascii_case(name)).copied();
-    find(word.text)
-        .or_else(|| find(word.text.strip_suffix(['l', 'q', 'L', 'Q'])?).filter(|m| !m.starts_with('J')))
+/// The flags that an instruction looks at.
+fn needed_flags(action: Action) -> &'static [&'static str] {
+    let (Action::Jump(Some(condition)) | Action::MoveIf(condition) | Action::Set(condition)) = action else {
+        return &[];
+    };
+    match condition.test {
+        FlagTest::Zero => &[ZERO],
+        FlagTest::Sign => &[SIGN],
+        FlagTest::Carry => &[CARRY],
+        FlagTest::Overflow => &[OVERFLOW],
+        FlagTest::Less => &[LESS],
+        FlagTest::LessOrEqual => &[LESS, ZERO],
+        FlagTest::BelowOrEqual => &[CARRY, ZERO],
+    }
 }

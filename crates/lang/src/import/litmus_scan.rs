@@ -100,8 +100,8 @@ impl<'a> Scanner<'a> {
         Diagnostic::new(token.span, format!("expected {what}, found {}", token.describe()))
     }
 
-    /// A number with an optional `$` and sign. Names of locations as values are errors.
-    pub(super) fn value(&mut self) -> Result<i64, Diagnostic> {
+    /// A number of 64 bits, signed or not, with an optional `$` and sign. Names of locations as values are errors.
+    pub(super) fn value(&mut self) -> Result<i128, Diagnostic> {
         let start = self.peek().span;
         self.accept("$");
         let negative = self.accept("-");
@@ -114,13 +114,13 @@ impl<'a> Scanner<'a> {
         }
         self.next();
         let magnitude = match token.text.strip_prefix("0x").or_else(|| token.text.strip_prefix("0X")) {
-            Some(digits) => i64::from_str_radix(digits, 16),
+            Some(digits) => u64::from_str_radix(digits, 16),
             None => token.text.parse(),
         };
-        let magnitude = magnitude.map_err(|_| {
+        let value = magnitude.map(|m| if negative { -i128::from(m) } else { i128::from(m) });
+        value.ok().filter(|value| *value >= i128::from(i64::MIN)).ok_or_else(|| {
             Diagnostic::new(token.span, format!("{} is not a number of 64 bits", token.describe()))
-        })?;
-        Ok(if negative { -magnitude } else { magnitude })
+        })
     }
 }
 
@@ -135,6 +135,8 @@ pub(super) struct Sections {
     pub(super) rows: Vec<Vec<Range<usize>>>,
     /// From behind the program to the end.
     pub(super) rest: Range<usize>,
+    /// Whether this is an `X86_64` test.
+    pub(super) is_64: bool,
 }
 
 /// Splits a test into its sections.
@@ -154,7 +156,7 @@ pub(super) fn sections(original: &str) -> Result<Sections, Diagnostic> {
     let open = find_init(&text, header_end).or_else(|| text[scanner.at..].find('{').map(|n| scanner.at + n));
     let missing = |what: &str| Diagnostic::new(Span::new(text.len(), text.len()), what.to_owned());
     let open = open.ok_or_else(|| missing("the test has no initial state `{ ... }`"))?;
-    let close = text[open..].find('}').map(|n| open + n);
+    let close = closing(&text, open);
     let close =
         close.ok_or_else(|| Diagnostic::new(Span::new(open, open + 1), "this brace is never closed"))?;
 
@@ -163,7 +165,7 @@ pub(super) fn sections(original: &str) -> Result<Sections, Diagnostic> {
     let mut rows = Vec::new();
     while scanner.peek().kind != Kind::End && !starts_condition(scanner) {
         let start = scanner.at;
-        let Some(length) = text[start..].find(';') else {
+        let Some(length) = row_length(&text, start) else {
             let span = scanner.peek().span;
             return Err(Diagnostic::new(span, "this row of the program has no `;` at its end"));
         };
@@ -177,7 +179,41 @@ pub(super) fn sections(original: &str) -> Result<Sections, Diagnostic> {
         scanner.at = start + length + 1;
     }
     let rest = scanner.at..text.len();
-    Ok(Sections { init: open + 1..close, name, rows, rest, text })
+    let is_64 = architecture.text == "X86_64";
+    Ok(Sections { init: open + 1..close, name, rows, rest, is_64, text })
+}
+
+/// The brace that closes the one here.
+fn closing(text: &str, open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text[open..].char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(open + at);
+        }
+    }
+    None
+}
+
+/// How far it is to the `;` that ends a row. The one in `LOCK ; INC [x]` does not.
+pub(crate) fn row_length(text: &str, start: usize) -> Option<usize> {
+    let mut from = start;
+    loop {
+        let at = from + text[from..].find(';')?;
+        let cell = text[start..at].rsplit([';', '|', ':']).next().unwrap_or("").trim();
+        let after = Scanner::new(text, at + 1..text.len());
+        let ends = !cell.eq_ignore_ascii_case("lock")
+            || matches!(after.peek().text, "" | ";" | "|")
+            || starts_condition(after);
+        if ends {
+            return Some(at - start);
+        }
+        from = at + 1;
+    }
 }
 
 /// The first brace that starts a line: the lines before it are free text.
@@ -261,7 +297,7 @@ mod tests {
 
     #[test]
     fn values() {
-        let check = |text: &str, expected: Result<i64, &str>| {
+        let check = |text: &str, expected: Result<i128, &str>| {
             let value = Scanner::new(text, 0..text.len()).value();
             assert_eq!(value.map_err(|d| d.message), expected.map_err(str::to_owned), "{text}");
         };
@@ -270,6 +306,9 @@ mod tests {
         check("x", Err("addresses as values are not supported"));
         check("0x", Err("`0x` is not a number of 64 bits"));
         check("99999999999999999999", Err("`99999999999999999999` is not a number of 64 bits"));
+        check("0xffffffffffffffff", Ok(u64::MAX.into()));
+        check("-9223372036854775808", Ok(i64::MIN.into()));
+        check("-9223372036854775809", Err("`9223372036854775809` is not a number of 64 bits"));
         check("", Err("expected a number, found the end"));
     }
 }

@@ -6,9 +6,12 @@
 
 mod build;
 mod litmus;
+mod litmus_bounds;
 mod litmus_code;
 mod litmus_condition;
+mod litmus_parse;
 mod litmus_scan;
+mod litmus_types;
 pub(crate) mod names;
 mod rmm;
 mod rmm_process;
@@ -20,6 +23,7 @@ mod trencher_values;
 use crate::ast;
 
 pub use litmus::litmus;
+pub(crate) use litmus_scan::row_length as litmus_row_length;
 pub use rmm::rmm;
 pub use trencher::trencher;
 
@@ -32,6 +36,43 @@ pub struct Imported {
     pub name: Option<String>,
     /// What a reader should know about the translation.
     pub notes: Vec<String>,
+    /// How a litmus test shows its final states.
+    pub view: Option<View>,
+}
+
+/// How a litmus test shows its final states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// The condition as herd writes it, with its quantifier.
+    pub condition: String,
+    /// What is shown: what the condition looks at, and what `locations` names.
+    pub shown: Vec<Shown>,
+    /// Which final states count at all: a property of the same form as the condition.
+    pub filter: Option<ast::Property>,
+}
+
+/// A register or location as a litmus test shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// As herd writes it: `0:rax`, `[x]`.
+    pub name: String,
+    /// What it is in the program.
+    pub place: ShownPlace,
+    /// So many of the lowest bits are shown.
+    pub bits: u32,
+    /// Whether they are read as a signed number.
+    pub signed: bool,
+}
+
+/// What a litmus test shows is in the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShownPlace {
+    /// A shared variable of this name.
+    Memory(String),
+    /// A thread, and a register of it.
+    Register(String, String),
+    /// The address of a location, which the program does not need.
+    Address(String),
 }
 
 /// A language a program can be written in.
@@ -62,6 +103,11 @@ impl Format {
 /// Whether memorax has reserved the word.
 pub(crate) fn is_rmm_word(word: &str) -> bool {
     rmm_tokens::RESERVED.contains(&word)
+}
+
+/// Whether a word names an x86 register or a part of one.
+pub(crate) fn is_x86_register(word: &str) -> bool {
+    litmus_types::RegisterPart::parse(word).is_some()
 }
 
 /// The format of a file: by the extension of its name, and where that says nothing by its first words.

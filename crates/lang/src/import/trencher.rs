@@ -78,7 +78,7 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
     for (automaton, name) in automata.iter().zip(&thread_names) {
         file.items.push(Item::Thread(thread(automaton, name, &memory, &names)));
     }
-    Ok(Imported { file, name: None, notes })
+    Ok(Imported { file, name: None, notes, view: None })
 }
 
 struct Reader<'a> {

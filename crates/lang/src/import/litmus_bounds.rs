@@ -1,0 +1,182 @@
+//! How large the values of a litmus test can become.
+//!
+//! Most tests move a few small constants around. Where every arithmetic instruction runs at most once (no loop contains one), no value is
+//! larger than what is computed here from the constants alone, and if that fits the width of an access nothing wraps around
+//! there: the program can compute with plain integers.
+
+use fencewright_program::BinaryOp;
+
+use super::litmus::Test;
+use super::litmus_parse::{Action, Instruction, Operand};
+use super::litmus_types::{Part, RegisterPart, reduce};
+
+/// What is known about all values that registers and locations ever hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// No value has a larger magnitude; unknown if something may wrap around, or bits are put together.
+    magnitude: Option<u128>,
+    /// Whether some value may be below 0.
+    negative: bool,
+}
+
+impl Bounds {
+    /// Whether all values, and their sums and differences, are numbers of so many bits.
+    pub(super) fn fit(self, bits: u32) -> bool {
+        self.magnitude.is_some_and(|m| m.saturating_mul(2) < 1 << (bits - 1))
+    }
+
+    /// Whether all values are numbers of so many bits, and none is below 0: signed and unsigned then are the same.
+    pub(super) fn fit_and_positive(self, bits: u32) -> bool {
+        self.fit(bits) && !self.negative
+    }
+
+    /// Looks at all constants and instructions of a test.
+    pub(super) fn of(test: &Test, code: &[Vec<Instruction<'_>>]) -> Bounds {
+        let mut bounds = Collector::default();
+        for location in &test.locations {
+            bounds.constant(location.initial());
+        }
+        for register in test.threads.iter().flat_map(|t| &t.registers) {
+            bounds.constant(register.initial());
+        }
+        for (thread, instructions) in code.iter().enumerate() {
+            let whole = |part: RegisterPart| test.threads[thread].register(part.family).bits();
+            for (instruction, in_loop) in instructions.iter().zip(in_loops(instructions)) {
+                bounds.instruction(instruction, in_loop);
+                for part in writes(instruction).filter(|part| part.bits() < whole(*part)) {
+                    match part.part {
+                        Part::Low(32) => bounds.extends = true,
+                        _ => bounds.unknown = true,
+                    }
+                }
+            }
+        }
+        bounds.finish()
+    }
+}
+
+#[derive(Default)]
+struct Collector {
+    start: u128,
+    /// The sum of all constants that instructions add.
+    added: u128,
+    /// How many instructions at most double the largest value.
+    doubled: u32,
+    negative: bool,
+    /// Whether something is extended with zeros, which makes large numbers of those below 0.
+    extends: bool,
+    unknown: bool,
+}
+
+impl Collector {
+    fn constant(&mut self, value: i64) {
+        self.start = self.start.max(value.unsigned_abs().into());
+        self.negative |= value < 0;
+    }
+
+    fn instruction(&mut self, instruction: &Instruction<'_>, in_loop: bool) {
+        let mut immediate = None;
+        for operand in &instruction.operands {
+            if let Operand::Immediate(value) = operand {
+                let value = reduce(*value, instruction.bits);
+                self.constant(value);
+                immediate = Some(value);
+            }
+        }
+        let growing = match instruction.action {
+            Action::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
+                match immediate {
+                    Some(value) => self.added = self.added.saturating_add(value.unsigned_abs().into()),
+                    None => self.doubled = self.doubled.saturating_add(1),
+                }
+                self.negative |= op == BinaryOp::Sub;
+                true
+            }
+            Action::Count(op) => {
+                self.added += 1;
+                self.negative |= op == BinaryOp::Sub;
+                true
+            }
+            // The result has no more bits than the operands: below twice the larger one.
+            Action::Binary(_) => {
+                self.added += 1;
+                self.doubled = self.doubled.saturating_add(1);
+                true
+            }
+            Action::ExchangeAdd => {
+                self.doubled = self.doubled.saturating_add(1);
+                true
+            }
+            Action::Negate | Action::Invert => {
+                self.added += 1;
+                self.negative = true;
+                true
+            }
+            Action::Extend { .. } => {
+                self.extends = true;
+                false
+            }
+            Action::Set(_) => {
+                self.start = self.start.max(1);
+                false
+            }
+            _ => false,
+        };
+        self.unknown |= growing && in_loop;
+    }
+
+    /// The largest value comes about if everything is added first and then doubled.
+    fn finish(self) -> Bounds {
+        let most = self.start.saturating_add(self.added);
+        let magnitude = most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most);
+        let unknown = self.unknown || self.extends && self.negative;
+        Bounds { magnitude: magnitude.filter(|_| !unknown), negative: self.negative }
+    }
+}
+
+/// The parts of registers that an instruction writes.
+fn writes<'i>(instruction: &'i Instruction<'_>) -> impl Iterator<Item = RegisterPart> + 'i {
+    let written = match instruction.action {
+        Action::Exchange | Action::ExchangeAdd => 2,
+        Action::Compare
+        | Action::Test
+        | Action::CompareExchange
+        | Action::Fence
+        | Action::StoreFence
+        | Action::Nothing
+        | Action::Stop
+        | Action::Jump(_) => 0,
+        _ => 1,
+    };
+    let accumulator =
+        (instruction.action == Action::CompareExchange).then(|| RegisterPart::accumulator(instruction.bits));
+    let operands = instruction.operands.iter().take(written).filter_map(|o| match o {
+        Operand::Register(part) => Some(*part),
+        _ => None,
+    });
+    operands.chain(accumulator)
+}
+
+/// For each instruction whether a jump backwards may lead to it again.
+fn in_loops(code: &[Instruction<'_>]) -> Vec<bool> {
+    let mut labels = std::collections::HashMap::new();
+    for (number, instruction) in code.iter().enumerate() {
+        labels.extend(instruction.labels.iter().map(|l| (l.text, number)));
+    }
+    // Where loops start, by how many there are more, and where they end, by how many there are fewer.
+    let mut change = vec![0_i64; code.len() + 1];
+    for (number, instruction) in code.iter().enumerate() {
+        if let Some(target) = instruction.label.and_then(|l| labels.get(l.text)).filter(|t| **t <= number) {
+            change[*target] += 1;
+            change[number + 1] -= 1;
+        }
+    }
+    let mut depth = 0;
+    change[..code.len()]
+        .iter()
+        .map(|c| {
+            depth += c;
+            depth > 0
+        })
+        .collect()
+}
