@@ -24,6 +24,7 @@ use crate::{files, progress, stop};
 
 /// Checks all files.
 pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
+    out.style.full = args.common.full;
     let Some(engine) = engine(args, out) else { return Status::Bad };
     if args.certificate.is_some() && (args.common.files.len() > 1 || args.model.models().len() > 1) {
         let why = "a certificate is about one program under one model";

@@ -30,6 +30,7 @@ const MOST_SETS: usize = 1_000;
 /// Finds fences for all files.
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     let json = args.common.json;
+    out.style.full = args.common.full;
     let mut status = Status::Fine;
     for path in &args.common.files {
         if out.is_closed() || stop::is_asked() {

@@ -20,7 +20,7 @@ pub struct Output {
 impl Output {
     /// The standard output of this process.
     pub fn new() -> Self {
-        let style = Style { colour: wants_colour(&io::stdout()) };
+        let style = Style { colour: wants_colour(&io::stdout()), ..Style::default() };
         Output { stdout: BufWriter::new(io::stdout()), failure: None, style }
     }
 

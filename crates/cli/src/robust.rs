@@ -13,6 +13,7 @@ use crate::{progress, stop};
 
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
+    out.style.full = args.common.full;
     let workers = if args.jobs == 0 { explicit::Options::default().workers } else { args.jobs.into() };
     let options = Options {
         notion: match args.notion {

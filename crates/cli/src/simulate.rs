@@ -99,7 +99,7 @@ impl<'a> Simulation<'a> {
             reference,
             random,
             cells: Cells::all(source, &state),
-            table: Table::new(source, 1_000, places),
+            table: Table::new(source, 4, places),
             state,
             style,
             open: program.properties.iter().collect(),

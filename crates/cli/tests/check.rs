@@ -143,6 +143,17 @@ fn a_reader_who_has_seen_enough_ends_the_search() {
 }
 
 #[test]
+fn counterexamples_are_folded_unless_all_is_asked_for() {
+    for command in ["check", "robust", "fences"] {
+        let path = repository("examples/peterson.fw").to_string_lossy().into_owned();
+        let (folded, full) = (run([command, &path]), run([command, "--full", &path]));
+        assert!(folded.stdout.lines().count() < full.stdout.lines().count(), "{command}: {folded:?}");
+        assert!(full.stdout.contains("   memory: flag[0]=0 flag[1]=0 turn=0   buffer of"), "{full:?}");
+        assert!(!folded.stdout.contains("   memory: flag[0]=0 flag[1]=0 turn=0"), "{folded:?}");
+    }
+}
+
+#[test]
 fn errors_say_what_to_do() {
     let files = files();
     let says = |arguments: &[&str], expected: &[&str]| {

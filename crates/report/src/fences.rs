@@ -10,9 +10,8 @@ use fencewright_program::{MemoryModel, Replayed, Span};
 use serde::Serialize;
 
 use crate::json::{Trace, line, micros};
-use crate::step::steps;
 use crate::style::Style;
-use crate::text::{Cells, Table, execution, seconds};
+use crate::text::{Cells, execution, seconds, table};
 use crate::words::Source;
 
 /// What was asked and how long it took.
@@ -164,13 +163,7 @@ fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
 /// An execution that is about no property.
 fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
     let cells = Cells::all(source, &replayed.states[0]);
-    let spans = steps(source, replayed).filter_map(|step| step.span());
-    let table = Table::new(source, replayed.events.len(), spans);
-    let mut text = table.heading(style);
-    for (n, step) in steps(source, replayed).enumerate() {
-        text.push_str(&table.step(n + 1, &step, &cells, style));
-    }
-    text
+    table(source, replayed, &cells, &[], style)
 }
 
 /// One fence with the line it belongs to.

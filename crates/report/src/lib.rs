@@ -2,6 +2,7 @@
 //!
 //! * [`words`]: expressions, actions and places as the source writes them;
 //! * [`step`](mod@step): one event of an execution, with everything a reader wants to know about it;
+//! * [`rows`](mod@rows): which events are shown together;
 //! * [`text`]: verdicts and executions for a terminal;
 //! * [`json`]: the same for other programs, as `docs/json.md` describes it;
 //! * [`litmus`]: the final states of litmus tests;
@@ -20,6 +21,7 @@ pub mod invariants;
 pub mod json;
 pub mod litmus;
 pub mod robust;
+pub mod rows;
 pub mod step;
 pub mod style;
 pub mod text;

@@ -11,9 +11,8 @@ use fencewright_program::{EventKind, Span};
 use serde::Serialize;
 
 use crate::json::{Trace, line, micros};
-use crate::step::steps;
 use crate::style::Style;
-use crate::text::{Cells, Table, seconds};
+use crate::text::{Cells, seconds, table};
 use crate::words::{Source, grouped};
 
 /// The answer for a terminal. `list` lists all attacks; `quiet` leaves out all but the verdict.
@@ -114,18 +113,16 @@ fn finding(attack: &Attack) -> (&'static str, Option<String>) {
 fn execution(source: Source<'_>, witness: &Witness, style: Style) -> String {
     let replayed = witness.replayed();
     let cells = Cells::all(source, &replayed.states[0]);
-    let table = Table::new(source, replayed.events.len(), steps(source, replayed).filter_map(|s| s.span()));
+    let links = links(source, witness);
+    let kept: Vec<usize> = links.iter().map(|link| link.step - 1).collect();
     let mut text = cells.initially(source, style);
-    text.push_str(&table.heading(style));
-    for (n, step) in steps(source, replayed).enumerate() {
-        text.push_str(&table.step(n + 1, &step, &cells, style));
-    }
+    text.push_str(&table(source, replayed, &cells, &kept, style));
     let heading = match witness.shape() {
         Shape::Cycle(_) => "happens-before cycle",
         Shape::Race(_) => "triangular race",
     };
     let _ = writeln!(text, "  {}", style.bad(heading));
-    for link in links(source, witness) {
+    for link in links {
         let how = match (link.relation, &link.cell) {
             (None, _) => String::new(),
             (Some(relation), None) => format!("  -> {relation}"),

@@ -1,15 +1,17 @@
-//! Colours, if they are wanted.
+//! How text is written: colours, if they are wanted, and how much of an execution.
 
-/// Whether and how to colour text.
+/// How to write text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Whether to colour at all.
     pub colour: bool,
+    /// Whether executions are shown step by step, nothing folded and nothing left out.
+    pub full: bool,
 }
 
 impl Style {
-    /// No colours.
-    pub const PLAIN: Style = Style { colour: false };
+    /// No colours, and executions folded.
+    pub const PLAIN: Style = Style { colour: false, full: false };
 
     fn paint(self, code: &str, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }

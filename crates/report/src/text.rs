@@ -1,6 +1,6 @@
 //! Verdicts and executions for a terminal.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use fencewright_engines::{Checked, Evidence, Reason, Verdict};
@@ -10,12 +10,16 @@ use fencewright_program::{
     Init, MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State, Thread,
 };
 
+use crate::rows::{self, Passes, Row};
 use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
 use crate::words::{Source, grouped, shortened};
 
-/// Of a longer execution the middle is left out.
-const MOST_STEPS: usize = 400;
+/// Of a longer table the middle is left out.
+const MOST_ROWS: usize = 400;
+/// How wide the column of statements is.
+const FEWEST_COLUMNS: usize = 9;
+const MOST_COLUMNS: usize = 44;
 /// More cells than this are shown only where they have changed.
 const FEW_CELLS: usize = 10;
 /// At most so many cells, buffer entries or registers are shown in one line.
@@ -179,24 +183,152 @@ impl Cells {
 /// An execution as a table, and the state in which it ends. `property` is what it is evidence about.
 pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, style: Style) -> String {
     let cells = Cells::of_execution(source, replayed, property);
-    let count = replayed.events.len();
-    let left_out = if count > MOST_STEPS { MOST_STEPS / 2..count - MOST_STEPS / 2 } else { 0..0 };
-    let shown = |n: usize| !left_out.contains(&n);
-    let statements =
-        steps(source, replayed).enumerate().filter(|(n, _)| shown(*n)).filter_map(|(_, s)| s.span());
-    let table = Table::new(source, count, statements);
     let mut text = cells.initially(source, style);
-    text.push_str(&table.heading(style));
-    for (n, step) in steps(source, replayed).enumerate() {
-        if shown(n) {
-            text.push_str(&table.step(n + 1, &step, &cells, style));
-        } else if n == left_out.start {
-            let steps = grouped(left_out.len() as u64);
-            let _ = writeln!(text, "  ... {steps} steps are left out here; --json has all of them");
-        }
-    }
+    text.push_str(&table(source, replayed, &cells, &[], style));
     text.push_str(&final_state(source, replayed, property, style));
     text
+}
+
+/// The steps of an execution as a table: each in a row of its own if [`Style::full`] says so, otherwise put together as
+/// [`rows`](mod@rows) describes. The steps in `kept` are not folded away.
+pub fn table(source: Source<'_>, replayed: &Replayed, cells: &Cells, kept: &[usize], style: Style) -> String {
+    let spans = steps(source, replayed).filter_map(|step| step.span());
+    if style.full {
+        let table = Table::new(source, replayed.events.len().to_string().len(), spans);
+        let rows = steps(source, replayed).enumerate();
+        let rows: Vec<String> = rows.map(|(n, step)| table.step(n + 1, &step, cells, style)).collect();
+        return table.heading(style) + &rows.concat();
+    }
+    let rows = rows::rows(source, replayed, kept);
+    let left_out = if rows.len() > MOST_ROWS { MOST_ROWS / 2..rows.len() - MOST_ROWS / 2 } else { 0..0 };
+    let numbers: Vec<String> = rows.iter().map(|row| rows::numbered(&row.steps)).collect();
+    let width = numbers.iter().map(String::len).max().unwrap_or(0);
+    let drafts = drafts(source, replayed, &rows, style);
+    let mut table = Table::new(source, width, spans);
+    let widest = drafts.iter().map(|draft| draft.statement.chars().count()).max().unwrap_or(0);
+    table.statement = widest.clamp(FEWEST_COLUMNS, MOST_COLUMNS);
+    let mut text = table.heading(style);
+    for (n, draft) in drafts.iter().enumerate() {
+        if n == left_out.start && !left_out.is_empty() {
+            let steps: usize = rows[left_out.clone()].iter().map(|row| row.steps.len()).sum();
+            let steps = grouped(steps as u64);
+            let _ = writeln!(text, "  ... {steps} steps are left out here; --full shows them");
+        }
+        if !left_out.contains(&n) {
+            text.push_str(&table.draft(&numbers[n], draft, style));
+        }
+    }
+    text
+}
+
+/// What is written in a row.
+#[derive(Default)]
+struct Draft {
+    thread: String,
+    line: String,
+    statement: String,
+    words: String,
+    /// What memory and buffers hold afterwards, as far as the row changed them and does not say it.
+    below: Option<String>,
+}
+
+/// All rows, made in one pass over the steps.
+fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -> Vec<Draft> {
+    let mut row_of = vec![0; replayed.events.len()];
+    for (r, row) in rows.iter().enumerate() {
+        row.steps.iter().for_each(|&n| row_of[n] = r);
+    }
+    let mut drafts: Vec<Draft> = rows.iter().map(|_| Draft::default()).collect();
+    let mut before: HashMap<usize, State> = HashMap::new();
+    for (n, step) in steps(source, replayed).enumerate() {
+        let (row, draft) = (&rows[row_of[n]], &mut drafts[row_of[n]]);
+        let (first, last) = (row.steps.first() == Some(&n), row.steps.last() == Some(&n));
+        if first {
+            draft.thread = escape(&step.thread().name);
+        }
+        if let (true, Some(span)) = (first, step.span()) {
+            draft.line = source.position(span).0.to_string();
+            draft.statement = escape(&source.statement(span));
+        }
+        match &row.passes {
+            None => {
+                let separator = if first || draft.words.is_empty() { "" } else { "; " };
+                let _ = write!(draft.words, "{separator}{}", step_words(&step, style));
+                draft.below = draft.below.take().or(changes(&step));
+            }
+            Some(passes) => {
+                if first {
+                    let (from, to) = (*passes.lines.start(), *passes.lines.end());
+                    draft.line = from.to_string();
+                    draft.statement = match from == to {
+                        true => format!("(loop, line {from})"),
+                        false => format!("(loop, lines {from} to {to})"),
+                    };
+                    before.insert(row_of[n], step.before.clone());
+                }
+                if last {
+                    let before = before.remove(&row_of[n]).expect("the row has a first step");
+                    draft.words = escape(&passes_in_words(&step, &before, passes, row.steps.len()));
+                }
+            }
+        }
+    }
+    drafts
+}
+
+/// What passes through a loop have changed, of which this is the last step.
+fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usize) -> String {
+    let (thread, after) = (last.event.thread.index(), last.after);
+    let cells = (0..after.memory.len()).filter(|&cell| after.memory[cell] != before.memory[cell]);
+    let cells = cells.filter(|_| passes.touches_memory).map(|cell| {
+        format!("{} = {} in memory", last.source.program.cell_name(cell as u32), after.memory[cell])
+    });
+    let registers = last.thread().registers.iter().enumerate();
+    let registers = registers
+        .filter(|(r, register)| {
+            !is_temporary(&register.name) && after.registers[thread][*r] != before.registers[thread][*r]
+        })
+        .map(|(r, register)| format!("{} = {}", register.name, after.registers[thread][r]));
+    let changed: Vec<String> = cells.chain(registers).collect();
+    let changed = if changed.is_empty() { "nothing has changed".into() } else { listed(&changed, "; ") };
+    let times = match passes.times {
+        1 => "once".into(),
+        times => format!("{} times", grouped(times as u64)),
+    };
+    let alone = if passes.touches_memory { " while nobody else moves" } else { "" };
+    format!("{times} around in {} steps{alone}: {changed}", grouped(steps as u64))
+}
+
+/// What a step has changed in memory and buffers, unless the words about it say so: a flush that empties the buffer, a store
+/// that is alone in it, a store straight to memory.
+fn changes(step: &Step<'_>) -> Option<String> {
+    let (program, thread) = (step.source.program, step.event.thread.index());
+    let (before, after) = (step.before, step.after);
+    let buffer = &after.buffers[thread];
+    let is_told = match step.span() {
+        None => buffer.is_empty(),
+        Some(_) => buffer.len() <= 1,
+    };
+    if before.buffers[thread] == *buffer || is_told {
+        return None;
+    }
+    let cells = (0..after.memory.len()).filter(|&cell| after.memory[cell] != before.memory[cell]);
+    let memory: Vec<String> =
+        cells.map(|cell| format!("{}={}", program.cell_name(cell as u32), after.memory[cell])).collect();
+    let memory =
+        if memory.is_empty() { String::new() } else { format!("memory: {}   ", listed(&memory, " ")) };
+    let entries: Vec<String> = buffer.iter().map(|e| step::entry(program, e)).collect();
+    Some(escape(&format!("{memory}buffer of {}: {}", step.thread().name, listed(&entries, ", "))))
+}
+
+/// What happens in a step, coloured.
+fn step_words(step: &Step<'_>, style: Style) -> String {
+    let words = escape(&step.words());
+    match (step.span(), step.effect.iter().any(|a| matches!(a, Access::Fault(_)))) {
+        (_, true) => style.bad(&words),
+        (None, _) => style.memory(&words),
+        _ => words,
+    }
 }
 
 /// The columns of the table of steps.
@@ -208,8 +340,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Columns wide enough for so many steps of this program, which come from these places.
-    pub fn new(source: Source<'_>, steps: usize, places: impl Iterator<Item = Span>) -> Self {
+    /// Columns wide enough for numbers with so many characters and steps of this program that come from these places.
+    pub fn new(source: Source<'_>, number: usize, places: impl Iterator<Item = Span>) -> Self {
         let names = source.program.threads.iter().map(|t| t.name.chars().count());
         let (mut line, mut statement) = (0, 0);
         let places: HashSet<Span> = places.collect();
@@ -218,10 +350,10 @@ impl Table {
             statement = statement.max(escape(&source.statement(place)).chars().count());
         }
         Table {
-            number: steps.to_string().len().max(2),
+            number: number.max(2),
             thread: names.max().unwrap_or(0).clamp(6, 24),
             line: line.to_string().len().max(4),
-            statement: statement.clamp(9, 44),
+            statement: statement.clamp(FEWEST_COLUMNS, MOST_COLUMNS),
         }
     }
 
@@ -262,22 +394,29 @@ impl Table {
             Some(span) => (step.source.position(span).0.to_string(), escape(&step.source.statement(span))),
             None => (String::new(), String::new()),
         };
-        let words = escape(&step.words());
-        let words = match (step.span(), step.effect.iter().any(|a| matches!(a, Access::Fault(_)))) {
-            (_, true) => style.bad(&words),
-            (None, _) => style.memory(&words),
-            _ => words,
-        };
+        let thread = escape(&step.thread().name);
+        let words = step_words(step, style);
+        self.draft(&number.to_string(), &Draft { thread, line, statement, words, below: None }, style)
+    }
+
+    /// One row, and what stands below it.
+    fn draft(&self, number: &str, draft: &Draft, style: Style) -> String {
         let row = format!(
-            "  {number:>number_width$}  {:thread$}  {line:>line_width$}  {:statement$}  {words}",
-            shortened(&escape(&step.thread().name), self.thread),
-            shortened(&statement, self.statement),
+            "  {number:>number_width$}  {:thread$}  {:>line_width$}  {:statement$}  {}",
+            shortened(&draft.thread, self.thread),
+            draft.line,
+            shortened(&draft.statement, self.statement),
+            draft.words,
             number_width = self.number,
             thread = self.thread,
             line_width = self.line,
             statement = self.statement,
         );
-        format!("{}\n", row.trim_end())
+        let mut text = format!("{}\n", row.trim_end());
+        if let Some(below) = &draft.below {
+            let _ = writeln!(text, "{}{}", " ".repeat(self.indent()), style.dim(below));
+        }
+        text
     }
 }
 

@@ -1,10 +1,10 @@
 //! What people and programs get to see, for small programs: snapshots.
 
-use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, check};
 use fencewright_lang::{Loaded, load};
 use fencewright_program::{Event, EventKind, Init, MemoryModel, Property, Reference, Trace};
-use fencewright_report::{Source, Style, dot, json, litmus, text};
+use fencewright_report::{Source, Style, dot, json, litmus, rows, text};
 
 const PETERSON: &str = "\
 shared flag[2], turn;
@@ -197,10 +197,128 @@ fn a_bound_that_was_reached() {
 
 #[test]
 fn long_executions_are_cut_in_the_middle() {
-    let text = "shared x; thread p { var i; while i < 1000 { i = i + 1; } x = 1; } forbid x == 1;";
-    let shown = shown("long.fw", text, MemoryModel::Sc);
+    let statements = "x = 1; y = x; ".repeat(1_000);
+    let text = format!("shared x, y, z; thread p {{ {statements} z = 1; }} forbid z == 1;");
+    let shown = shown("long.fw", &text, MemoryModel::Sc);
     assert!(shown.lines().count() < 420, "{} lines", shown.lines().count());
-    assert!(shown.contains("... 1,602 steps are left out here"), "{shown}");
+    assert!(shown.contains("... 2,601 steps are left out here; --full shows them"), "{shown}");
+}
+
+/// A program of this repository, and the counterexample to its first property.
+fn example(name: &str, style: Style) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    let loaded = loaded(name, &std::fs::read_to_string(path).expect("an example"));
+    let result = checked(&loaded, MemoryModel::Tso, loaded.program.properties[0].clone());
+    text::evidence(Source::from(&loaded), &result, style)
+}
+
+#[test]
+fn counterexamples_of_examples_are_easy_to_read() {
+    for name in ["peterson.fw", "dekker.fw", "dijkstra.fw", "lamport-fast.fw"] {
+        insta::assert_snapshot!(name, example(name, Style::PLAIN));
+    }
+}
+
+#[test]
+fn all_steps_are_shown_on_request() {
+    insta::assert_snapshot!(example("dijkstra.fw", Style { full: true, ..Style::PLAIN }));
+}
+
+/// Eisenberg and McGuire 1972: long, with loops that only look around.
+const EISENBERG_MCGUIRE: &str = "\
+const N = 2;
+const IDLE = 0;
+const WANT = 1;
+const ACTIVE = 2;
+shared flag[N], turn;
+thread p[me in 0..N] {
+    var i;
+    loop {
+        loop {
+            flag[me] = WANT;
+            i = turn;
+            while i != me {
+                if flag[i] != IDLE { i = turn; } else { i = (i + 1) % N; }
+            }
+            flag[me] = ACTIVE;
+            i = 0;
+            while i < N && (i == me || flag[i] != ACTIVE) {
+                i = i + 1;
+            }
+            if i >= N && (turn == me || flag[turn] == IDLE) { break; }
+        }
+        turn = me;
+    critical:
+        skip;
+        turn = (turn + 1) % N;
+        flag[me] = IDLE;
+    }
+}
+forbid mutex: i < j in 0..N: p[i]@critical && p[j]@critical;
+";
+
+#[test]
+fn a_long_counterexample_has_fewer_lines_than_steps() {
+    let loaded = loaded("eisenberg-mcguire.fw", EISENBERG_MCGUIRE);
+    let result = checked(&loaded, MemoryModel::Tso, loaded.program.properties[0].clone());
+    let steps = result.trace().expect("a counterexample").events.len();
+    let shown = text::evidence(Source::from(&loaded), &result, Style::PLAIN);
+    assert!(steps > 40 && shown.lines().count() < steps, "{steps} steps\n{shown}");
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn passes_through_loops_become_one_row() {
+    // The first loop touches registers only; the second one runs alone until the other thread moves.
+    let text = "\
+shared x, y;
+thread p {
+    var i, r;
+    while i < 3 {
+        i = i + 1;
+    }
+    loop {
+        x = x + 1;
+        fence;
+        r = y;
+    }
+}
+thread q { assume x == 4; y = 1; }
+forbid seen: p.r == 1;
+";
+    insta::assert_snapshot!(shown("passes.fw", text, MemoryModel::Tso));
+}
+
+#[test]
+fn every_step_is_in_one_row_and_memory_is_touched_in_order() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut compared = 0;
+    for entry in std::fs::read_dir(examples).expect("the examples").flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|e| e != "fw") {
+            continue;
+        }
+        let loaded = loaded("example.fw", &std::fs::read_to_string(&path).expect("an example"));
+        for order in [Order::BreadthFirst, Order::DepthFirst] {
+            let options = Options { order, workers: 1, ..Options::default() };
+            let task = Task::new(&loaded.program, MemoryModel::Pso, loaded.program.properties.clone());
+            let limits = Limits::default().within(std::time::Duration::from_millis(200));
+            let results =
+                check(&Explicit { options }, &task, &limits, &Progress::default(), Confirm::NOTHING);
+            for replayed in results.iter().filter_map(Checked::trace) {
+                let rows = rows::rows(Source::from(&loaded), replayed, &[]);
+                let order: Vec<usize> = rows.iter().flat_map(|row| row.steps.clone()).collect();
+                let mut all = order.clone();
+                all.sort_unstable();
+                assert_eq!(all, (0..replayed.events.len()).collect::<Vec<_>>(), "{}", path.display());
+                let touches = |n: &usize| !replayed.effects[*n].is_empty();
+                let touching: Vec<usize> = order.into_iter().filter(touches).collect();
+                assert!(touching.is_sorted(), "{}: {touching:?}", path.display());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 40, "{compared}");
 }
 
 #[test]

@@ -64,6 +64,9 @@ pub struct AnalysisArgs {
     /// Print the verdicts only: no explanations, no progress
     #[arg(long, short, display_order = 911)]
     pub quiet: bool,
+    /// Show executions step by step, with all of memory: nothing is folded or left out
+    #[arg(long, display_order = 912)]
+    pub full: bool,
 }
 
 impl AnalysisArgs {

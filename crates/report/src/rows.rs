@@ -1,0 +1,250 @@
+//! Which steps of an execution share a row, so that a long one can be read.
+//!
+//! Two things are put together, and both leave an execution that is the same to everybody else:
+//!
+//! * A condition on what was just read stands with the read. Evaluating it touches registers only, so it may stand there although other
+//!   threads moved in between. Reads of the same statement stand together if nothing happened in between.
+//! * Passes through a loop become one row that says what they changed: if they touch registers only; or if no other thread moves
+//!   meanwhile and the thread's buffer is empty before and after, so that nobody can have seen anything but the outcome.
+//!
+//! Every step is in exactly one row, and rows name their steps.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use fencewright_program::reference::Access;
+use fencewright_program::{Action, EventKind, LocationId, Op, Replayed, Span, ThreadId};
+
+use crate::step::{Step, steps};
+use crate::words::Source;
+
+/// Fewer steps of a loop are shown one by one.
+const FEWEST_FOLDED: usize = 4;
+
+/// Steps that are shown in one row.
+pub struct Row {
+    /// Their numbers, counted from 0, in order.
+    pub steps: Vec<usize>,
+    /// If they are passes through a loop, which.
+    pub passes: Option<Passes>,
+}
+
+/// Passes through a loop.
+pub struct Passes {
+    /// How many.
+    pub times: usize,
+    /// The lines of the loop that they go through.
+    pub lines: RangeInclusive<usize>,
+    /// Whether memory is involved; if not, registers only.
+    pub touches_memory: bool,
+}
+
+/// What matters about a step here.
+struct Fact {
+    thread: ThreadId,
+    /// Its statement, as [`Statements`] numbers them; none for a flush.
+    statement: Option<usize>,
+    line: Option<usize>,
+    kind: Kind,
+    /// Whether it reads, alone or among other things.
+    reads: bool,
+    from: LocationId,
+    to: LocationId,
+    /// Whether the thread's buffer is empty and nobody holds the lock, before and after.
+    quiet: (bool, bool),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Evaluates a condition on registers.
+    Condition,
+    /// Changes nothing but registers.
+    Local,
+    /// Reads memory or the own buffer.
+    Read,
+    /// Anything else.
+    Other,
+}
+
+/// Numbers statements: parts of one statement have spans of their own.
+#[derive(Default)]
+struct Statements {
+    known: HashMap<Span, (usize, usize)>,
+    texts: HashMap<(usize, String), usize>,
+}
+
+impl Statements {
+    /// The line and the number of the statement at a place.
+    fn at(&mut self, source: Source<'_>, span: Span) -> (usize, usize) {
+        *self.known.entry(span).or_insert_with(|| {
+            let line = source.position(span).0;
+            let number = self.texts.len();
+            (line, *self.texts.entry((line, source.statement(span))).or_insert(number))
+        })
+    }
+}
+
+impl Fact {
+    fn new(step: &Step<'_>, statements: &mut Statements) -> Self {
+        let thread = step.event.thread;
+        let t = thread.index();
+        let kind = match &step.event.kind {
+            EventKind::Flush { .. } => Kind::Other,
+            EventKind::Step { edge, .. } => match &step.thread().edge(*edge).action {
+                Action::Op(Op::Assume(_)) if step.effect.is_empty() => Kind::Condition,
+                Action::Op(_) if step.effect.is_empty() => Kind::Local,
+                Action::Op(_) if step.effect.iter().all(|a| matches!(a, Access::Read { .. })) => Kind::Read,
+                _ => Kind::Other,
+            },
+        };
+        let quiet = |state: &fencewright_program::State| state.buffers[t].is_empty() && state.lock.is_none();
+        let place = step.span().map(|span| statements.at(step.source, span));
+        Fact {
+            thread,
+            statement: place.map(|p| p.1),
+            line: place.map(|p| p.0),
+            kind,
+            reads: step.effect.iter().any(|a| matches!(a, Access::Read { .. })),
+            from: step.before.locations[t],
+            to: step.after.locations[t],
+            quiet: (quiet(step.before), quiet(step.after)),
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        matches!(self.kind, Kind::Condition | Kind::Local)
+    }
+}
+
+/// The rows of an execution, in the order of their first steps. The steps in `kept` are not folded away.
+pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row> {
+    let mut statements = Statements::default();
+    let facts: Vec<Fact> = steps(source, replayed).map(|step| Fact::new(&step, &mut statements)).collect();
+    let mut rows = folded(&facts, kept);
+    let mut covered = vec![false; facts.len()];
+    rows.iter().flat_map(|row| &row.steps).for_each(|&n| covered[n] = true);
+    // The last row of each thread, if more of the same statement may follow.
+    let mut last: HashMap<ThreadId, usize> = HashMap::new();
+    for (n, fact) in facts.iter().enumerate() {
+        if covered[n] {
+            last.remove(&fact.thread);
+            continue;
+        }
+        let open = last.get(&fact.thread).copied().filter(|&row| {
+            let steps = &rows[row].steps;
+            let (first, previous) = (&facts[steps[0]], steps[steps.len() - 1]);
+            // A loop comes back to the statement: that is another time.
+            let same = fact.statement.is_some()
+                && facts[previous].statement == fact.statement
+                && fact.from != first.from
+                && (facts[previous].reads || facts[previous].kind == Kind::Condition);
+            same && match fact.kind {
+                Kind::Condition => true,
+                Kind::Read => steps[0] + steps.len() == n,
+                Kind::Local | Kind::Other => false,
+            }
+        });
+        match open {
+            Some(row) => rows[row].steps.push(n),
+            None => {
+                // A flush is none of the thread's doing, and no condition depends on it.
+                if fact.statement.is_some() {
+                    last.insert(fact.thread, rows.len());
+                }
+                rows.push(Row { steps: vec![n], passes: None });
+            }
+        }
+    }
+    rows.sort_by_key(|row| row.steps[0]);
+    rows
+}
+
+/// The rows that are passes through loops.
+fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut covered = vec![false; facts.len()];
+    kept.iter().for_each(|&n| covered[n] = true);
+    // Nobody else moves.
+    let mut start = 0;
+    for n in 0..=facts.len() {
+        let goes_on =
+            n < facts.len() && !covered[n] && (n == start || facts[n].thread == facts[start].thread);
+        if !goes_on {
+            let run: Vec<usize> = (start..n).collect();
+            rows.extend(passes(facts, &run, |fact| fact.quiet));
+            start = if n < facts.len() && covered[n] { n + 1 } else { n };
+        }
+    }
+    rows.iter().flat_map(|row: &Row| &row.steps).for_each(|&n| covered[n] = true);
+    // Only registers change.
+    let mut runs: HashMap<ThreadId, Vec<usize>> = HashMap::new();
+    let mut ended = Vec::new();
+    for (n, fact) in facts.iter().enumerate() {
+        let run = runs.entry(fact.thread).or_default();
+        match covered[n] || !fact.is_local() {
+            true => ended.push(std::mem::take(run)),
+            false => run.push(n),
+        }
+    }
+    for run in ended.into_iter().chain(runs.into_values()) {
+        rows.extend(passes(facts, &run, |_| (true, true)));
+    }
+    rows
+}
+
+/// Passes through loops within a run of steps of one thread: from a location as far as the run comes back to it.
+fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bool)) -> Vec<Row> {
+    let mut returns: HashMap<LocationId, usize> = HashMap::new();
+    for (position, &n) in run.iter().enumerate() {
+        if may_be_cut(&facts[n]).1 {
+            returns.insert(facts[n].to, position);
+        }
+    }
+    let mut rows = Vec::new();
+    let mut position = 0;
+    while position < run.len() {
+        let first = &facts[run[position]];
+        let back = returns.get(&first.from).copied().filter(|_| may_be_cut(first).0);
+        let Some(back) = back.filter(|&back| back >= position + FEWEST_FOLDED - 1) else {
+            position += 1;
+            continue;
+        };
+        let steps = run[position..=back].to_vec();
+        let here = |n: &&usize| facts[**n].to == first.from && may_be_cut(&facts[**n]).1;
+        let times = steps.iter().filter(here).count();
+        let lines = steps.iter().filter_map(|&n| facts[n].line);
+        let lines = lines.clone().min().unwrap_or(0)..=lines.max().unwrap_or(0);
+        let touches_memory = steps.iter().any(|&n| !facts[n].is_local());
+        rows.push(Row { steps, passes: Some(Passes { times, lines, touches_memory }) });
+        position = back + 1;
+    }
+    rows
+}
+
+/// Numbers of steps, counted from 1, as people write them: `3`, `4-6`, `7-8,12`.
+pub fn numbered(steps: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &step in steps {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == step => *last = step,
+            _ => ranges.push((step, step)),
+        }
+    }
+    let range = |(first, last): (usize, usize)| match first == last {
+        true => (first + 1).to_string(),
+        false => format!("{}-{}", first + 1, last + 1),
+    };
+    ranges.into_iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered;
+
+    #[test]
+    fn numbers_are_ranges() {
+        assert_eq!(numbered(&[0]), "1");
+        assert_eq!(numbered(&[3, 4, 5]), "4-6");
+        assert_eq!(numbered(&[6, 7, 11]), "7-8,12");
+    }
+}
