@@ -137,3 +137,108 @@ fn nothing_starts_below_0_over_the_naturals() {
     let text = "numbers nat; shared x: -1..2; thread p { var r; r = x; x = 1 - r; r = x; }";
     check(text, "tso", ["assertions: safe"; 5]);
 }
+
+/// Declarations, and a statement that faults if register `r` is 0.
+const FAULTS: [(&str, &str); 6] = [
+    ("", "assert r == 1;"),
+    ("shared z: 0..4;", "z = r + 7;"),
+    ("shared a[2];", "a[r + 5] = 1;"),
+    ("", "r = 1 / r;"),
+    ("numbers nat;", "r = r - 1;"),
+    ("shared b[2];", "r = b[r - 1];"),
+];
+
+#[test]
+fn of_an_indivisible_step_that_faults_what_comes_before_the_fault_has_happened_and_nothing_else() {
+    for (declarations, faulting) in FAULTS {
+        let text = format!(
+            "{declarations} shared x, y;
+             thread p {{ var r; start: atomic {{ x = 1; {faulting} y = 1; }} }}
+             thread q {{ var s, t; snapshot {{ s = x; t = y; }} seen: skip; }}
+             forbid after: q.t == 1 || p@end;
+             forbid apart: q.s == 1 && p@start;
+             forbid before: q@seen && q.s == 1;"
+        );
+        let all = "after: safe, apart: safe, assertions: unsafe, before: unsafe";
+        for model in ["sc", "tso"] {
+            check(&text, model, [all; 5]);
+        }
+        for engine in ["auto", "explicit", "cegar"] {
+            let found = verdicts(&text, &["--model", "pso", "--engine", engine]);
+            assert_eq!(found.join(", "), all, "{engine} under pso: {text}");
+        }
+    }
+    // A load that does not fit has happened, and does not change its register; the one before it does.
+    let text = "shared x = 1, y = 7; thread p { var r, s: 0..4; snapshot { r = x; s = y; } }
+        forbid first: p.r == 1; forbid second: p.s != 0;";
+    check(text, "tso", ["assertions: unsafe, first: unsafe, second: safe"; 5]);
+    // What is assumed after a fault is not asked.
+    let text = "shared x; thread p { var r; atomic { r = x; assert r == 1; assume r == 2; } }";
+    check(text, "tso", ["assertions: unsafe"; 5]);
+}
+
+#[test]
+fn stores_of_a_faulted_thread_reach_memory_and_its_lock_is_held_for_ever() {
+    for (declarations, faulting) in FAULTS {
+        let text = format!(
+            "{declarations} shared x;
+             thread p {{ var r; start: x = 1; check: {faulting} }}
+             thread q {{ atomic {{ assume x == 1; }} done: skip; }}
+             forbid drained: q@done && !p@start && !p@check;"
+        );
+        for model in ["sc", "tso"] {
+            check(&text, model, ["assertions: unsafe, drained: unsafe"; 5]);
+        }
+        // Waiting for the store is not in vain, also if the fault comes first.
+        for (engine, expected) in ENGINES.iter().zip(["safe", "safe", "unknown", "unknown", "safe"]) {
+            let found = verdicts(&text, &["--engine", engine, "--property", "deadlock"]);
+            assert_eq!(found, [format!("deadlock: {expected}")], "{engine}: {text}");
+        }
+        let text = format!(
+            "{declarations} shared x;
+             thread p {{ var r; start: lock; check: {faulting} unlock; }}
+             thread q {{ start: lock; got: skip; unlock; }}
+             forbid taken: q@got && !p@start;"
+        );
+        let all = "assertions: unsafe, taken: safe";
+        check(&text, "tso", [all, all, all, all, "assertions: unsafe, taken: unknown"]);
+        for engine in ["auto", "explicit"] {
+            let found = verdicts(&text, &["--engine", engine, "--property", "deadlock"]);
+            assert_eq!(found, ["deadlock: unsafe"], "{engine}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_faulted_thread_counts_as_ended_for_deadlocks_and_not_for_final_states() {
+    let text = "shared x; thread p { var r; assert r == 1; } thread q { x = 1; }
+        finally some: exists 1; finally none: never 1;";
+    for model in ["sc", "tso"] {
+        let all = "assertions: unsafe, none: safe, some: unsafe";
+        check(text, model, [all, all, "assertions: unsafe, none: safe, some: unknown", all, all]);
+    }
+    for (engine, expected) in ENGINES.iter().zip(["safe", "safe", "unknown", "unknown", "safe"]) {
+        let found = verdicts(text, &["--engine", engine, "--property", "deadlock"]);
+        assert_eq!(found, [format!("deadlock: {expected}")], "{engine}");
+    }
+    let waiting = text.replace("x = 1;", "atomic { assume x == 1; }");
+    for (engine, expected) in ENGINES.iter().zip(["unsafe", "unsafe", "unknown", "unknown", "unsafe"]) {
+        let found = verdicts(&waiting, &["--engine", engine, "--property", "deadlock"]);
+        assert_eq!(found, [format!("deadlock: {expected}")], "{engine}");
+    }
+}
+
+#[test]
+fn thousands_of_operations_that_may_fault_in_one_step() {
+    let asserts: String = (0..4_000).map(|n| format!("assert r != {};\n", n + 1)).collect();
+    for lock in ["", "lock;", "fence;"] {
+        let text = format!(
+            "shared x, y; thread p {{ var r; x = 1; atomic {{ r = y; {asserts} x = 2; }} }} thread q {{ var s; y = 0; {lock} s = x; }}"
+        );
+        let start = std::time::Instant::now();
+        let found = verdicts(&text, &["--engine", "lazy", "--memory", "512M", "--timeout", "20s"]);
+        let expected = if lock == "lock;" { "assertions: unknown" } else { "assertions: safe" };
+        assert_eq!(found, [expected], "{lock}");
+        assert!(start.elapsed() < std::time::Duration::from_secs(15), "{lock} {:?}", start.elapsed());
+    }
+}

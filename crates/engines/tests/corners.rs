@@ -16,7 +16,7 @@ use fencewright_engines::explicit::{self, Explicit};
 use fencewright_engines::lazy::{self, Lazy, OracleName};
 use fencewright_engines::{Confirm, Engine, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_program::oracle::{Reachable, initial_states};
-use fencewright_program::reference::Refusal;
+use fencewright_program::reference::{Limit, Refusal};
 use fencewright_program::{MemoryModel, Program, Reference};
 use fencewright_testing::{Random, Shape, program};
 
@@ -39,7 +39,9 @@ fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)>
             match reference.step(&state, &event) {
                 Ok((next, _)) if states.insert(next.clone()) => work.push(next),
                 Ok(_) | Err(Refusal::Disabled(_)) => {}
-                Err(Refusal::Limit(..)) => beyond = true,
+                Err(Refusal::Limit(Limit::Window, _)) => beyond = true,
+                // Numbers are mathematical, but not here.
+                Err(Refusal::Limit(Limit::Overflow, _)) => return None,
             }
         }
     }

@@ -272,7 +272,10 @@ impl<'p> Machine<'p> {
             Op::Assign(r, e) => {
                 let doubtful = self.program.doubtful(writable(*r), e);
                 let e = value(e);
-                undefined(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                if let Some(defined) = e.defined() {
+                    fault_if(defined.clone().not(), &way);
+                    way.commands.push(Command::Assume(defined));
+                }
                 doubtful.condition(&e).into_iter().for_each(|fits| fault_if(fits.not(), &way));
                 way.commands.extend(writable(*r).condition(&e).map(Command::Assume));
                 way.commands.push(Command::Assign(register(*r), e));
@@ -286,12 +289,12 @@ impl<'p> Machine<'p> {
             }
             Op::Assume(e) => {
                 let e = value(e);
-                undefined(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
                 way.commands.push(Command::Assume(e));
             }
             Op::Assert(e) => {
                 let e = value(e);
-                undefined(&e).into_iter().for_each(|zero| fault_if(zero, &way));
+                e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
                 fault_if(e.clone().not(), &way);
                 way.commands.push(Command::Assume(e));
             }
@@ -319,14 +322,16 @@ impl<'p> Machine<'p> {
                 let doubtful = self.program.doubtful(writable, e);
                 let e = value(e);
                 for (target, mut way) in self.addressed(thread, address, way, ways) {
-                    let faults = undefined(&e).into_iter().chain(doubtful.condition(&e).map(Expr::not));
+                    let defined = e.defined();
+                    let faults = defined.clone().into_iter().chain(doubtful.condition(&e)).map(Expr::not);
                     for condition in faults.filter(|c| c.constant() != Some(0)) {
                         let mut faulted = way.clone();
                         faulted.commands.push(Command::Assume(condition));
                         faulted.end = End::Fault;
                         ways.push(faulted);
                     }
-                    way.commands.extend(writable.condition(&e).map(Command::Assume));
+                    way.commands
+                        .extend(defined.into_iter().chain(writable.condition(&e)).map(Command::Assume));
                     let stored = match (&way.buffer, direct) {
                         (Some(shape), false) => {
                             self.buffers.store(&self.cells, thread, shape, target, e.clone())
@@ -394,7 +399,7 @@ impl<'p> Machine<'p> {
         };
         ways.push(assuming(compare(BinaryOp::Lt, range.low), end.clone()));
         ways.push(assuming(compare(BinaryOp::Gt, range.high), end));
-        ways.extend(undefined(&index).map(|zero| assuming(zero, End::Fault)));
+        ways.extend(index.defined().map(|defined| assuming(defined.not(), End::Fault)));
         (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
     }
 
@@ -440,11 +445,6 @@ impl<'p> Machine<'p> {
         });
         simplified(e)
     }
-}
-
-/// The condition that evaluating an expression meets a zero divisor; nothing if it never does.
-fn undefined(e: &Expr<CellId>) -> Option<Expr<CellId>> {
-    e.defined().map(Expr::not)
 }
 
 /// That the value of a cell lies within bounds, if there are any.
