@@ -5,7 +5,7 @@
 
 use fencewright_memory::{Buffers, Command, Control, Machine, Outcome, Step};
 use fencewright_program::{
-    EdgeId, Event, EventKind, Init, MemoryModel, Op, Program, Property, Range, RegisterId, ThreadId, Trace,
+    EdgeId, Event, EventKind, Init, MemoryModel, Op, Program, Property, ThreadId, Trace,
 };
 use fencewright_smt::{Answer, Budget, Solver, Tiered, Var};
 
@@ -94,39 +94,15 @@ impl<'p> Execution<'p> {
 
     /// The choices of an edge. One that faults is not written to a cell, so the path does not know its value; those after a fault
     /// are not made.
-    fn completed(
-        &self,
-        thread: ThreadId,
-        edge: EdgeId,
-        fault: bool,
-        mut chosen: Vec<i64>,
-    ) -> Option<Vec<i64>> {
-        let ops = self.machine.program.thread(thread).edge(edge).action.ops();
-        let mut missing = ops.iter().filter(|op| matches!(op, Op::Havoc(..))).skip(chosen.len());
-        match missing.next() {
-            Some(Op::Havoc(register, range)) if fault => {
-                chosen.extend(faulting_value(self.machine.program, thread, *register, *range));
-            }
-            Some(_) => return None,
-            None => {}
+    fn completed(&self, thread: ThreadId, edge: EdgeId, fault: bool, chosen: Vec<i64>) -> Option<Vec<i64>> {
+        let program = self.machine.program;
+        let ops = program.thread(thread).edge(edge).action.ops();
+        let choices = ops.iter().filter(|op| matches!(op, Op::Havoc(..))).count();
+        match fault {
+            true => Some(program.faulting_choices(thread, edge, chosen)),
+            false => (chosen.len() == choices).then_some(chosen),
         }
-        Some(chosen)
     }
-}
-
-/// A value for a `*` that faults: the first of a few that lies outside what may be written.
-fn faulting_value(
-    program: &Program,
-    thread: ThreadId,
-    register: RegisterId,
-    range: Option<Range>,
-) -> Option<i64> {
-    let writable = program.writable(program.thread(thread).registers[register.index()].range);
-    let chosen = program.chosen(range);
-    let beyond =
-        [writable.low.and_then(|low| low.checked_sub(1)), writable.high.and_then(|high| high.checked_add(1))];
-    let near = [chosen.low, chosen.high].into_iter().chain(beyond).flatten();
-    near.into_iter().find(|v| chosen.contains(*v) && !writable.contains(*v))
 }
 
 /// The registers and memory that the encoding starts with: its first formula has a version for each.

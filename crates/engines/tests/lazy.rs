@@ -84,7 +84,7 @@ fn agree_part(
         let loops = seed % 2 == 0;
         let length = if contended { 7 } else { 5 };
         let mut program =
-            program(&mut random, Shape { loops, length, corners: seed % 8 == 7, ..Shape::default() });
+            program(&mut random, Shape { loops, length, corners: seed % 4 == 3, ..Shape::default() });
         if contended {
             contend(&mut random, &mut program, 5);
             if is_robust(&program) {

@@ -174,7 +174,8 @@ impl Extended {
             let thread = event.thread;
             let step = self.original_edge(thread, *edge);
             if let Some(edge) = step {
-                events.push(Event { thread, kind: EventKind::Step { edge, chosen: chosen.clone() } });
+                let chosen = original.faulting_choices(thread, edge, chosen.clone());
+                events.push(Event { thread, kind: EventKind::Step { edge, chosen } });
             }
             let action = step.map(|edge| &original.thread(thread).edge(edge).action);
             if matches!(action, Some(Action::Atomic { .. })) {

@@ -19,7 +19,7 @@ mod oracle;
 mod rounds;
 
 use fencewright_memory::extend::{AttackingStore, Extended};
-use fencewright_program::{Edge, MemoryModel, Op, Program, Span};
+use fencewright_program::{MemoryModel, Program};
 
 use crate::auto::Auto;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
@@ -87,18 +87,6 @@ impl Lazy {
     }
 }
 
-/// A choice that may fault, if there is one: its thread stops at once, with its lock and without its delayed stores.
-fn faulting_choice(program: &Program) -> Option<Span> {
-    program.threads.iter().find_map(|thread| {
-        let faults = |edge: &&Edge| {
-            let choice = |op: &&Op| matches!(op, Op::Havoc(..));
-            let mut choices = edge.action.ops().iter().filter(choice);
-            choices.any(|op| program.op_may_fault(&thread.registers, op))
-        };
-        thread.edges.iter().find(faults).map(|edge| edge.span)
-    })
-}
-
 /// A cyclic program is unrolled after so many rounds on the program itself.
 const ROUNDS_BEFORE_UNROLLING: u32 = 8;
 
@@ -121,14 +109,7 @@ impl Engine for Lazy {
                 return Report { answers, ..Report::default() };
             }
         }
-        let supported = match faulting_choice(task.program) {
-            None => Extended::new(task.program).map_err(rounds::refused),
-            Some(span) => {
-                let why = "engine lazy does not support a `*` that may not fit where it is written";
-                Err(Reason::Unsupported(why.into(), Some(span)))
-            }
-        };
-        let program = match supported {
+        let program = match Extended::new(task.program).map_err(rounds::refused) {
             Ok(program) => program,
             Err(reason) => {
                 let answers = vec![Answer::Unknown(reason); task.properties.len()];

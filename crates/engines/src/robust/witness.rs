@@ -112,8 +112,8 @@ pub(super) fn from_instrumented(
         if delaying {
             path.push(edge);
         }
-        buffers =
-            perform(Event { thread, kind: EventKind::Step { edge, chosen: chosen.clone() } }, &mut trace)?;
+        let chosen = program.faulting_choices(thread, edge, chosen.clone());
+        buffers = perform(Event { thread, kind: EventKind::Step { edge, chosen } }, &mut trace)?;
         if !delaying && let Some(event) = flush(thread, &buffers) {
             buffers = perform(event, &mut trace)?;
         }

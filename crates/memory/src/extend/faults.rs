@@ -5,14 +5,14 @@
 //! faults as control the last look at registers and memory before a fault is an edge like any other, so stores can be
 //! made to happen behind it, and no edge along which stores are delayed can fault.
 //!
-//! Some edges stay as they are, and stores are not delayed along them:
+//! Some edges stay as they are, unless there are locks (a doomed thread can still give its lock back, a faulted one cannot: see
+//! [`Extended::released`](super::Extended::released)):
 //!
-//! * one with a `*` that may not fit where it is written;
-//! * a store to an open array whose value may fault: whether it does is asked only if the index is inside the window;
-//! * one that waits for an empty buffer, unless there are locks: it leaves no store behind. (A doomed thread can still give its lock
-//!   back: see [`Extended::released`](super::Extended::released).)
+//! * one that waits for an empty buffer: it leaves no store behind;
+//! * one with a store to an open array whose value may fault, for whether it does is asked only if the index is inside the window. Stores
+//!   are not delayed along it.
 
-use fencewright_program::{Action, BinaryOp, Checks, Expr, LocationId, Op, Program, RegisterId, Span};
+use fencewright_program::{Action, BinaryOp, Checks, Expr, LocationId, Op, Program, Range, RegisterId, Span};
 
 use super::graph::{Arc, Graph};
 use super::{Origin, Refused};
@@ -36,13 +36,21 @@ pub(super) fn made_explicit(mut graph: Graph, program: &Program) -> Result<Graph
                 graph.places[from.index()].arcs.push(arc);
                 continue;
             }
-            let guard = Guard { graph: &mut graph, program, locks, from, doomed, arc: &arc };
+            let mut guard = Guard { graph: &mut graph, program, locks, from, doomed, arc: &arc };
             operations += guard.operations();
+            let refused = |why| Err(Refused { why, span: Some(arc.span) });
             if operations > MOST_OPERATIONS {
-                let why = "an indivisible step with too many operations that may fault";
-                return Err(Refused { why, span: Some(arc.span) });
+                return refused("an indivisible step with too many operations that may fault");
             }
-            guard.split();
+            match guard.stays() {
+                true if locks => {
+                    return refused(
+                        "a store to an open array whose value may fault, in a program with locks",
+                    );
+                }
+                true => guard.keep(),
+                false => guard.split(),
+            }
         }
     }
     Ok(graph)
@@ -68,7 +76,6 @@ impl Guard<'_> {
     fn stays(&self) -> bool {
         let action = &self.arc.action;
         let unsplit = |op: &Op| match op {
-            Op::Havoc(..) => self.checks(op).value.is_some(),
             Op::Store(address, _) => {
                 let open = self.program.variables[address.variable.index()].open;
                 open && self.program.only_cell(address).is_none() && self.checks(op).before.is_some()
@@ -85,10 +92,7 @@ impl Guard<'_> {
         if self.stays() { ops.len() } else { ops.len() * (1 + faulting) }
     }
 
-    fn split(mut self) {
-        if self.stays() {
-            return self.keep();
-        }
+    fn split(&mut self) {
         let (arc, origin) = (self.arc, Origin { faults: false, ..self.arc.origin });
         let silent = Origin::SILENT;
         match &arc.action {
@@ -103,6 +107,12 @@ impl Guard<'_> {
                     self.graph.op(ready, arc.to, op.clone(), arc.span, origin);
                 }
                 (Op::Load(..), _) => self.split_indivisible(std::slice::from_ref(op), false, origin),
+                (Op::Havoc(register, range), _) => {
+                    self.graph.op(self.from, self.doomed, Op::Skip, arc.span, origin);
+                    if let Some(fits) = self.fitting_choice(*register, *range) {
+                        self.graph.op(self.from, arc.to, fits, arc.span, origin);
+                    }
+                }
                 (_, Checks { before: Some(guard), .. }) => {
                     self.graph.op(self.from, self.doomed, Op::Assume(guard.clone().not()), arc.span, origin);
                     match op {
@@ -151,6 +161,13 @@ impl Guard<'_> {
             }
             match (op, value) {
                 (Op::Assert(_), _) => {}
+                (Op::Havoc(register, range), Some(_)) => {
+                    self.indivisible(self.doomed, done.clone(), drains, origin);
+                    match self.fitting_choice(*register, *range) {
+                        Some(fits) => done.push(fits),
+                        None => return,
+                    }
+                }
                 (Op::Load(register, address), Some(bounds)) => {
                     let seen: RegisterId = self.graph.register("seen");
                     done.push(Op::Load(seen, address.clone()));
@@ -164,6 +181,13 @@ impl Guard<'_> {
             }
         }
         self.indivisible(self.arc.to, done, drains, origin);
+    }
+
+    /// `register := *` with those values only that fit, if any does.
+    fn fitting_choice(&self, register: RegisterId, range: Option<Range>) -> Option<Op> {
+        let writable = self.program.writable(self.graph.registers[register.index()].range);
+        let fitting = self.program.chosen(range).and(writable).range();
+        (fitting.size() > 0).then_some(Op::Havoc(register, Some(fitting)))
     }
 
     /// The edge on which some operations are done and then a condition does not hold.
