@@ -116,11 +116,11 @@ impl Program {
     /// The choices of an edge with which it faults, if `chosen` are those before the one that does, or before another fault.
     pub fn faulting_choices(&self, thread: ThreadId, edge: EdgeId, mut chosen: Vec<i64>) -> Vec<i64> {
         let code = self.thread(thread);
-        let choices = code.edge(edge).action.ops().iter().filter_map(|op| match op {
+        let mut choices = code.edge(edge).action.ops().iter().filter_map(|op| match op {
             Op::Havoc(register, range) => Some((register, *range)),
             _ => None,
         });
-        if let Some((register, range)) = choices.skip(chosen.len()).next() {
+        if let Some((register, range)) = choices.nth(chosen.len()) {
             chosen.extend(self.unfit_choice(&code.registers[register.index()], range));
         }
         chosen
