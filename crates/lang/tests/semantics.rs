@@ -366,6 +366,78 @@ fn whole_number_operators_over_the_reals_are_refused_wherever_they_stand() {
     );
 }
 
+#[test]
+fn a_label_before_a_brace_names_what_follows() {
+    // However the thread came there.
+    check("shared x; thread p { if x { x = 1; done: } y: skip; } forbid p@done != p@y;", ALL);
+    check("shared x; thread p { if x { x = 1; done: } x = 2; } forbid p@done && x == 0;", NONE);
+    check("shared x; thread p { while x < 2 { x = x + 1; again: } } forbid p@again && x == 0;", NONE);
+    check("shared x; thread p { for j in 0..2 { x = j; next: } fence; } finally never p@next;", ALL);
+    check("shared x; thread p { x = 1; fence; last: var r; } finally forall p@last && p@end;", ALL);
+    // A label is in every copy of a `for`.
+    check("shared x; thread p { var r; for j in 0..3 { a: r = j; } } forbid p@a && p.r == 1;", NONE);
+}
+
+#[test]
+fn a_block_is_chosen_by_its_first_step() {
+    // Waiting does not choose: the thread is at the choice whenever it waits.
+    let waiting = |first: &str| {
+        format!(
+            "shared x, y; thread p {{ a: choose {{ {first} x == 1; }} or {{ y = 1; }} b: skip; }}
+             thread q {{ x = 1; }} finally exists y == 1;"
+        )
+    };
+    check(&waiting("await"), ALL);
+    check_deadlock(&waiting("await"), true);
+    // An assumption that reads does choose.
+    check(&waiting("assume"), ALL);
+    check_deadlock(&waiting("assume"), false);
+    check(
+        "shared x; thread p { var r; choose { await x == 1; r = 1; } or { await x == 2; r = 2; } }          thread q { x = 2; } finally forall p.r == 2;",
+        ALL,
+    );
+    check_deadlock("shared x; thread p { var r; choose { assume r; } or { skip; } }", true);
+    check_deadlock("shared x; thread p { choose { atomic { assume x; } } or { skip; } }", true);
+    check_deadlock("shared x; thread p { choose { { await x; } } or { assume 0; } }", true);
+    // A label or a loop has a place of its own, which is entered by a step.
+    check_deadlock("shared x; thread p { var r; choose { l: assume r; } or { skip; } }", false);
+    check_deadlock(
+        "shared x; thread p { var r; choose { for j in 0..1 { assume r; } } or { skip; } }",
+        false,
+    );
+    check(
+        "shared x; thread p { a: choose { l: skip; goto l; } or { skip; } b: skip; } forbid p@a && p@l;",
+        ALL,
+    );
+}
+
+#[test]
+fn a_compare_and_swap_that_is_a_condition_decides_in_its_own_step() {
+    check_deadlock("shared x = 1; thread p { assume cas(x, 0, 2); } thread q { x = 0; }", true);
+    check_deadlock("shared x; thread p { assume !cas(x, 0, 2); } thread q { x = 1; }", true);
+    check_deadlock("shared x; thread p { assume !cas(x, 0, 2) && x; } thread q { x = 1; }", true);
+    check_deadlock("shared x; thread p { assume cas(x, 0, 2) == 0; } thread q { x = 1; }", false);
+    check("shared x; thread p { a: if cas(x, 0, 2) { b: skip; } } forbid !p@a && !p@b && !p@end;", ALL);
+    check("shared x; thread p { a: if cas(x, 0, 2) == 1 { b: skip; } } forbid !p@a && !p@b && !p@end;", NONE);
+}
+
+#[test]
+fn constants_decide_without_a_step() {
+    for condition in ["0 && x", "1 && 0 && x", "1 || x", "!(1 || x)", "(0 && x) == 0", "1", "0 > 1"] {
+        let in_between = "forbid !p@a && !p@b && !p@end;";
+        check(&format!("shared x; thread p {{ a: if {condition} {{ }} b: skip; }} {in_between}"), ALL);
+        check(&format!("shared x; thread p {{ var r; a: r = {condition}; b: skip; }} {in_between}"), ALL);
+        check(
+            &format!("shared x; thread p {{ skip; if {condition} {{ }} a: b: skip; }} forbid p@a != p@b;"),
+            ALL,
+        );
+    }
+    check("shared x; thread p { a: if x { } b: skip; } forbid !p@a && !p@b && !p@end;", NONE);
+    // A jump is a step if it has a label, or else there would be nothing to name.
+    check("shared x; thread p { a: goto b; x = 1; b: skip; } forbid p@a && p@b;", ALL);
+    check("shared x; thread p { a: skip; goto b; x = 1; b: skip; } forbid !p@a && !p@b && !p@end;", ALL);
+}
+
 /// The first error message for a program.
 fn error(text: &str) -> String {
     let error = load("test.fw", text.as_bytes(), None, &[]).expect_err("this is wrong");

@@ -4,7 +4,7 @@
 //! `x = y + z` becomes the store first, then the loads before it; jumps cost no step, because the place to start *is* the
 //! target.
 
-use fencewright_program::{Action, Address, BinaryOp, Expr, Op, RegisterId, Span};
+use fencewright_program::{Action, Address, BinaryOp, Expr, Op, RegisterId, Span, UnaryOp};
 
 use super::graph::Node;
 use super::thread::ThreadLowering;
@@ -50,11 +50,19 @@ impl<'a> ThreadLowering<'a, '_> {
                 Ok(Expr::Leaf(register))
             }
             ExprKind::Unary(op, operand) => Ok(folded(Expr::unary(*op, self.flatten(operand, before)?))),
-            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if self.has_access(right) => {
-                // The right side must not be loaded when the left one decides.
-                let register = self.temporary();
-                before.push(Before::Condition(register, e));
-                Ok(Expr::Leaf(register))
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(right) => {
+                match self.decided(*op, left) {
+                    Some(true) => Ok(Expr::Const(i64::from(*op == BinaryOp::Or))),
+                    Some(false) => {
+                        Ok(Expr::binary(BinaryOp::Ne, self.flatten(right, before)?, Expr::Const(0)))
+                    }
+                    // The right side must not be loaded when the left one decides.
+                    None => {
+                        let register = self.temporary();
+                        before.push(Before::Condition(register, e));
+                        Ok(Expr::Leaf(register))
+                    }
+                }
             }
             ExprKind::Binary(op, left, right) => {
                 let left = self.flatten(left, before)?;
@@ -163,7 +171,7 @@ impl<'a> ThreadLowering<'a, '_> {
                         self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(1))), e.span);
                     let zero =
                         self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(0))), e.span);
-                    self.condition(e, at, one, Some(zero))?
+                    self.condition(e, at, Some(one), Some(zero))?
                 }
             };
         }
@@ -192,7 +200,7 @@ impl<'a> ThreadLowering<'a, '_> {
                     address,
                     arguments,
                     from,
-                    (vec![set(1)], next),
+                    Some((vec![set(1)], next)),
                     Some((vec![set(0)], next)),
                 );
                 from
@@ -210,7 +218,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// The two edges of a compare-and-swap: after success, and after failure if that leads anywhere.
+    /// The two edges of a compare-and-swap: after success and after failure, if they lead anywhere.
     #[allow(clippy::too_many_arguments)]
     fn cas(
         &mut self,
@@ -219,16 +227,18 @@ impl<'a> ThreadLowering<'a, '_> {
         address: Address,
         mut arguments: Vec<Pure>,
         from: Node,
-        success: (Vec<Op>, Node),
+        success: Option<(Vec<Op>, Node)>,
         failure: Option<(Vec<Op>, Node)>,
     ) {
         let new = arguments.pop().expect("two arguments");
         let expected = arguments.pop().expect("two arguments");
         let Op::Load(old, _) = load else { unreachable!("a compare-and-swap starts with a load") };
         let compare = |op| Op::Assume(Expr::binary(op, Expr::Leaf(old), expected.clone()));
-        let mut ops = vec![load.clone(), compare(BinaryOp::Eq), Op::Store(address, new)];
-        ops.extend(success.0);
-        self.graph.arc(Some(from), success.1, Action::Atomic { ops, drains: true }, span);
+        if let Some((rest, next)) = success {
+            let mut ops = vec![load.clone(), compare(BinaryOp::Eq), Op::Store(address, new)];
+            ops.extend(rest);
+            self.graph.arc(Some(from), next, Action::Atomic { ops, drains: true }, span);
+        }
         if let Some((rest, next)) = failure {
             let mut ops = vec![load, compare(BinaryOp::Ne)];
             ops.extend(rest);
@@ -236,34 +246,34 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Goes to `then` if the condition holds and to `otherwise` (or nowhere) if not.
+    /// Goes to `then` if the condition holds and to `otherwise` if not; to one of them at least control can go.
     pub fn condition(
         &mut self,
         e: &'a ast::Expr,
         at: Option<Node>,
-        then: Node,
+        then: Option<Node>,
         otherwise: Option<Node>,
     ) -> Result<Node> {
         let mark = self.mark();
         let node = match &e.kind {
-            ExprKind::Unary(fencewright_program::UnaryOp::Not, operand) if self.has_access(operand) => {
-                match otherwise {
-                    Some(otherwise) => self.condition(operand, at, otherwise, Some(then))?,
+            ExprKind::Unary(UnaryOp::Not, operand) if self.has_access(operand) => {
+                self.condition(operand, at, otherwise, then)?
+            }
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(e) => {
+                match self.decided(*op, left) {
+                    Some(true) => {
+                        let value = Expr::Const(i64::from(*op == BinaryOp::Or));
+                        self.branch(value, at, then, otherwise, e.span)
+                    }
+                    Some(false) => self.condition(right, at, then, otherwise)?,
                     None => {
-                        // Where the operand holds there is no way on: an assumption that fails leads on in name only.
-                        let blocked =
-                            self.graph.arc(None, then, Action::Op(Op::Assume(Expr::Const(0))), e.span);
-                        self.condition(operand, at, blocked, Some(then))?
+                        let right = Some(self.condition(right, None, then, otherwise)?);
+                        match op {
+                            BinaryOp::And => self.condition(left, at, right, otherwise)?,
+                            _ => self.condition(left, at, then, right)?,
+                        }
                     }
                 }
-            }
-            ExprKind::Binary(BinaryOp::And, left, right) if self.has_access(e) => {
-                let right = self.condition(right, None, then, otherwise)?;
-                self.condition(left, at, right, otherwise)?
-            }
-            ExprKind::Binary(BinaryOp::Or, left, right) if self.has_access(e) => {
-                let right = self.condition(right, None, then, otherwise)?;
-                self.condition(left, at, then, Some(right))?
             }
             ExprKind::Cas(place, ..) => {
                 let mut before = Vec::new();
@@ -271,8 +281,8 @@ impl<'a> ThreadLowering<'a, '_> {
                 let load = Op::Load(self.temporary(), address.clone());
                 self.precede(before, at, |this, at| {
                     let from = at.unwrap_or_else(|| this.graph.node());
-                    let failure = otherwise.map(|node| (Vec::new(), node));
-                    this.cas(e.span, load, address, arguments, from, (Vec::new(), then), failure);
+                    let [success, failure] = [then, otherwise].map(|to| to.map(|node| (Vec::new(), node)));
+                    this.cas(e.span, load, address, arguments, from, success, failure);
                     Ok(from)
                 })?
             }
@@ -286,26 +296,46 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
+    /// If constants say whether the left side of `&&` or `||` holds: whether that decides.
+    fn decided(&self, op: BinaryOp, left: &ast::Expr) -> Option<bool> {
+        Some((self.constant(left)? != 0) == (op == BinaryOp::Or))
+    }
+
+    /// The value of an expression that constants decide before the first access.
+    fn constant(&self, e: &ast::Expr) -> Option<i64> {
+        match &e.kind {
+            ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(e) => {
+                match self.decided(*op, left)? {
+                    true => Some(i64::from(*op == BinaryOp::Or)),
+                    false => self.constant(right).map(|value| i64::from(value != 0)),
+                }
+            }
+            ExprKind::Binary(op, left, right) => op.apply(self.constant(left)?, self.constant(right)?).ok(),
+            _ => self.constants.eval(e).ok(),
+        }
+    }
+
     fn branch(
         &mut self,
         pure: Pure,
         at: Option<Node>,
-        then: Node,
+        then: Option<Node>,
         otherwise: Option<Node>,
         span: Span,
     ) -> Node {
-        match (pure.constant(), otherwise) {
-            (Some(0), Some(otherwise)) => self.jump(at, otherwise, span),
-            (Some(v), _) if v != 0 => self.jump(at, then, span),
-            _ => {
-                let from = at.unwrap_or_else(|| self.graph.node());
-                self.graph.arc(Some(from), then, Action::Op(Op::Assume(pure.clone())), span);
-                if let Some(otherwise) = otherwise {
-                    self.graph.arc(Some(from), otherwise, Action::Op(Op::Assume(negated(pure))), span);
-                }
-                from
+        let decided = pure.constant().and_then(|value| if value != 0 { then } else { otherwise });
+        if let Some(target) = decided {
+            return self.jump(at, target, span);
+        }
+        // A constant that leads nowhere is kept as an assumption that fails, so that the thread is stuck here and has not ended.
+        let from = at.unwrap_or_else(|| self.graph.node());
+        for (target, condition) in [(then, pure.clone()), (otherwise, negated(pure))] {
+            if let Some(target) = target {
+                self.graph.arc(Some(from), target, Action::Op(Op::Assume(condition)), span);
             }
         }
+        from
     }
 
     /// Goes to `to` without a step, unless a step is needed because something already stands at `at`.
@@ -348,7 +378,7 @@ fn negated(e: Pure) -> Pure {
         _ => None,
     };
     match e {
-        Expr::Unary(fencewright_program::UnaryOp::Not, operand) => *operand,
+        Expr::Unary(UnaryOp::Not, operand) => *operand,
         Expr::Binary(op, left, right) => match flipped(op) {
             Some(op) => Expr::Binary(op, left, right),
             None => Expr::Binary(op, left, right).not(),

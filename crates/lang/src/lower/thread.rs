@@ -255,7 +255,7 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Unlock => simple(self, Action::Unlock),
             StatementKind::Atomic(body) => self.atomic(body, true, at, next, span),
             StatementKind::Snapshot(body) => self.atomic(body, false, at, next, span),
-            StatementKind::Assume(e) => self.condition(e, at, next, None),
+            StatementKind::Assume(e) => self.condition(e, at, Some(next), None),
             StatementKind::Assert(e) => {
                 let mut before = Vec::new();
                 let pure = self.flatten(e, &mut before)?;
@@ -265,10 +265,10 @@ impl<'a> ThreadLowering<'a, '_> {
             }
             StatementKind::Await(e) => {
                 if !self.has_access(e) {
-                    return self.condition(e, at, next, None);
+                    return self.condition(e, at, Some(next), None);
                 }
                 let head = at.unwrap_or_else(|| self.graph.node());
-                self.condition(e, Some(head), next, Some(head))
+                self.condition(e, Some(head), Some(next), Some(head))
             }
             StatementKind::If(e, then, otherwise) => {
                 let then = self.block(then, None, next);
@@ -276,14 +276,14 @@ impl<'a> ThreadLowering<'a, '_> {
                     Some(block) => self.block(block, None, next),
                     None => next,
                 };
-                self.condition(e, at, then, Some(otherwise))
+                self.condition(e, at, Some(then), Some(otherwise))
             }
             StatementKind::While(e, body) => {
                 let head = at.unwrap_or_else(|| self.graph.node());
                 self.loops.push((next, head));
                 let body = self.block(body, None, head);
                 self.loops.pop();
-                self.condition(e, Some(head), body, Some(next))
+                self.condition(e, Some(head), Some(body), Some(next))
             }
             StatementKind::Loop(body) => {
                 let head = at.unwrap_or_else(|| self.graph.node());
@@ -553,15 +553,13 @@ fn is_declaration(statement: &Statement) -> bool {
     matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) && statement.labels.is_empty()
 }
 
-/// Whether control can come back to the start of the block, so that it must not be the place of a choice; or the block is empty.
+/// Whether a block of `choose` is entered by a step of its own: control can come back to its start, which must not be the place of the
+/// choice, or the block is empty. An `await` does come back to the choice: while it waits, the other blocks can still be chosen.
 fn starts_with_own_place(block: &Block) -> bool {
     let Some(first) = block.statements.iter().find(|s| !is_declaration(s)) else { return true };
     !first.labels.is_empty()
         || match &first.kind {
-            StatementKind::While(..)
-            | StatementKind::Loop(_)
-            | StatementKind::Await(_)
-            | StatementKind::Empty => true,
+            StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::Empty => true,
             StatementKind::Block(inner) => starts_with_own_place(inner),
             // A `for` may have no copies, or start with a loop.
             StatementKind::For(..) => true,

@@ -1,0 +1,351 @@
+//! Where a thread is in its text, and how control moves without a step.
+//!
+//! A position is a path into the syntax tree: the statement in each block from the body of the thread inwards. So loops, copies of
+//! `for` and jumps are followed on the tree itself. A position is *settled* if the statement there takes a step.
+
+use std::collections::HashMap;
+
+use fencewright_lang::ast::*;
+use fencewright_program::BinaryOp;
+
+use super::declarations::{Declared, Thread, as_constant, binary, constant, interval, unary};
+
+/// A statement of a block; `copy` is the value of the index if the block is the body of a `for`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Frame {
+    block: usize,
+    at: usize,
+    copy: Option<i64>,
+}
+
+/// From the body of the thread inwards; every frame but the last is at the statement that the next one is inside of. Empty: the end.
+pub type Position = Vec<Frame>;
+
+/// The text of a thread, ready to walk on.
+pub struct Code<'f> {
+    declared: &'f Declared<'f>,
+    pub thread: &'f Thread<'f>,
+    blocks: Vec<&'f Block>,
+    numbers: HashMap<*const Block, usize>,
+    /// Every label with every place it stands at: labels in a `for` stand in each copy.
+    places: Vec<(&'f str, Position)>,
+    /// The same, where they lead.
+    pub labels: Vec<(&'f str, Position)>,
+}
+
+impl<'f> Code<'f> {
+    pub fn new(declared: &'f Declared<'f>, thread: &'f Thread<'f>) -> Self {
+        let mut code = Code {
+            declared,
+            thread,
+            blocks: Vec::new(),
+            numbers: HashMap::new(),
+            places: Vec::new(),
+            labels: Vec::new(),
+        };
+        code.number(thread.body);
+        let start = code.enter(&Vec::new(), thread.body, None);
+        code.find_labels(start);
+        code.labels = code.places.iter().map(|(l, p)| (*l, code.settle(p.clone()))).collect();
+        code
+    }
+
+    /// Where the thread starts.
+    pub fn start(&self) -> Position {
+        self.settle(self.enter(&Vec::new(), self.thread.body, None))
+    }
+
+    pub fn statement(&self, position: &[Frame]) -> Option<&'f Statement> {
+        let frame = position.last()?;
+        self.blocks[frame.block].statements.get(frame.at)
+    }
+
+    /// The position at the start of a block inside of the statement at `position`.
+    pub fn enter(&self, position: &Position, block: &'f Block, copy: Option<i64>) -> Position {
+        let block = self.numbers[&(block as *const Block)];
+        [position.as_slice(), &[Frame { block, at: 0, copy }]].concat()
+    }
+
+    /// The position behind the statement at `position`, not settled.
+    pub fn after(&self, mut position: Position) -> Position {
+        if let Some(frame) = position.last_mut() {
+            frame.at += 1;
+        }
+        position
+    }
+
+    /// The constant with a name, as seen from `position`.
+    pub fn constant(&self, position: &[Frame], name: &str) -> Option<i64> {
+        let Some((frame, outer)) = position.split_last() else {
+            let own = self.thread.index.filter(|(index, _)| *index == name).map(|(_, value)| value);
+            return own.or_else(|| self.declared.constant(name));
+        };
+        let declared = self.blocks[frame.block].statements.iter().filter_map(as_constant);
+        if let Some(c) = declared.into_iter().find(|c| c.name.text == name) {
+            return constant(&c.value, &|name| self.constant(position, name));
+        }
+        match (frame.copy, self.statement(outer).map(|s| &s.kind)) {
+            (Some(copy), Some(StatementKind::For(index, ..))) if index.text == name => Some(copy),
+            _ => self.constant(outer, name),
+        }
+    }
+
+    /// Follows control from `position` as far as it moves without a step. Where it would run in circles, an empty loop was
+    /// written: it takes a step, from one and the same place wherever the circle was entered.
+    pub fn settle(&self, mut position: Position) -> Position {
+        let mut passed: Vec<Position> = Vec::new();
+        while let Some(next) = self.without_step(&position) {
+            if let Some(first) = passed.iter().position(|p| *p == position) {
+                return passed[first..].iter().min().expect("a circle has a place").clone();
+            }
+            passed.push(position);
+            position = next;
+        }
+        position
+    }
+
+    /// Where control goes from here if that takes no step.
+    pub fn without_step(&self, position: &Position) -> Option<Position> {
+        if position.is_empty() {
+            return None;
+        }
+        let Some(statement) = self.statement(position) else { return Some(self.leave(position)) };
+        match &statement.kind {
+            StatementKind::Empty | StatementKind::Const(_) | StatementKind::Var(_) => {
+                Some(self.after(position.clone()))
+            }
+            StatementKind::Block(block) | StatementKind::Loop(block) => {
+                Some(self.enter(position, block, None))
+            }
+            StatementKind::For(_, range, body) => {
+                let (low, high) = interval(range, &|name| self.constant(position, name));
+                Some(match low <= high {
+                    true => self.enter(position, body, Some(low)),
+                    false => self.after(position.clone()),
+                })
+            }
+            // Jumps and conditions that are constant: a step only where control can be named or must be chosen.
+            _ if self.has_place(position) => None,
+            StatementKind::If(e, then, otherwise) => {
+                let holds = self.decided_value(position, e)? != 0;
+                Some(self.branch(position, holds, then, otherwise.as_ref()))
+            }
+            StatementKind::Assume(e) => {
+                self.decided_value(position, e).filter(|value| *value != 0)?;
+                Some(self.after(position.clone()))
+            }
+            StatementKind::Await(e) if !self.has_access(position, e) => {
+                self.decided_value(position, e).filter(|value| *value != 0)?;
+                Some(self.after(position.clone()))
+            }
+            _ => self.jump(position),
+        }
+    }
+
+    /// Where `if` goes on.
+    pub fn branch(
+        &self,
+        position: &Position,
+        holds: bool,
+        then: &'f Block,
+        otherwise: Option<&'f Block>,
+    ) -> Position {
+        match (holds, otherwise) {
+            (true, _) => self.enter(position, then, None),
+            (false, Some(block)) => self.enter(position, block, None),
+            (false, None) => self.after(position.clone()),
+        }
+    }
+
+    /// Where the jump at `position` leads, if there is one, not settled.
+    pub fn jump(&self, position: &Position) -> Option<Position> {
+        match &self.statement(position)?.kind {
+            StatementKind::Goto(label) => Some(self.target(position, &label.text)),
+            StatementKind::Stop => Some(Position::new()),
+            kind @ (StatementKind::Break | StatementKind::Continue) => {
+                let inside = (1..position.len()).rev().find(|&n| {
+                    let owner = self.statement(&position[..n]).map(|s| &s.kind);
+                    matches!(
+                        owner,
+                        Some(StatementKind::Loop(_) | StatementKind::While(..) | StatementKind::For(..))
+                    )
+                });
+                let inside = inside.expect("inside a loop");
+                Some(match kind {
+                    StatementKind::Break => self.after(position[..inside].to_vec()),
+                    _ => self.leave(&position[..inside + 1].to_vec()),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// From the end of the innermost block to where control goes on: behind the statement, to the next copy, or to the head of the loop.
+    fn leave(&self, position: &Position) -> Position {
+        let (frame, outer) = position.split_last().expect("inside a block");
+        let outer = outer.to_vec();
+        match self.statement(&outer).map(|s| &s.kind) {
+            Some(StatementKind::Loop(_) | StatementKind::While(..)) => outer,
+            Some(StatementKind::For(_, range, body)) => {
+                let next = frame.copy.expect("a copy has a number") + 1;
+                match next <= interval(range, &|name| self.constant(&outer, name)).1 {
+                    true => self.enter(&outer, body, Some(next)),
+                    false => self.after(outer),
+                }
+            }
+            _ => self.after(outer),
+        }
+    }
+
+    /// The label that `goto` means: in the innermost copy of a `for` around it that has one.
+    fn target(&self, from: &Position, label: &str) -> Position {
+        let copies = |p: &[Frame]| p.iter().rposition(|frame| frame.copy.is_some()).map_or(0, |n| n + 1);
+        let visible = |place: &Position| {
+            let depth = copies(place);
+            let (Some(inner), Some(around)) =
+                (place[..depth].last(), from.get(..depth).and_then(<[_]>::last))
+            else {
+                return depth == 0;
+            };
+            (inner.block, inner.copy) == (around.block, around.copy)
+                && place[..depth - 1] == from[..depth - 1]
+        };
+        let places = self.places.iter().filter(|(name, place)| *name == label && visible(place));
+        places.max_by_key(|(_, place)| copies(place)).expect("the generator aims at labels").1.clone()
+    }
+
+    /// Where `await` goes on if its condition does not hold: back to itself, or to the `choose` of whose block it is the start.
+    pub fn again(&self, position: &Position) -> Position {
+        let (mut home, mut at) = (position.clone(), position.clone());
+        while let Some((frame, outer)) = at.split_last().map(|(f, o)| (f.clone(), o.to_vec())) {
+            let first = first_statement(self.blocks[frame.block]) == Some(frame.at);
+            if !first || self.statement(&at).is_none_or(|s| !s.labels.is_empty()) {
+                break;
+            }
+            match self.statement(&outer).map(|s| &s.kind) {
+                Some(StatementKind::Choose(_)) => home = outer.clone(),
+                Some(StatementKind::Block(_)) => {}
+                _ => break,
+            }
+            at = outer;
+        }
+        self.settle(home)
+    }
+
+    /// Whether a jump at this position is a step: it has a label, is where a loop starts over, or what a `choose` chooses.
+    fn has_place(&self, position: &[Frame]) -> bool {
+        if self.statement(position).is_some_and(|s| !s.labels.is_empty()) {
+            return true;
+        }
+        let Some((frame, outer)) = position.split_last() else { return false };
+        if first_statement(self.blocks[frame.block]) != Some(frame.at) {
+            return false;
+        }
+        match self.statement(outer).map(|s| &s.kind) {
+            Some(StatementKind::Loop(_)) => true,
+            Some(StatementKind::Choose(_)) => !is_entered(self.blocks[frame.block]),
+            Some(StatementKind::Block(_)) => self.has_place(outer),
+            Some(StatementKind::For(_, range, _)) => {
+                let low = interval(range, &|name| self.constant(outer, name)).0;
+                frame.copy == Some(low) && self.has_place(outer)
+            }
+            _ => false,
+        }
+    }
+
+    /// The value of an expression that constants decide, without an access.
+    pub fn decided_value(&self, position: &[Frame], e: &Expr) -> Option<i64> {
+        match &e.kind {
+            ExprKind::Unary(op, operand) => unary(*op, self.decided_value(position, operand)?),
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right)
+                if self.has_access(position, e) =>
+            {
+                let decides = *op == BinaryOp::Or;
+                match (self.decided_value(position, left)? != 0) == decides {
+                    true => Some(i64::from(decides)),
+                    false => self.decided_value(position, right).map(|value| i64::from(value != 0)),
+                }
+            }
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) =
+                    (self.decided_value(position, left)?, self.decided_value(position, right)?);
+                binary(*op, left, right)?.ok()
+            }
+            _ => constant(e, &|name| self.constant(position, name)),
+        }
+    }
+
+    /// Whether evaluating an expression touches shared memory.
+    pub fn has_access(&self, position: &[Frame], e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Place(place) => self.declared.shared(&place.name.text).is_some(),
+            ExprKind::Unary(_, operand) => self.has_access(position, operand),
+            ExprKind::Binary(_, left, right) => {
+                self.has_access(position, left) || self.has_access(position, right)
+            }
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => true,
+            _ => false,
+        }
+    }
+
+    fn number(&mut self, block: &'f Block) {
+        self.numbers.insert(block, self.blocks.len());
+        self.blocks.push(block);
+        for statement in &block.statements {
+            inner_blocks(statement).into_iter().for_each(|inner| self.number(inner));
+        }
+    }
+
+    fn find_labels(&mut self, mut position: Position) {
+        while let Some(statement) = self.statement(&position) {
+            let labels = statement.labels.iter().map(|label| (label.text.as_str(), position.clone()));
+            self.places.extend(labels);
+            match &statement.kind {
+                StatementKind::For(_, range, body) => {
+                    let (low, high) = interval(range, &|name| self.constant(&position, name));
+                    for copy in low..=high {
+                        self.find_labels(self.enter(&position, body, Some(copy)));
+                    }
+                }
+                _ => {
+                    for block in inner_blocks(statement) {
+                        self.find_labels(self.enter(&position, block, None));
+                    }
+                }
+            }
+            position = self.after(position);
+        }
+    }
+}
+
+/// The blocks that a statement consists of.
+pub fn inner_blocks(statement: &Statement) -> Vec<&Block> {
+    match &statement.kind {
+        StatementKind::Atomic(block)
+        | StatementKind::Snapshot(block)
+        | StatementKind::Block(block)
+        | StatementKind::Loop(block)
+        | StatementKind::While(_, block)
+        | StatementKind::For(_, _, block) => vec![block],
+        StatementKind::If(_, then, otherwise) => std::iter::once(then).chain(otherwise).collect(),
+        StatementKind::Choose(blocks) => blocks.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The first statement of a block that is more than a declaration.
+fn first_statement(block: &Block) -> Option<usize> {
+    let declares = |s: &Statement| matches!(s.kind, StatementKind::Const(_) | StatementKind::Var(_));
+    block.statements.iter().position(|s| !declares(s) || !s.labels.is_empty())
+}
+
+/// Whether a block of `choose` is entered by a step of its own: it is empty, or starts with a label, a loop or such a block.
+pub fn is_entered(block: &Block) -> bool {
+    let Some(first) = first_statement(block).map(|n| &block.statements[n]) else { return true };
+    match &first.kind {
+        _ if !first.labels.is_empty() => true,
+        StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::For(..) => true,
+        StatementKind::Block(inner) => is_entered(inner),
+        _ => false,
+    }
+}

@@ -1,0 +1,211 @@
+//! What the declarations of a file say: its shared variables, threads and registers, and the values of constants.
+
+use fencewright_lang::ast::*;
+use fencewright_program::{BinaryOp, Numbers, UnaryOp};
+
+/// Both ends included.
+pub type Interval = (i64, i64);
+
+/// A file with its declarations evaluated; statements and formulas stay text.
+pub struct Declared<'f> {
+    pub numbers: Numbers,
+    pub constants: Vec<(&'f str, i64)>,
+    pub shared: Vec<Shared<'f>>,
+    pub threads: Vec<Thread<'f>>,
+    pub properties: Vec<&'f Property>,
+    /// The initial values of each memory cell.
+    pub memory: Vec<Interval>,
+}
+
+pub struct Shared<'f> {
+    pub name: &'f str,
+    /// Its first cell.
+    pub first: usize,
+    /// The indices of an array.
+    pub indices: Option<Interval>,
+    pub open: bool,
+    pub range: Option<Interval>,
+}
+
+/// One thread, or one of a family.
+pub struct Thread<'f> {
+    pub name: &'f str,
+    /// The name and value of the index of a family.
+    pub index: Option<(&'f str, i64)>,
+    pub body: &'f Block,
+    pub registers: Vec<Register<'f>>,
+}
+
+pub struct Register<'f> {
+    pub name: &'f str,
+    pub range: Option<Interval>,
+    pub initial: Interval,
+}
+
+/// The value of an expression without accesses, if all its names are constants and every operation has a value.
+pub fn constant(e: &Expr, named: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
+    match &e.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Place(place) if place.index.is_none() => named(&place.name.text),
+        ExprKind::Unary(op, operand) => unary(*op, constant(operand, named)?),
+        ExprKind::Binary(op, left, right) => {
+            binary(*op, constant(left, named)?, constant(right, named)?).and_then(Result::ok)
+        }
+        _ => None,
+    }
+}
+
+/// Nothing if the result does not fit.
+pub fn unary(op: UnaryOp, value: i64) -> Option<i64> {
+    match op {
+        UnaryOp::Neg => value.checked_neg(),
+        UnaryOp::Not => Some(i64::from(value == 0)),
+    }
+}
+
+/// A divisor that is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZeroDivisor;
+
+/// Nothing if the result does not fit.
+pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, ZeroDivisor>> {
+    let (wide_a, wide_b) = (i128::from(a), i128::from(b));
+    let value = match op {
+        BinaryOp::Add => wide_a + wide_b,
+        BinaryOp::Sub => wide_a - wide_b,
+        BinaryOp::Mul => wide_a * wide_b,
+        BinaryOp::Div | BinaryOp::Rem if b == 0 => return Some(Err(ZeroDivisor)),
+        BinaryOp::Div => wide_a / wide_b,
+        BinaryOp::Rem => wide_a % wide_b,
+        BinaryOp::BitAnd => wide_a & wide_b,
+        BinaryOp::BitOr => wide_a | wide_b,
+        BinaryOp::BitXor => wide_a ^ wide_b,
+        BinaryOp::Eq => i128::from(a == b),
+        BinaryOp::Ne => i128::from(a != b),
+        BinaryOp::Lt => i128::from(a < b),
+        BinaryOp::Le => i128::from(a <= b),
+        BinaryOp::Gt => i128::from(a > b),
+        BinaryOp::Ge => i128::from(a >= b),
+        BinaryOp::And => i128::from(a != 0 && b != 0),
+        BinaryOp::Or => i128::from(a != 0 || b != 0),
+    };
+    i64::try_from(value).ok().map(Ok)
+}
+
+/// A range of constants.
+pub fn interval(range: &RangeExpr, named: &dyn Fn(&str) -> Option<i64>) -> Interval {
+    let end = |e| constant(e, named).expect("the ends of a range are constants");
+    (end(&range.low), end(&range.high) - i64::from(!range.inclusive))
+}
+
+/// The contents a declarator gives to a variable or register, one for each cell.
+fn initial(
+    declarator: &Declarator,
+    range: Option<Interval>,
+    cells: usize,
+    named: &dyn Fn(&str) -> Option<i64>,
+) -> Vec<Interval> {
+    let value = |e| {
+        let value = constant(e, named).expect("initial values are constants");
+        (value, value)
+    };
+    match &declarator.init {
+        None => vec![(0, 0); cells],
+        Some(Initial::Value(e)) => vec![value(e); cells],
+        Some(Initial::Any(chosen)) => {
+            let chosen = chosen.as_ref().map(|r| interval(r, named)).or(range);
+            vec![chosen.expect("the generator bounds every choice"); cells]
+        }
+        Some(Initial::List(values)) => values.iter().map(value).collect(),
+    }
+}
+
+impl<'f> Declared<'f> {
+    /// Reads the declarations of a file; `defines` override its top-level constants.
+    pub fn new(file: &'f File, defines: &[(String, i64)]) -> Self {
+        let mut declared = Declared {
+            numbers: Numbers::Int,
+            constants: Vec::new(),
+            shared: Vec::new(),
+            threads: Vec::new(),
+            properties: Vec::new(),
+            memory: Vec::new(),
+        };
+        for item in &file.items {
+            match item {
+                Item::Const(c) => {
+                    let given = defines.iter().find(|(name, _)| *name == c.name.text).map(|(_, v)| *v);
+                    let value = given.or_else(|| constant(&c.value, &|name| declared.constant(name)));
+                    declared.constants.push((&c.name.text, value.expect("constants are constant")));
+                }
+                Item::Numbers(numbers, _) => declared.numbers = *numbers,
+                Item::Shared(declarators) => declarators.iter().for_each(|d| declared.share(d)),
+                Item::Thread(thread) => declared.thread(thread),
+                Item::Property(property) => declared.properties.push(property),
+                Item::Predicates(..) | Item::Spare(..) | Item::Cost(..) => {}
+            }
+        }
+        declared
+    }
+
+    pub fn constant(&self, name: &str) -> Option<i64> {
+        self.constants.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+    }
+
+    pub fn shared(&self, name: &str) -> Option<&Shared<'f>> {
+        self.shared.iter().find(|s| s.name == name)
+    }
+
+    fn share(&mut self, declarator: &'f Declarator) {
+        let named = |name: &str| self.constant(name);
+        let indices = declarator.size.as_ref().map(|size| match size {
+            ArraySize::Length(length) => (0, constant(length, &named).expect("a length is a constant") - 1),
+            ArraySize::Indices(range) => interval(range, &named),
+        });
+        let cells = indices.map_or(1, |(low, high)| (high - low + 1) as usize);
+        let range = declarator.range.as_ref().map(|r| interval(r, &named));
+        let mut contents = initial(declarator, range, cells, &named);
+        let first = self.memory.len();
+        let (name, open) = (declarator.name.text.as_str(), declarator.open);
+        self.memory.append(&mut contents);
+        self.shared.push(Shared { name, first, indices, open, range });
+    }
+
+    fn thread(&mut self, thread: &'f fencewright_lang::ast::Thread) {
+        let instances = match &thread.family {
+            None => vec![None],
+            Some((index, range)) => {
+                let (low, high) = interval(range, &|name| self.constant(name));
+                (low..=high).map(|value| Some((index.text.as_str(), value))).collect()
+            }
+        };
+        for index in instances {
+            let mut registers = Vec::new();
+            let constants: Vec<&Const> = thread.body.statements.iter().filter_map(as_constant).collect();
+            let named = |name: &str| self.in_thread(&constants, index, name);
+            for statement in &thread.body.statements {
+                let StatementKind::Var(declarators) = &statement.kind else { continue };
+                registers.extend(declarators.iter().map(|d| {
+                    let range = d.range.as_ref().map(|r| interval(r, &named));
+                    Register { name: &d.name.text, range, initial: initial(d, range, 1, &named)[0] }
+                }));
+            }
+            self.threads.push(Thread { name: &thread.name.text, index, body: &thread.body, registers });
+        }
+    }
+
+    /// A constant among those of a thread's body, its index and the top-level ones.
+    fn in_thread(&self, own: &[&Const], index: Option<(&str, i64)>, name: &str) -> Option<i64> {
+        let of_body = own.iter().find(|c| c.name.text == name);
+        let value = |c: &Const| constant(&c.value, &|name| self.in_thread(own, index, name));
+        let of_index = index.filter(|(n, _)| *n == name).map(|(_, value)| value);
+        of_body.and_then(|c| value(c)).or(of_index).or_else(|| self.constant(name))
+    }
+}
+
+pub fn as_constant(statement: &Statement) -> Option<&Const> {
+    match &statement.kind {
+        StatementKind::Const(c) => Some(c),
+        _ => None,
+    }
+}

@@ -1,0 +1,183 @@
+//! Expressions in threads, access by access.
+//!
+//! A thread in the middle of a statement remembers what its accesses gave, in order. Evaluating the statement again with these answers
+//! comes to the next access, or to a condition that must be decided, or to the end.
+
+use fencewright_lang::ast::{Expr, ExprKind, Place};
+use fencewright_program::BinaryOp;
+
+use super::control::{Code, Position};
+use super::declarations::{Declared, ZeroDivisor, binary, unary};
+
+/// Why a value cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A violation: the thread stops.
+    Fault,
+    /// A value that does not fit, or an access outside an open array: the answer is `unknown`.
+    Limit,
+}
+
+impl From<ZeroDivisor> for Trouble {
+    fn from(_: ZeroDivisor) -> Self {
+        Trouble::Fault
+    }
+}
+
+/// A value that is computed with the next step, which may go wrong.
+pub type Value = Result<i64, Trouble>;
+
+/// What must happen before evaluation can go on.
+#[derive(Clone, Debug)]
+pub enum Need {
+    Load(Result<usize, Trouble>),
+    /// A read-modify-write operation on a cell of the shared variable with this number.
+    Modify(Result<usize, Trouble>, usize, Modification),
+    /// A condition is decided.
+    Decide(Result<(), Trouble>),
+}
+
+#[derive(Clone, Debug)]
+pub enum Modification {
+    Cas(Value, Value),
+    Swap(Value),
+    FetchAdd(Value),
+}
+
+/// Who answers.
+pub enum Answers<'a> {
+    /// What happened so far in this statement, and how much of it has been used.
+    Log(&'a [i64], usize),
+    /// Inside an indivisible block: loads happen at once, and nothing else is a step.
+    Now(&'a dyn Fn(usize) -> i64),
+}
+
+pub struct Evaluation<'a, 'f> {
+    pub declared: &'f Declared<'f>,
+    pub code: &'a Code<'f>,
+    pub position: &'a Position,
+    pub registers: &'a [i64],
+    pub answers: Answers<'a>,
+}
+
+impl Evaluation<'_, '_> {
+    /// The next answer, if this has happened.
+    pub fn answer(&mut self, need: Need) -> Result<i64, Need> {
+        match (&mut self.answers, need) {
+            (Answers::Log(log, used), need) => {
+                *used += 1;
+                log.get(*used - 1).copied().ok_or(need)
+            }
+            (Answers::Now(load), Need::Load(Ok(cell))) => Ok(load(cell)),
+            (Answers::Now(_), Need::Decide(Ok(()))) => Ok(1),
+            (Answers::Now(_), need) => Err(need),
+        }
+    }
+
+    fn decided(&self, e: &Expr) -> Option<i64> {
+        self.code.decided_value(self.position, e)
+    }
+
+    /// The value of an expression once its accesses are made.
+    pub fn value(&mut self, e: &Expr) -> Result<Value, Need> {
+        Ok(match &e.kind {
+            ExprKind::Int(value) => Ok(*value),
+            ExprKind::Place(place) => {
+                let name = &place.name.text;
+                if let Some(value) = self.code.constant(self.position, name) {
+                    return Ok(Ok(value));
+                }
+                if let Some(r) = self.code.thread.registers.iter().position(|r| r.name == name) {
+                    return Ok(Ok(self.registers[r]));
+                }
+                let (cell, _) = self.cell(place)?;
+                Ok(self.answer(Need::Load(cell))?)
+            }
+            ExprKind::Unary(op, operand) => {
+                let operand = self.value(operand)?;
+                operand.and_then(|v| unary(*op, v).ok_or(Trouble::Limit))
+            }
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                let decides = *op == BinaryOp::Or;
+                if self.code.has_access(self.position, right) {
+                    let left = match self.decided(left) {
+                        Some(value) => value != 0,
+                        None => self.truth(left)?,
+                    };
+                    return Ok(Ok(i64::from(if left == decides { decides } else { self.truth(right)? })));
+                }
+                match self.value(left)? {
+                    Ok(left) if (left != 0) == decides => Ok(i64::from(decides)),
+                    Ok(_) => self.value(right)?.map(|right| i64::from(right != 0)),
+                    trouble => trouble,
+                }
+            }
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                match (left, right) {
+                    (Ok(a), Ok(b)) => binary(*op, a, b).ok_or(Trouble::Limit).and_then(|v| Ok(v?)),
+                    (Err(trouble), _) | (_, Err(trouble)) => Err(trouble),
+                }
+            }
+            ExprKind::Cas(place, old, new) => {
+                let (cell, variable) = self.cell(place)?;
+                let modification = Modification::Cas(self.value(old)?, self.value(new)?);
+                Ok(self.answer(Need::Modify(cell, variable, modification))?)
+            }
+            ExprKind::Swap(place, value) => {
+                let (cell, variable) = self.cell(place)?;
+                let modification = Modification::Swap(self.value(value)?);
+                Ok(self.answer(Need::Modify(cell, variable, modification))?)
+            }
+            ExprKind::FetchAdd(place, value) => {
+                let (cell, variable) = self.cell(place)?;
+                let modification = Modification::FetchAdd(self.value(value)?);
+                Ok(self.answer(Need::Modify(cell, variable, modification))?)
+            }
+            _ => unreachable!("only in formulas"),
+        })
+    }
+
+    /// Whether a condition holds, decided part by part.
+    pub fn truth(&mut self, e: &Expr) -> Result<bool, Need> {
+        let accesses = self.code.has_access(self.position, e);
+        match &e.kind {
+            ExprKind::Unary(fencewright_program::UnaryOp::Not, operand) if accesses => {
+                Ok(!self.truth(operand)?)
+            }
+            ExprKind::Binary(BinaryOp::And, left, right) if accesses => {
+                Ok(self.truth(left)? && self.truth(right)?)
+            }
+            ExprKind::Binary(BinaryOp::Or, left, right) if accesses => {
+                Ok(self.truth(left)? || self.truth(right)?)
+            }
+            // The access itself decides.
+            ExprKind::Cas(..) => Ok(self.value(e)? == Ok(1)),
+            _ if self.decided(e).is_some() => Ok(self.decided(e) != Some(0)),
+            _ => match self.value(e)? {
+                Ok(value) => {
+                    self.answer(Need::Decide(Ok(())))?;
+                    Ok(value != 0)
+                }
+                Err(trouble) => Err(Need::Decide(Err(trouble))),
+            },
+        }
+    }
+
+    /// The memory cell a place denotes, and the number of its variable.
+    pub fn cell(&mut self, place: &Place) -> Result<(Result<usize, Trouble>, usize), Need> {
+        let number = self.declared.shared.iter().position(|s| s.name == place.name.text);
+        let number = number.expect("the generator declares what it uses");
+        let variable = &self.declared.shared[number];
+        let (Some(index), Some((low, high))) = (&place.index, variable.indices) else {
+            return Ok((Ok(variable.first), number));
+        };
+        let cell = match self.value(index)? {
+            Ok(index) if low <= index && index <= high => Ok(variable.first + (index - low) as usize),
+            Ok(_) if variable.open => Err(Trouble::Limit),
+            Ok(_) => Err(Trouble::Fault),
+            Err(trouble) => Err(trouble),
+        };
+        Ok((cell, number))
+    }
+}

@@ -1,0 +1,311 @@
+//! Random files: small programs with every feature of the language, as syntax trees that can be printed and are accepted.
+
+mod expressions;
+mod formulas;
+mod statements;
+
+use fencewright_lang::ast::*;
+use fencewright_program::{Numbers, Span};
+use fencewright_testing::Random;
+
+use super::control::inner_blocks;
+use super::declarations::Interval;
+
+const NOWHERE: Span = Span { start: 0, end: 0 };
+
+/// A file, and the constants that the command line overrides.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    pub file: File,
+    pub defines: Vec<(String, i64)>,
+}
+
+/// What a constant may be in a place: its name, its least and greatest value.
+type Known = (String, Interval);
+
+struct SharedShape {
+    name: String,
+    indices: Option<Interval>,
+    open: bool,
+    ranged: bool,
+}
+
+struct ThreadShape {
+    name: String,
+    /// The values of the index of a family.
+    family: Option<Interval>,
+    registers: Vec<String>,
+    labels: Vec<String>,
+}
+
+struct Generator {
+    random: Random,
+    numbers: Numbers,
+    constants: Vec<Known>,
+    shared: Vec<SharedShape>,
+    threads: Vec<ThreadShape>,
+    /// Of the current thread: register names, and whether each has a range.
+    registers: Vec<(String, bool)>,
+    /// How many labels each layer has: the thread, and each `for` around the current statement.
+    labels: Vec<usize>,
+    /// How deep the current block is nested, and how many loops are around.
+    depth: usize,
+    loops: usize,
+    /// Inside an indivisible block, and whether it may store.
+    indivisible: Option<bool>,
+    /// How many more statements this thread may have.
+    fuel: usize,
+}
+
+fn name(text: impl Into<String>) -> Name {
+    Name { text: text.into(), span: NOWHERE }
+}
+
+fn expr(kind: ExprKind) -> Expr {
+    Expr { kind, span: NOWHERE }
+}
+
+fn int(value: i64) -> Expr {
+    expr(ExprKind::Int(value))
+}
+
+fn named(text: &str) -> Expr {
+    expr(ExprKind::Place(Place { name: name(text), index: None }))
+}
+
+/// The file of a seed.
+pub fn generate(seed: u64) -> Generated {
+    let mut random = Random::new(seed);
+    let numbers =
+        *random.pick(&[Numbers::Int, Numbers::Int, Numbers::Int, Numbers::Nat, Numbers::Nat, Numbers::Real]);
+    let mut generator = Generator {
+        random,
+        numbers,
+        constants: Vec::new(),
+        shared: Vec::new(),
+        threads: Vec::new(),
+        registers: Vec::new(),
+        labels: Vec::new(),
+        depth: 0,
+        loops: 0,
+        indivisible: None,
+        fuel: 0,
+    };
+    generator.file()
+}
+
+impl Generator {
+    fn least(&self) -> i64 {
+        if self.numbers == Numbers::Nat { 0 } else { -1 }
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.random.one_in(n)
+    }
+
+    fn file(&mut self) -> Generated {
+        let mut items = Vec::new();
+        let mut defines = Vec::new();
+        let said = self.numbers != Numbers::Int || self.one_in(4);
+        let numbers_last = said && self.one_in(4);
+        if said && !numbers_last {
+            items.push(Item::Numbers(self.numbers, NOWHERE));
+        }
+        for constant in ["N", "M"].into_iter().take(self.random.below(3)) {
+            let written = self.random.between(0, 2);
+            let value = match self.one_in(4) {
+                true => {
+                    defines.push((constant.to_string(), self.random.between(0, 2)));
+                    defines[defines.len() - 1].1
+                }
+                false => written,
+            };
+            let written = match self.constants.last().map(|(name, interval)| (name.clone(), *interval)) {
+                // In terms of the one before: what is written depends on what overrides that one.
+                Some((before, (low, _))) if value == written && self.one_in(2) => expr(ExprKind::Binary(
+                    fencewright_program::BinaryOp::Sub,
+                    Box::new(int(low + value)),
+                    Box::new(named(&before)),
+                )),
+                _ => int(written),
+            };
+            items.push(Item::Const(Const { name: name(constant), value: written }));
+            self.constants.push((constant.into(), (value, value)));
+        }
+        for number in 0..1 + self.random.below(3) {
+            let declarator = self.shared(number);
+            items.push(Item::Shared(vec![declarator]));
+        }
+        let threads = *self.random.pick(&[1, 2, 2, 2, 3]);
+        while self.threads.len() < threads {
+            // Three threads must be short, or they have too many interleavings.
+            self.fuel = 2 + self.random.below([0, 9, 6, 3][threads]);
+            items.push(self.thread());
+        }
+        items.extend(self.properties());
+        items.extend(self.hints());
+        if numbers_last {
+            items.push(Item::Numbers(self.numbers, NOWHERE));
+        }
+        Generated { file: File { items }, defines }
+    }
+
+    fn shared(&mut self, number: usize) -> Declarator {
+        let text = format!("x{number}");
+        let indices = self.one_in(3).then(|| {
+            let low = self.random.between(-1, 0);
+            (low, low + self.random.between(0, 2))
+        });
+        let open = indices.is_some() && self.one_in(4);
+        let size = indices.map(|(low, high)| match low == 0 && self.one_in(2) {
+            true => ArraySize::Length(self.constant(high + 1)),
+            false => ArraySize::Indices(self.range((low, high))),
+        });
+        let range = self.one_in(4).then(|| {
+            let low = self.random.between(self.least(), 0);
+            (low, self.random.between(1, 3))
+        });
+        let cells = indices.map_or(1, |(low, high)| high - low + 1);
+        let init = self.initial(range, cells, indices.is_some());
+        let range_text = range.map(|r| self.range(r));
+        self.shared.push(SharedShape { name: text.clone(), indices, open, ranged: range.is_some() });
+        Declarator { name: name(text), size, open, range: range_text, init, span: NOWHERE }
+    }
+
+    /// Initial contents that fit the range.
+    fn initial(&mut self, range: Option<Interval>, cells: i64, array: bool) -> Option<Initial> {
+        let real = self.numbers == Numbers::Real;
+        let nonnegative = range.is_none_or(|(low, _)| low >= 0) || self.numbers != Numbers::Nat;
+        match self.random.below(10) {
+            0 if !real && cells < 3 => {
+                let high = self.random.between(0, 1);
+                Some(Initial::Any(Some(self.range((0, high)))))
+            }
+            1 if !real && cells < 2 && range.is_some() && nonnegative => Some(Initial::Any(None)),
+            2 | 3 => {
+                let value = self.random.between(0, 1);
+                Some(Initial::Value(self.constant(value)))
+            }
+            4 if array => {
+                let mut values = Vec::new();
+                for _ in 0..cells {
+                    let value = self.random.between(0, 1);
+                    values.push(self.constant(value));
+                }
+                Some(Initial::List(values))
+            }
+            _ => None,
+        }
+    }
+
+    fn thread(&mut self) -> Item {
+        let number = self.threads.len();
+        let text = format!("p{number}");
+        let top_level = self.constants.len();
+        let family = self.one_in(3).then(|| {
+            let low = self.random.between(-1, 1);
+            (low, low + self.random.between(-1, 1))
+        });
+        if family.is_some_and(|(low, high)| low < high) {
+            self.fuel = self.fuel.min(3);
+        }
+        let family_text = family.map(|interval| {
+            let range = self.range(interval);
+            self.constants.push(("me".into(), interval));
+            (name("me"), range)
+        });
+        self.registers.clear();
+        self.labels = vec![0];
+        let mut statements = Vec::new();
+        if self.one_in(3) {
+            statements.push(self.constant_declaration());
+        }
+        for register in 0..1 + self.random.below(2) {
+            statements.push(self.register(register));
+        }
+        let late = self.one_in(8).then(|| self.register(2));
+        let mut body = self.block();
+        // A register may be declared in the middle: it is there from the start.
+        let middle = self.random.below(body.statements.len().max(1));
+        body.statements.splice(middle..middle, late);
+        body.statements.splice(0..0, statements);
+        let mut visible = vec![labels_of_layer(&body)];
+        self.aim(&mut body, &mut visible);
+        self.constants.truncate(top_level);
+        let mut labels = Vec::new();
+        all_labels(&body, &mut labels);
+        let registers = self.registers.iter().map(|(name, _)| name.clone()).collect();
+        self.threads.push(ThreadShape { name: text.clone(), family, registers, labels });
+        Item::Thread(Thread { name: name(text), family: family_text, body, span: NOWHERE })
+    }
+
+    fn constant_declaration(&mut self) -> Statement {
+        let value = self.random.between(0, 2);
+        let constant = format!("c{}", self.depth);
+        let value_text = self.constant(value);
+        self.constants.push((constant.clone(), (value, value)));
+        self.statement(StatementKind::Const(Const { name: name(constant), value: value_text }))
+    }
+
+    fn register(&mut self, number: usize) -> Statement {
+        let text = format!("r{number}");
+        let range = self.one_in(4).then(|| {
+            let low = self.random.between(self.least(), 0);
+            (low, self.random.between(1, 2))
+        });
+        let init = self.initial(range, 1, false);
+        let range_text = range.map(|r| self.range(r));
+        self.registers.push((text.clone(), range.is_some()));
+        let declarator =
+            Declarator { name: name(text), size: None, open: false, range: range_text, init, span: NOWHERE };
+        self.statement(StatementKind::Var(vec![declarator]))
+    }
+
+    /// Sends every `goto` to a label it can see; where there is none, it becomes `skip`.
+    fn aim(&mut self, block: &mut Block, visible: &mut Vec<Vec<String>>) {
+        for statement in &mut block.statements {
+            match &mut statement.kind {
+                StatementKind::Goto(target) => {
+                    let labels: Vec<&String> = visible.iter().flatten().collect();
+                    match labels.is_empty() {
+                        true => statement.kind = StatementKind::Skip,
+                        false => target.text = (*self.random.pick(&labels)).clone(),
+                    }
+                }
+                StatementKind::For(_, _, body) => {
+                    visible.push(labels_of_layer(body));
+                    self.aim(body, visible);
+                    visible.pop();
+                }
+                StatementKind::If(_, then, otherwise) => {
+                    self.aim(then, visible);
+                    otherwise.iter_mut().for_each(|block| self.aim(block, visible));
+                }
+                StatementKind::While(_, body) | StatementKind::Loop(body) | StatementKind::Block(body) => {
+                    self.aim(body, visible)
+                }
+                StatementKind::Choose(blocks) => blocks.iter_mut().for_each(|b| self.aim(b, visible)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The labels of a block that a jump inside of it sees: those in the copies of a `for` are seen only there.
+fn labels_of_layer(block: &Block) -> Vec<String> {
+    let mut labels = Vec::new();
+    for statement in &block.statements {
+        labels.extend(statement.labels.iter().map(|l| l.text.clone()));
+        if !matches!(statement.kind, StatementKind::For(..)) {
+            labels.extend(inner_blocks(statement).into_iter().flat_map(labels_of_layer));
+        }
+    }
+    labels
+}
+
+fn all_labels(block: &Block, labels: &mut Vec<String>) {
+    for statement in &block.statements {
+        labels.extend(statement.labels.iter().map(|l| l.text.clone()));
+        inner_blocks(statement).into_iter().for_each(|inner| all_labels(inner, labels));
+    }
+}

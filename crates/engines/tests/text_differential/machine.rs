@@ -1,0 +1,645 @@
+//! The second interpreter: threads walk on the syntax tree, one event at a time, on memory, store buffers and the global lock. It is
+//! written from `docs/language.md` and shares nothing with lowering or the reference semantics.
+
+use std::collections::{HashSet, VecDeque};
+
+use fencewright_lang::ast::*;
+use fencewright_program::{MemoryModel, Numbers};
+
+use super::control::{Code, Position, is_entered};
+use super::declarations::{Declared, Interval, interval};
+use super::evaluate::{Answers, Evaluation, Modification, Need, Trouble, Value};
+
+/// A state of the whole program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub memory: Vec<i64>,
+    pub threads: Vec<ThreadState>,
+    lock: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadState {
+    pub position: Position,
+    /// What the accesses of the current statement gave so far.
+    pub log: Vec<i64>,
+    pub faulted: bool,
+    pub registers: Vec<i64>,
+    /// Stores that have not reached memory, oldest first.
+    buffer: Vec<Buffered>,
+    /// Whether an `sfence` stands behind the last store in the buffer.
+    fenced: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Buffered {
+    cell: usize,
+    value: i64,
+    /// How many `sfence`s stand before it in the buffer.
+    epoch: usize,
+}
+
+/// Why not everything reachable was explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incomplete {
+    TooManyStates,
+    /// A value does not fit, or an access leaves an open array.
+    Limit,
+}
+
+/// The program under a memory model.
+pub struct Machine<'f> {
+    pub declared: &'f Declared<'f>,
+    pub codes: &'f [Code<'f>],
+    pub model: MemoryModel,
+}
+
+/// A step ends in a fault, or nobody can say how; otherwise it is done or not possible.
+type Step = Result<Option<State>, Trouble>;
+
+/// Everything that can be reached, and the deadlocks among it.
+pub struct Reachable {
+    pub states: HashSet<State>,
+    pub deadlock: bool,
+}
+
+impl<'f> Machine<'f> {
+    pub fn explore(&self, limit: usize) -> Result<Reachable, Incomplete> {
+        let mut queue: VecDeque<State> = self.initial().into();
+        let mut states: HashSet<State> = queue.iter().cloned().collect();
+        let mut deadlock = false;
+        while let Some(state) = queue.pop_front() {
+            if states.len() > limit {
+                return Err(Incomplete::TooManyStates);
+            }
+            let successors = self.successors(&state).map_err(|_| Incomplete::Limit)?;
+            let waiting = state.threads.iter().any(|t| !t.faulted && !t.position.is_empty());
+            deadlock |= successors.is_empty() && waiting;
+            for next in successors {
+                if states.insert(next.clone()) {
+                    queue.push_back(next);
+                }
+            }
+        }
+        Ok(Reachable { states, deadlock })
+    }
+
+    /// All threads have ended and all buffers are drained.
+    pub fn is_final(&self, state: &State) -> bool {
+        state.threads.iter().all(|t| !t.faulted && t.position.is_empty() && t.buffer.is_empty())
+    }
+
+    fn initial(&self) -> Vec<State> {
+        let registers = self.declared.threads.iter().flat_map(|t| t.registers.iter().map(|r| r.initial));
+        let mut choices: Vec<Vec<i64>> = vec![Vec::new()];
+        for (low, high) in registers.chain(self.declared.memory.iter().copied()) {
+            let extended = choices.iter().flat_map(|c| (low..=high).map(|v| [c.as_slice(), &[v]].concat()));
+            choices = extended.collect();
+        }
+        let state = |values: Vec<i64>| {
+            let mut values = values.into_iter();
+            let threads = self.codes.iter().map(|code| ThreadState {
+                position: code.start(),
+                log: Vec::new(),
+                faulted: false,
+                registers: values.by_ref().take(code.thread.registers.len()).collect(),
+                buffer: Vec::new(),
+                fenced: false,
+            });
+            State { threads: threads.collect(), memory: values.collect(), lock: None }
+        };
+        choices.into_iter().map(state).collect()
+    }
+
+    fn successors(&self, state: &State) -> Result<Vec<State>, Trouble> {
+        let mut next = Vec::new();
+        for t in 0..state.threads.len() {
+            self.flushes(state, t, &mut next);
+            let thread = &state.threads[t];
+            if !thread.faulted {
+                self.steps(state, t, &thread.position, &mut next)?;
+            }
+        }
+        Ok(next)
+    }
+
+    fn may_access(&self, state: &State, t: usize) -> bool {
+        state.lock.is_none_or(|holder| holder == t)
+    }
+
+    fn flushes(&self, state: &State, t: usize, out: &mut Vec<State>) {
+        let buffer = &state.threads[t].buffer;
+        for (n, entry) in buffer.iter().enumerate() {
+            let overtakes = match self.model {
+                MemoryModel::Pso => buffer[..n].iter().any(|e| e.cell == entry.cell || e.epoch < entry.epoch),
+                _ => n > 0,
+            };
+            if overtakes || !self.may_access(state, t) {
+                continue;
+            }
+            let mut next = state.clone();
+            next.memory[entry.cell] = entry.value;
+            let thread = &mut next.threads[t];
+            thread.buffer.remove(n);
+            thread.fenced &= !thread.buffer.is_empty();
+            let passed = thread.buffer.first().map_or(0, |first| first.epoch);
+            thread.buffer.iter_mut().for_each(|e| e.epoch -= passed);
+            out.push(next);
+        }
+    }
+
+    /// The steps of a thread at `position`, which is where it is or the start of a block that it may choose.
+    fn steps(
+        &self,
+        state: &State,
+        t: usize,
+        position: &Position,
+        out: &mut Vec<State>,
+    ) -> Result<(), Trouble> {
+        let code = &self.codes[t];
+        let Some(statement) = code.statement(position) else { return Ok(()) };
+        match &statement.kind {
+            StatementKind::Choose(blocks) => {
+                for block in blocks {
+                    let start = code.enter(position, block, None);
+                    match is_entered(block) {
+                        true => out.push(self.moved(state, t, start)),
+                        false => self.steps(state, t, &code.settle(start), out)?,
+                    }
+                }
+            }
+            StatementKind::Atomic(block) => {
+                if self.may_access(state, t) && state.threads[t].buffer.is_empty() {
+                    self.indivisible(state, t, position, block, out)?;
+                }
+            }
+            StatementKind::Snapshot(block) => {
+                if self.may_access(state, t) {
+                    self.indivisible(state, t, position, block, out)?;
+                }
+            }
+            StatementKind::Havoc(place, range) => {
+                self.havoc(state, t, position, place, range.as_ref(), out)?
+            }
+            _ => match self.step(state, t, position, &statement.kind) {
+                Ok(next) => out.extend(next),
+                Err(Trouble::Fault) => out.push(faulted(state, t)),
+                Err(Trouble::Limit) => return Err(Trouble::Limit),
+            },
+        }
+        Ok(())
+    }
+
+    /// The one step that can be next in a statement without choices.
+    fn step(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
+        let code = &self.codes[t];
+        let drained = state.threads[t].buffer.is_empty();
+        let on = || self.moved(state, t, code.after(position.clone()));
+        match kind {
+            StatementKind::Skip => Ok(Some(on())),
+            StatementKind::Fence => Ok(drained.then(on)),
+            StatementKind::StoreFence => {
+                let mut next = on();
+                next.threads[t].fenced = self.model == MemoryModel::Pso && !drained;
+                Ok(Some(next))
+            }
+            StatementKind::Lock => {
+                Ok((drained && state.lock.is_none()).then(|| State { lock: Some(t), ..on() }))
+            }
+            StatementKind::Unlock => {
+                Ok((drained && state.lock == Some(t)).then(|| State { lock: None, ..on() }))
+            }
+            StatementKind::Assign(..) | StatementKind::Expr(_) | StatementKind::Assert(_) => {
+                self.evaluated(state, t, position, kind)
+            }
+            StatementKind::Assume(_)
+            | StatementKind::Await(_)
+            | StatementKind::If(..)
+            | StatementKind::While(..) => self.decided(state, t, position, kind),
+            StatementKind::Goto(_) | StatementKind::Break | StatementKind::Continue | StatementKind::Stop => {
+                Ok(code.jump(position).map(|target| self.moved(state, t, target)))
+            }
+            // An empty loop.
+            _ => Ok(code.without_step(position).map(|next| self.moved(state, t, next))),
+        }
+    }
+
+    fn evaluation<'a>(
+        &'a self,
+        state: &'a State,
+        t: usize,
+        position: &'a Position,
+        log: &'a [i64],
+    ) -> Evaluation<'a, 'f> {
+        Evaluation {
+            declared: self.declared,
+            code: &self.codes[t],
+            position,
+            registers: &state.threads[t].registers,
+            answers: Answers::Log(log, 0),
+        }
+    }
+
+    /// Statements that compute a value: their accesses, and then what they do with it.
+    fn evaluated(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
+        let code = &self.codes[t];
+        let log = &state.threads[t].log;
+        let mut evaluation = self.evaluation(state, t, position, log);
+        let register = |place: &Place| code.thread.registers.iter().position(|r| r.name == place.name.text);
+        let on = |state: &State| self.moved(state, t, code.after(position.clone()));
+        match kind {
+            StatementKind::Assign(place, e) => match register(place) {
+                Some(register) => match evaluation.value(e) {
+                    Err(need) => {
+                        let Some((next, answer)) = self.perform(state, t, need)? else { return Ok(None) };
+                        match self.is_one_access(t, register, e)
+                            && self.is_complete(&next, t, position, e, answer)
+                        {
+                            true => Ok(Some(on(&self.assigned(&next, t, register, Ok(answer))?))),
+                            false => Ok(Some(self.logged(next, t, position, answer))),
+                        }
+                    }
+                    Ok(value) => Ok(Some(on(&self.assigned(state, t, register, value)?))),
+                },
+                None => {
+                    let mut needed = || Ok((evaluation.cell(place)?, evaluation.value(e)?));
+                    match needed() {
+                        Err(need) => self.performed(state, t, position, need),
+                        Ok(((cell, variable), value)) => {
+                            self.stored(state, t, position, cell, variable, value)
+                        }
+                    }
+                }
+            },
+            StatementKind::Expr(e) => match evaluation.value(e) {
+                Err(need) => {
+                    let Some((next, answer)) = self.perform(state, t, need)? else { return Ok(None) };
+                    match self.is_complete(&next, t, position, e, answer) {
+                        true => Ok(Some(on(&next))),
+                        false => Ok(Some(self.logged(next, t, position, answer))),
+                    }
+                }
+                Ok(_) => unreachable!("it ends with its last access"),
+            },
+            StatementKind::Assert(e) => match evaluation.value(e) {
+                Err(need) => self.performed(state, t, position, need),
+                Ok(value) if value? == 0 => Err(Trouble::Fault),
+                Ok(_) => Ok(Some(on(state))),
+            },
+            _ => unreachable!("not a statement with a value"),
+        }
+    }
+
+    /// Conditions: the step that decides them is the step that goes on.
+    fn decided(&self, state: &State, t: usize, position: &Position, kind: &'f StatementKind) -> Step {
+        let code = &self.codes[t];
+        let condition = match kind {
+            StatementKind::If(e, ..) | StatementKind::While(e, _) => e,
+            StatementKind::Assume(e) | StatementKind::Await(e) => e,
+            _ => unreachable!("not a condition"),
+        };
+        let target = |holds: bool| match kind {
+            StatementKind::If(_, then, otherwise) => {
+                Some(code.branch(position, holds, then, otherwise.as_ref()))
+            }
+            StatementKind::While(_, body) if holds => Some(code.enter(position, body, None)),
+            StatementKind::Await(_) if !holds && code.has_access(position, condition) => {
+                Some(code.again(position))
+            }
+            StatementKind::Assume(_) | StatementKind::Await(_) if !holds => None,
+            _ => Some(code.after(position.clone())),
+        };
+        let log = &state.threads[t].log;
+        let (next, answer) = match self.evaluation(state, t, position, log).truth(condition) {
+            // Decided by constants, where that is a step.
+            Ok(holds) => return Ok(target(holds).map(|to| self.moved(state, t, to))),
+            Err(need) => match self.perform(state, t, need)? {
+                Some(performed) => performed,
+                None => return Ok(None),
+            },
+        };
+        let log = [log.as_slice(), &[answer]].concat();
+        match self.evaluation(&next, t, position, &log).truth(condition) {
+            Ok(holds) => Ok(target(holds).map(|to| self.moved(&next, t, to))),
+            Err(_) => Ok(Some(self.logged(next, t, position, answer))),
+        }
+    }
+
+    /// Whether `r = e` is one step with its only access. A register with a range looks at the result of a read-modify-write afterwards.
+    fn is_one_access(&self, t: usize, register: usize, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Place(place) => self.declared.shared(&place.name.text).is_some(),
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
+                self.codes[t].thread.registers[register].range.is_none()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an expression has its value with one more answer.
+    fn is_complete(&self, state: &State, t: usize, position: &Position, e: &Expr, answer: i64) -> bool {
+        let log = [state.threads[t].log.as_slice(), &[answer]].concat();
+        self.evaluation(state, t, position, &log).value(e).is_ok()
+    }
+
+    fn performed(&self, state: &State, t: usize, position: &Position, need: Need) -> Step {
+        let performed = self.perform(state, t, need)?;
+        Ok(performed.map(|(next, answer)| self.logged(next, t, position, answer)))
+    }
+
+    /// One event in the middle of a statement, and its answer.
+    fn perform(&self, state: &State, t: usize, need: Need) -> Result<Option<(State, i64)>, Trouble> {
+        let mut next = state.clone();
+        match need {
+            Need::Decide(decided) => decided.map(|()| Some((next, 1))),
+            Need::Load(_) | Need::Modify(..) if !self.may_access(state, t) => Ok(None),
+            Need::Load(cell) => Ok(Some((next, self.load(state, t, cell?)))),
+            Need::Modify(..) if !state.threads[t].buffer.is_empty() => Ok(None),
+            Need::Modify(cell, variable, modification) => {
+                let cell = cell?;
+                let old = state.memory[cell];
+                let (new, answer) = match modification {
+                    Modification::Cas(expected, _) if expected? != old => (None, 0),
+                    Modification::Cas(_, new) => (Some(new?), 1),
+                    Modification::Swap(new) => (Some(new?), old),
+                    Modification::FetchAdd(more) => {
+                        (Some(old.checked_add(more?).ok_or(Trouble::Limit)?), old)
+                    }
+                };
+                if let Some(new) = new {
+                    next.memory[cell] = self.checked(self.declared.shared[variable].range, new)?;
+                }
+                Ok(Some((next, answer)))
+            }
+        }
+    }
+
+    /// The newest own store, or else memory.
+    fn load(&self, state: &State, t: usize, cell: usize) -> i64 {
+        let own = state.threads[t].buffer.iter().rev().find(|entry| entry.cell == cell);
+        own.map_or(state.memory[cell], |entry| entry.value)
+    }
+
+    fn stored(
+        &self,
+        state: &State,
+        t: usize,
+        position: &Position,
+        cell: Result<usize, Trouble>,
+        variable: usize,
+        value: Value,
+    ) -> Step {
+        if self.model == MemoryModel::Sc && !self.may_access(state, t) {
+            return Ok(None);
+        }
+        let cell = cell?;
+        let value = self.checked(self.declared.shared[variable].range, value?)?;
+        let mut next = self.moved(state, t, self.codes[t].after(position.clone()));
+        if self.model == MemoryModel::Sc {
+            next.memory[cell] = value;
+            return Ok(Some(next));
+        }
+        let thread = &mut next.threads[t];
+        let epoch = thread.buffer.last().map_or(0, |last| last.epoch + usize::from(thread.fenced));
+        thread.fenced = false;
+        thread.buffer.push(Buffered { cell, value, epoch });
+        if self.model == MemoryModel::Pso {
+            // Only the order of stores to one cell, and that of epochs, matters.
+            thread.buffer.sort_by_key(|entry| (entry.epoch, entry.cell));
+        }
+        Ok(Some(next))
+    }
+
+    /// A value that is written where only a range is allowed.
+    fn checked(&self, range: Option<Interval>, value: i64) -> Value {
+        let natural = self.declared.numbers != Numbers::Nat || value >= 0;
+        let inside = range.is_none_or(|(low, high)| low <= value && value <= high);
+        if natural && inside { Ok(value) } else { Err(Trouble::Fault) }
+    }
+
+    fn assigned(&self, state: &State, t: usize, register: usize, value: Value) -> Result<State, Trouble> {
+        let range = self.codes[t].thread.registers[register].range;
+        let value = self.checked(range, value?)?;
+        let mut next = state.clone();
+        next.threads[t].registers[register] = value;
+        Ok(next)
+    }
+
+    /// `r = *` is one step; `x = *` chooses (after the accesses in its index) and then stores.
+    fn havoc(
+        &self,
+        state: &State,
+        t: usize,
+        position: &Position,
+        place: &Place,
+        range: Option<&RangeExpr>,
+        out: &mut Vec<State>,
+    ) -> Result<(), Trouble> {
+        let code = &self.codes[t];
+        let chosen = range.map(|r| interval(r, &|name| code.constant(position, name)));
+        let register = code.thread.registers.iter().position(|r| r.name == place.name.text);
+        let mut push = |step: Step| match step {
+            Ok(next) => Ok(out.extend(next)),
+            Err(Trouble::Fault) => Ok(out.push(faulted(state, t))),
+            Err(Trouble::Limit) => Err(Trouble::Limit),
+        };
+        if let Some(register) = register {
+            let (low, high) = chosen.or(code.thread.registers[register].range).expect("bounded");
+            for value in low..=high {
+                let next = self.assigned(state, t, register, Ok(value));
+                push(next.map(|next| Some(self.moved(&next, t, code.after(position.clone())))))?;
+            }
+            return Ok(());
+        }
+        let log = &state.threads[t].log;
+        let mut evaluation = self.evaluation(state, t, position, log);
+        let (cell, variable) = match evaluation.cell(place) {
+            Ok(found) => found,
+            Err(need) => return push(self.performed(state, t, position, need)),
+        };
+        if let Ok(value) = evaluation.answer(Need::Decide(Ok(()))) {
+            return push(self.stored(state, t, position, cell, variable, Ok(value)));
+        }
+        let (low, high) = chosen.or(self.declared.shared[variable].range).expect("bounded");
+        for value in low..=high {
+            // Over the naturals there is no such number to choose.
+            let natural = self.checked(None, value);
+            push(natural.map(|value| Some(self.logged(state.clone(), t, position, value))))?;
+        }
+        Ok(())
+    }
+
+    /// All ways through an indivisible block.
+    fn indivisible(
+        &self,
+        state: &State,
+        t: usize,
+        position: &Position,
+        block: &'f Block,
+        out: &mut Vec<State>,
+    ) -> Result<(), Trouble> {
+        for (end, went_wrong) in self.all_of(state.clone(), t, self.codes[t].enter(position, block, None))? {
+            out.push(match went_wrong {
+                true => faulted(&end, t),
+                false => self.moved(&end, t, self.codes[t].after(position.clone())),
+            });
+        }
+        Ok(())
+    }
+
+    /// The states after a block inside an indivisible one, from `position` on; a fault ends a way.
+    fn all_of(&self, state: State, t: usize, mut position: Position) -> Result<Vec<(State, bool)>, Trouble> {
+        let mut ways = vec![(state, false)];
+        while let Some(statement) = self.codes[t].statement(&position) {
+            let mut next = Vec::new();
+            for (state, went_wrong) in ways {
+                if went_wrong {
+                    next.push((state, true));
+                    continue;
+                }
+                match self.inside(&state, t, &position, &statement.kind) {
+                    Ok(mut ends) => next.append(&mut ends),
+                    Err(Trouble::Fault) => next.push((state, true)),
+                    Err(Trouble::Limit) => return Err(Trouble::Limit),
+                }
+            }
+            ways = next;
+            position = self.codes[t].after(position);
+        }
+        Ok(ways)
+    }
+
+    /// One statement inside an indivisible block.
+    fn inside(
+        &self,
+        state: &State,
+        t: usize,
+        position: &Position,
+        kind: &'f StatementKind,
+    ) -> Result<Vec<(State, bool)>, Trouble> {
+        let code = &self.codes[t];
+        let load = |cell: usize| self.load(state, t, cell);
+        let mut evaluation =
+            Evaluation { answers: Answers::Now(&load), ..self.evaluation(state, t, position, &[]) };
+        // The only needs that stay open are accesses that go wrong.
+        let wrong = |need: Need| match need {
+            Need::Load(Err(trouble)) | Need::Decide(Err(trouble)) => trouble,
+            need => unreachable!("{need:?} inside an indivisible block"),
+        };
+        let register = |place: &Place| code.thread.registers.iter().position(|r| r.name == place.name.text);
+        let write = |cell: Result<usize, Trouble>, variable: usize, value: Value| -> Result<State, Trouble> {
+            let (mut next, cell) = (state.clone(), cell?);
+            next.memory[cell] = self.checked(self.declared.shared[variable].range, value?)?;
+            Ok(next)
+        };
+        let done = |state: State| Ok(vec![(state, false)]);
+        match kind {
+            StatementKind::Skip | StatementKind::Const(_) => done(state.clone()),
+            StatementKind::Assign(place, e) => match register(place) {
+                Some(register) => {
+                    done(self.assigned(state, t, register, evaluation.value(e).map_err(wrong)?)?)
+                }
+                None => {
+                    let (cell, variable) = evaluation.cell(place).map_err(wrong)?;
+                    done(write(cell, variable, evaluation.value(e).map_err(wrong)?)?)
+                }
+            },
+            StatementKind::Havoc(place, range) => {
+                let chosen = range.as_ref().map(|r| interval(r, &|name| code.constant(position, name)));
+                let register = register(place);
+                let declared = match register {
+                    Some(register) => code.thread.registers[register].range,
+                    None => self.declared.shared(&place.name.text).and_then(|s| s.range),
+                };
+                let (low, high) = chosen.or(declared).expect("bounded");
+                let place = match register {
+                    None => Some(evaluation.cell(place).map_err(wrong)?),
+                    Some(_) => None,
+                };
+                let mut ends = Vec::new();
+                for value in low..=high {
+                    let end = match (register, place) {
+                        (Some(register), _) => self.assigned(state, t, register, Ok(value)),
+                        (None, Some((cell, variable))) => {
+                            self.checked(None, value).and_then(|value| write(cell, variable, Ok(value)))
+                        }
+                        (None, None) => unreachable!("a register or a shared variable"),
+                    };
+                    match end {
+                        Ok(end) => ends.push((end, false)),
+                        Err(Trouble::Fault) => ends.push((state.clone(), true)),
+                        Err(Trouble::Limit) => return Err(Trouble::Limit),
+                    }
+                }
+                Ok(ends)
+            }
+            StatementKind::Assume(e) => match evaluation.truth(e).map_err(wrong)? {
+                true => done(state.clone()),
+                false => Ok(Vec::new()),
+            },
+            StatementKind::Assert(e) => match evaluation.value(e).map_err(wrong)?? {
+                0 => Err(Trouble::Fault),
+                _ => done(state.clone()),
+            },
+            StatementKind::If(e, then, otherwise) => {
+                let holds = evaluation.truth(e).map_err(wrong)?;
+                match (holds, otherwise) {
+                    (true, _) => self.all_of(state.clone(), t, code.enter(position, then, None)),
+                    (false, Some(block)) => self.all_of(state.clone(), t, code.enter(position, block, None)),
+                    (false, None) => done(state.clone()),
+                }
+            }
+            StatementKind::Choose(blocks) => {
+                let mut ends = Vec::new();
+                for block in blocks {
+                    ends.append(&mut self.all_of(state.clone(), t, code.enter(position, block, None))?);
+                }
+                Ok(ends)
+            }
+            StatementKind::Block(block) => self.all_of(state.clone(), t, code.enter(position, block, None)),
+            StatementKind::For(_, range, body) => {
+                let (low, high) = interval(range, &|name| code.constant(position, name));
+                let mut ways = vec![(state.clone(), false)];
+                for copy in low..=high {
+                    let mut next = Vec::new();
+                    for (state, went_wrong) in ways {
+                        match went_wrong {
+                            true => next.push((state, true)),
+                            false => next.append(&mut self.all_of(
+                                state,
+                                t,
+                                code.enter(position, body, Some(copy)),
+                            )?),
+                        }
+                    }
+                    ways = next;
+                }
+                Ok(ways)
+            }
+            _ => unreachable!("cannot stand inside an indivisible block"),
+        }
+    }
+
+    /// The thread at another position, at the start of the statement there.
+    fn moved(&self, state: &State, t: usize, to: Position) -> State {
+        let mut next = state.clone();
+        next.threads[t].position = self.codes[t].settle(to);
+        next.threads[t].log.clear();
+        next
+    }
+
+    /// The thread one event further in the statement at `position`.
+    fn logged(&self, mut state: State, t: usize, position: &Position, answer: i64) -> State {
+        state.threads[t].position = position.clone();
+        state.threads[t].log.push(answer);
+        state
+    }
+}
+
+/// The thread stops where something went wrong; the others go on.
+fn faulted(state: &State, t: usize) -> State {
+    let mut next = state.clone();
+    let thread = &mut next.threads[t];
+    (thread.faulted, thread.position, thread.log) = (true, Position::new(), Vec::new());
+    next
+}

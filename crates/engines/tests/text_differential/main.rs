@@ -1,0 +1,217 @@
+//! Text against text: random syntax trees are printed, read again and lowered, and what one can see of them on the reference semantics, and
+//! by the explicit engine, is compared with a second interpreter, which walks on the syntax tree itself.
+//!
+//! A normal run takes 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1` it is 200,000. What differs is shown
+//! with the seed and a program that was made smaller; `FENCEWRIGHT_SEED=N` runs that one only.
+
+mod control;
+mod coverage;
+mod declarations;
+mod evaluate;
+mod generate;
+mod machine;
+mod observe;
+mod shrink;
+
+use std::collections::BTreeSet;
+
+use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::{Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright_lang::ast::File;
+use fencewright_lang::{fw, load};
+use fencewright_program::{MemoryModel, Observable, Program, Property, RegisterId};
+
+use control::Code;
+use coverage::Coverage;
+use declarations::Declared;
+use generate::{Generated, generate};
+use observe::{Observed, describe, label_bits};
+
+/// Larger programs are left out.
+const MOST_STATES: usize = 3_000;
+
+/// What a run must have seen beside the features of the language.
+const OUTCOMES: &[&str] = &["a fault", "a deadlock", "a limit", "a final state", "-D"];
+
+/// What came of a program under one model.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Compared { fault: bool, deadlock: bool, ends: bool },
+    Limit,
+    TooLarge,
+}
+
+/// A tree as text without its spans.
+fn without_spans(file: &File) -> String {
+    let text = format!("{file:?}");
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(start) = rest.find("Span {") {
+        let end = start + rest[start..].find('}').expect("spans are printed with braces");
+        kept.push_str(&rest[..start]);
+        rest = &rest[end + 1..];
+    }
+    kept + rest
+}
+
+/// Compares the interpreters on one program; what differs, in words.
+fn compare(generated: &Generated, model: MemoryModel, engine: Option<&Explicit>) -> Result<Outcome, String> {
+    let text = fw::print(&generated.file);
+    let loaded = load("test.fw", text.as_bytes(), None, &generated.defines)
+        .map_err(|e| format!("not accepted:\n{}", e.source.render(&e.diagnostics, false)))?;
+    if without_spans(&loaded.file) != without_spans(&generated.file) {
+        return Err("what is read is not what was printed".into());
+    }
+    let labels = label_bits(&generated.file);
+    let lowered = observe::of_program(&loaded.program, model, &labels, MOST_STATES);
+    if lowered == Observed::TooLarge {
+        return Ok(Outcome::TooLarge);
+    }
+    let declared = Declared::new(&generated.file, &generated.defines);
+    let codes: Vec<Code<'_>> = declared.threads.iter().map(|t| Code::new(&declared, t)).collect();
+    let asserted = loaded.program.properties.iter().any(|p| p.name == "assertions");
+    // States of the two are not the same ones: a thread in the middle of a statement remembers other things.
+    let direct = observe::of_text(&declared, &codes, model, &labels, 8 * MOST_STATES, asserted);
+    let (views, finals, verdicts) = match (&lowered, &direct) {
+        (_, Observed::TooLarge) => return Ok(Outcome::TooLarge),
+        (Observed::Limit, Observed::Limit) => return Ok(Outcome::Limit),
+        (Observed::Limit, _) => return Err("a limit is met in the lowered program only".into()),
+        (_, Observed::Limit) => return Err("a limit is met in the text only".into()),
+        (_, Observed::All { views, finals, verdicts }) => (views, finals, verdicts),
+    };
+    if let Observed::All { views: lowered_views, finals: lowered_finals, verdicts: lowered_verdicts } =
+        &lowered
+    {
+        for (what, one, other) in [("state", lowered_views, views), ("final state", lowered_finals, finals)] {
+            if let Some(view) = one.difference(other).next() {
+                return Err(format!("{what} of the lowered program only: {}", describe(view, &labels)));
+            }
+            if let Some(view) = other.difference(one).next() {
+                return Err(format!("{what} of the text only: {}", describe(view, &labels)));
+            }
+        }
+        if lowered_verdicts != verdicts {
+            return Err(format!(
+                "verdicts {lowered_verdicts:?} of the lowered program, {verdicts:?} of the text"
+            ));
+        }
+    }
+    // A formula without a value makes the engine give up on the others too.
+    let computable = verdicts.values().all(Option::is_some);
+    if let Some(engine) = engine.filter(|_| computable) {
+        let answers = explicit(engine, &loaded.program, model);
+        let expected: Vec<(String, Option<bool>)> =
+            verdicts.iter().map(|(name, holds)| (name.clone(), *holds)).collect();
+        if answers != expected {
+            return Err(format!("verdicts {answers:?} of the explicit engine, {expected:?} of the text"));
+        }
+        let seen = |view: &observe::View| {
+            view.threads.iter().flat_map(|(_, registers)| registers).chain(&view.memory).copied().collect()
+        };
+        let expected: BTreeSet<Vec<i64>> = finals.iter().map(seen).collect();
+        let found = explicit_finals(engine, &loaded.program, model);
+        if found != expected {
+            return Err(format!("final states {found:?} of the explicit engine, {expected:?} of the text"));
+        }
+    }
+    Ok(Outcome::Compared {
+        fault: verdicts.get("assertions") == Some(&Some(false)),
+        deadlock: verdicts.get("deadlock") == Some(&Some(false)),
+        ends: !finals.is_empty(),
+    })
+}
+
+/// What the explicit engine says of each property, and of deadlocks, in the order of names.
+fn explicit(engine: &Explicit, program: &Program, model: MemoryModel) -> Vec<(String, Option<bool>)> {
+    let properties = program.properties.iter().cloned().chain([Property::deadlock()]).collect();
+    let task = Task::new(program, model, properties);
+    let answers = check(engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
+    let holds = |verdict: &Verdict| match verdict {
+        Verdict::Safe => Some(true),
+        Verdict::Unsafe => Some(false),
+        Verdict::Unknown(_) => None,
+    };
+    let mut answers: Vec<_> =
+        answers.into_iter().map(|c| (c.property.name.clone(), holds(c.verdict()))).collect();
+    answers.sort();
+    answers
+}
+
+/// The declared registers and the memory of each final state that the explicit engine finds.
+fn explicit_finals(engine: &Explicit, program: &Program, model: MemoryModel) -> BTreeSet<Vec<i64>> {
+    let mut task = Task::new(program, model, Vec::new());
+    for (id, thread) in program.threads() {
+        let registers = thread.registers.iter().enumerate().filter(|(_, r)| !r.name.starts_with('%'));
+        task.observed.extend(registers.map(|(n, _)| Observable::Register(id, RegisterId(n as u32))));
+    }
+    task.observed.extend((0..program.cells() as u32).map(Observable::Memory));
+    engine.run(&task, &Limits::default(), &Progress::default()).finals.into_iter().collect()
+}
+
+/// The explicit engine in a configuration that depends on the seed.
+fn engine(seed: u64) -> Explicit {
+    let order = if seed & 1 == 0 { Order::BreadthFirst } else { Order::DepthFirst };
+    let (live_variables, local_first) = (seed & 2 == 0, seed & 4 == 0);
+    Explicit { options: Options { order, live_variables, local_first, workers: 1, ..Options::default() } }
+}
+
+/// Compares one program under all models: true if it was small enough. Panics if there is a difference.
+fn examine(seed: u64, coverage: &mut Coverage) -> bool {
+    let generated = generate(seed);
+    let mut decided = true;
+    let mut noted: BTreeSet<&str> = BTreeSet::new();
+    for (n, model) in MemoryModel::ALL.into_iter().enumerate() {
+        let engine = (seed % 3 == n as u64).then(|| engine(seed / 3));
+        match compare(&generated, model, engine.as_ref()) {
+            Ok(Outcome::TooLarge) => decided = false,
+            Ok(Outcome::Limit) => drop(noted.insert("a limit")),
+            Ok(Outcome::Compared { fault, deadlock, ends }) => {
+                let seen = [(fault, "a fault"), (deadlock, "a deadlock"), (ends, "a final state")];
+                noted.extend(seen.into_iter().filter(|(seen, _)| *seen).map(|(_, name)| name));
+            }
+            Err(difference) => {
+                let accepted = |difference: &String| !difference.starts_with("not accepted");
+                let fails = |smaller: &Generated| {
+                    compare(smaller, model, engine.as_ref())
+                        .is_err_and(|e| accepted(&e) == accepted(&difference))
+                };
+                let smallest = shrink::shrink(&generated, &fails);
+                let difference = compare(&smallest, model, engine.as_ref()).err().unwrap_or_default();
+                let text = fw::print(&smallest.file);
+                let model = model.name();
+                panic!("seed {seed}, {model}, -D {:?}: {difference}\n\n{text}", smallest.defines);
+            }
+        }
+    }
+    if decided {
+        coverage.add(&generated.file);
+        noted.extend((!generated.defines.is_empty()).then_some("-D"));
+        noted.into_iter().for_each(|outcome| coverage.note(outcome.into()));
+    }
+    decided
+}
+
+#[test]
+fn the_text_means_what_the_lowered_program_does() {
+    if let Some(seed) = std::env::var("FENCEWRIGHT_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        assert!(examine(seed, &mut Coverage::default()), "seed {seed} is too large to compare");
+        return;
+    }
+    let wanted: usize = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 200_000 } else { 2_000 };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts: Vec<Coverage> = std::thread::scope(|scope| {
+        let work = |part: usize| {
+            let (mut coverage, mut decided, mut seed) = (Coverage::default(), 0, part as u64);
+            while decided < wanted.div_ceil(workers) {
+                decided += usize::from(examine(seed, &mut coverage));
+                seed += workers as u64;
+            }
+            coverage
+        };
+        let running: Vec<_> = (0..workers).map(|part| scope.spawn(move || work(part))).collect();
+        running.into_iter().map(|worker| worker.join().expect("no difference")).collect()
+    });
+    let mut coverage = Coverage::default();
+    parts.into_iter().for_each(|part| coverage.merge(part));
+    coverage.assert_all(wanted / 200, OUTCOMES);
+}
