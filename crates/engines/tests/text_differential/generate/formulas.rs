@@ -151,7 +151,7 @@ impl Generator {
             }
             _ => {
                 let op = self.operator();
-                let left = self.formula(depth - 1);
+                let left = if self.one_in(4) { self.quantified(depth - 1) } else { self.formula(depth - 1) };
                 let right = match op {
                     BinaryOp::Div | BinaryOp::Rem => {
                         let divisor = *self.random.pick(&[-2, -1, 1, 2, 3]);

@@ -105,9 +105,9 @@ impl Generator {
             }
             2 => {
                 let condition = self.condition();
-                StatementKind::While(condition, self.looped(Self::block))
+                StatementKind::While(condition, self.loop_body())
             }
-            3 => StatementKind::Loop(self.looped(Self::block)),
+            3 => StatementKind::Loop(self.loop_body()),
             4 | 5 => StatementKind::For(name(format!("j{}", self.depth)), self.for_range(), self.copied()),
             6..=8 => StatementKind::Choose((0..1 + self.random.below(3)).map(|_| self.block()).collect()),
             9 | 10 => StatementKind::Atomic(self.undivided(true)),
@@ -115,16 +115,31 @@ impl Generator {
         }
     }
 
-    fn looped<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
+    /// A block with, often, a way out of the loop or to its next round.
+    fn loop_body(&mut self) -> Block {
         self.loops += 1;
-        let made = inside(self);
+        let mut body = self.block();
+        if self.one_in(3) {
+            let jump = if self.one_in(2) { StatementKind::Break } else { StatementKind::Continue };
+            let jump = self.statement(jump);
+            let jump = match self.one_in(3) {
+                true => jump,
+                false => {
+                    let inside = Block { statements: vec![jump], span: NOWHERE };
+                    let condition = self.condition();
+                    self.statement(StatementKind::If(condition, inside, None))
+                }
+            };
+            let position = self.random.below(body.statements.len().max(1));
+            body.statements.insert(position, jump);
+        }
         self.loops -= 1;
-        made
+        body
     }
 
     fn for_range(&mut self) -> RangeExpr {
         let low = self.random.between(-1, 1);
-        let interval = (low, low + self.random.between(-1, 1));
+        let interval = (low, low + self.random.between(-1, 2));
         let range = self.range(interval);
         self.constants.push((format!("j{}", self.depth), interval));
         range
@@ -133,7 +148,7 @@ impl Generator {
     /// The body of a `for`, whose index is the last constant.
     fn copied(&mut self) -> Block {
         self.labels.push(0);
-        let body = self.looped(Self::block);
+        let body = self.loop_body();
         self.labels.pop();
         self.constants.pop();
         body
