@@ -134,7 +134,7 @@ impl<'f> Code<'f> {
                 self.decided_value(position, e).filter(|value| *value != 0)?;
                 Some(self.after(position.clone()))
             }
-            StatementKind::Await(e) if !self.has_access(position, e) => {
+            StatementKind::Await(e) if !self.has_access(e) => {
                 self.decided_value(position, e).filter(|value| *value != 0)?;
                 Some(self.after(position.clone()))
             }
@@ -257,9 +257,7 @@ impl<'f> Code<'f> {
     pub fn decided_value(&self, position: &[Frame], e: &Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => unary(*op, self.decided_value(position, operand)?),
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right)
-                if self.has_access(position, e) =>
-            {
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(e) => {
                 let decides = *op == BinaryOp::Or;
                 match (self.decided_value(position, left)? != 0) == decides {
                     true => Some(i64::from(decides)),
@@ -276,13 +274,11 @@ impl<'f> Code<'f> {
     }
 
     /// Whether evaluating an expression touches shared memory.
-    pub fn has_access(&self, position: &[Frame], e: &Expr) -> bool {
+    pub fn has_access(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Place(place) => self.declared.shared(&place.name.text).is_some(),
-            ExprKind::Unary(_, operand) => self.has_access(position, operand),
-            ExprKind::Binary(_, left, right) => {
-                self.has_access(position, left) || self.has_access(position, right)
-            }
+            ExprKind::Unary(_, operand) => self.has_access(operand),
+            ExprKind::Binary(_, left, right) => self.has_access(left) || self.has_access(right),
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => true,
             _ => false,
         }

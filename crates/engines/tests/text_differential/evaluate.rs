@@ -99,7 +99,7 @@ impl Evaluation<'_, '_> {
             }
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
                 let decides = *op == BinaryOp::Or;
-                if self.code.has_access(self.position, right) {
+                if self.code.has_access(right) {
                     let left = match self.decided(left) {
                         Some(value) => value != 0,
                         None => self.truth(left)?,
@@ -140,7 +140,7 @@ impl Evaluation<'_, '_> {
 
     /// Whether a condition holds, decided part by part.
     pub fn truth(&mut self, e: &Expr) -> Result<bool, Need> {
-        let accesses = self.code.has_access(self.position, e);
+        let accesses = self.code.has_access(e);
         match &e.kind {
             ExprKind::Unary(fencewright_program::UnaryOp::Not, operand) if accesses => {
                 Ok(!self.truth(operand)?)

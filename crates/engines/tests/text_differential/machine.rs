@@ -224,7 +224,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    fn evaluation<'a>(
+    pub fn evaluation<'a>(
         &'a self,
         state: &'a State,
         t: usize,
@@ -303,9 +303,7 @@ impl<'f> Machine<'f> {
                 Some(code.branch(position, holds, then, otherwise.as_ref()))
             }
             StatementKind::While(_, body) if holds => Some(code.enter(position, body, None)),
-            StatementKind::Await(_) if !holds && code.has_access(position, condition) => {
-                Some(code.again(position))
-            }
+            StatementKind::Await(_) if !holds && code.has_access(condition) => Some(code.again(position)),
             StatementKind::Assume(_) | StatementKind::Await(_) if !holds => None,
             _ => Some(code.after(position.clone())),
         };
@@ -375,7 +373,7 @@ impl<'f> Machine<'f> {
     }
 
     /// The newest own store, or else memory.
-    fn load(&self, state: &State, t: usize, cell: usize) -> i64 {
+    pub fn load(&self, state: &State, t: usize, cell: usize) -> i64 {
         let own = state.threads[t].buffer.iter().rev().find(|entry| entry.cell == cell);
         own.map_or(state.memory[cell], |entry| entry.value)
     }
@@ -411,13 +409,13 @@ impl<'f> Machine<'f> {
     }
 
     /// A value that is written where only a range is allowed.
-    fn checked(&self, range: Option<Interval>, value: i64) -> Value {
+    pub fn checked(&self, range: Option<Interval>, value: i64) -> Value {
         let natural = self.declared.numbers != Numbers::Nat || value >= 0;
         let inside = range.is_none_or(|(low, high)| low <= value && value <= high);
         if natural && inside { Ok(value) } else { Err(Trouble::Fault) }
     }
 
-    fn assigned(&self, state: &State, t: usize, register: usize, value: Value) -> Result<State, Trouble> {
+    pub fn assigned(&self, state: &State, t: usize, register: usize, value: Value) -> Result<State, Trouble> {
         let range = self.codes[t].thread.registers[register].range;
         let value = self.checked(range, value?)?;
         let mut next = state.clone();
@@ -438,10 +436,13 @@ impl<'f> Machine<'f> {
         let code = &self.codes[t];
         let chosen = range.map(|r| interval(r, &|name| code.constant(position, name)));
         let register = code.thread.registers.iter().position(|r| r.name == place.name.text);
-        let mut push = |step: Step| match step {
-            Ok(next) => Ok(out.extend(next)),
-            Err(Trouble::Fault) => Ok(out.push(faulted(state, t))),
-            Err(Trouble::Limit) => Err(Trouble::Limit),
+        let mut push = |step: Step| {
+            out.extend(match step {
+                Ok(next) => next,
+                Err(Trouble::Fault) => Some(faulted(state, t)),
+                Err(Trouble::Limit) => return Err(Trouble::Limit),
+            });
+            Ok(())
         };
         if let Some(register) = register {
             let (low, high) = chosen.or(code.thread.registers[register].range).expect("bounded");
@@ -469,159 +470,8 @@ impl<'f> Machine<'f> {
         Ok(())
     }
 
-    /// All ways through an indivisible block.
-    fn indivisible(
-        &self,
-        state: &State,
-        t: usize,
-        position: &Position,
-        block: &'f Block,
-        out: &mut Vec<State>,
-    ) -> Result<(), Trouble> {
-        for (end, went_wrong) in self.all_of(state.clone(), t, self.codes[t].enter(position, block, None))? {
-            out.push(match went_wrong {
-                true => faulted(&end, t),
-                false => self.moved(&end, t, self.codes[t].after(position.clone())),
-            });
-        }
-        Ok(())
-    }
-
-    /// The states after a block inside an indivisible one, from `position` on; a fault ends a way.
-    fn all_of(&self, state: State, t: usize, mut position: Position) -> Result<Vec<(State, bool)>, Trouble> {
-        let mut ways = vec![(state, false)];
-        while let Some(statement) = self.codes[t].statement(&position) {
-            let mut next = Vec::new();
-            for (state, went_wrong) in ways {
-                if went_wrong {
-                    next.push((state, true));
-                    continue;
-                }
-                match self.inside(&state, t, &position, &statement.kind) {
-                    Ok(mut ends) => next.append(&mut ends),
-                    Err(Trouble::Fault) => next.push((state, true)),
-                    Err(Trouble::Limit) => return Err(Trouble::Limit),
-                }
-            }
-            ways = next;
-            position = self.codes[t].after(position);
-        }
-        Ok(ways)
-    }
-
-    /// One statement inside an indivisible block.
-    fn inside(
-        &self,
-        state: &State,
-        t: usize,
-        position: &Position,
-        kind: &'f StatementKind,
-    ) -> Result<Vec<(State, bool)>, Trouble> {
-        let code = &self.codes[t];
-        let load = |cell: usize| self.load(state, t, cell);
-        let mut evaluation =
-            Evaluation { answers: Answers::Now(&load), ..self.evaluation(state, t, position, &[]) };
-        // The only needs that stay open are accesses that go wrong.
-        let wrong = |need: Need| match need {
-            Need::Load(Err(trouble)) | Need::Decide(Err(trouble)) => trouble,
-            need => unreachable!("{need:?} inside an indivisible block"),
-        };
-        let register = |place: &Place| code.thread.registers.iter().position(|r| r.name == place.name.text);
-        let write = |cell: Result<usize, Trouble>, variable: usize, value: Value| -> Result<State, Trouble> {
-            let (mut next, cell) = (state.clone(), cell?);
-            next.memory[cell] = self.checked(self.declared.shared[variable].range, value?)?;
-            Ok(next)
-        };
-        let done = |state: State| Ok(vec![(state, false)]);
-        match kind {
-            StatementKind::Skip | StatementKind::Const(_) => done(state.clone()),
-            StatementKind::Assign(place, e) => match register(place) {
-                Some(register) => {
-                    done(self.assigned(state, t, register, evaluation.value(e).map_err(wrong)?)?)
-                }
-                None => {
-                    let (cell, variable) = evaluation.cell(place).map_err(wrong)?;
-                    done(write(cell, variable, evaluation.value(e).map_err(wrong)?)?)
-                }
-            },
-            StatementKind::Havoc(place, range) => {
-                let chosen = range.as_ref().map(|r| interval(r, &|name| code.constant(position, name)));
-                let register = register(place);
-                let declared = match register {
-                    Some(register) => code.thread.registers[register].range,
-                    None => self.declared.shared(&place.name.text).and_then(|s| s.range),
-                };
-                let (low, high) = chosen.or(declared).expect("bounded");
-                let place = match register {
-                    None => Some(evaluation.cell(place).map_err(wrong)?),
-                    Some(_) => None,
-                };
-                let mut ends = Vec::new();
-                for value in low..=high {
-                    let end = match (register, place) {
-                        (Some(register), _) => self.assigned(state, t, register, Ok(value)),
-                        (None, Some((cell, variable))) => {
-                            self.checked(None, value).and_then(|value| write(cell, variable, Ok(value)))
-                        }
-                        (None, None) => unreachable!("a register or a shared variable"),
-                    };
-                    match end {
-                        Ok(end) => ends.push((end, false)),
-                        Err(Trouble::Fault) => ends.push((state.clone(), true)),
-                        Err(Trouble::Limit) => return Err(Trouble::Limit),
-                    }
-                }
-                Ok(ends)
-            }
-            StatementKind::Assume(e) => match evaluation.truth(e).map_err(wrong)? {
-                true => done(state.clone()),
-                false => Ok(Vec::new()),
-            },
-            StatementKind::Assert(e) => match evaluation.value(e).map_err(wrong)?? {
-                0 => Err(Trouble::Fault),
-                _ => done(state.clone()),
-            },
-            StatementKind::If(e, then, otherwise) => {
-                let holds = evaluation.truth(e).map_err(wrong)?;
-                match (holds, otherwise) {
-                    (true, _) => self.all_of(state.clone(), t, code.enter(position, then, None)),
-                    (false, Some(block)) => self.all_of(state.clone(), t, code.enter(position, block, None)),
-                    (false, None) => done(state.clone()),
-                }
-            }
-            StatementKind::Choose(blocks) => {
-                let mut ends = Vec::new();
-                for block in blocks {
-                    ends.append(&mut self.all_of(state.clone(), t, code.enter(position, block, None))?);
-                }
-                Ok(ends)
-            }
-            StatementKind::Block(block) => self.all_of(state.clone(), t, code.enter(position, block, None)),
-            StatementKind::For(_, range, body) => {
-                let (low, high) = interval(range, &|name| code.constant(position, name));
-                let mut ways = vec![(state.clone(), false)];
-                for copy in low..=high {
-                    let mut next = Vec::new();
-                    for (state, went_wrong) in ways {
-                        match went_wrong {
-                            true => next.push((state, true)),
-                            false => next.append(&mut self.all_of(
-                                state,
-                                t,
-                                code.enter(position, body, Some(copy)),
-                            )?),
-                        }
-                    }
-                    ways = next;
-                }
-                Ok(ways)
-            }
-            _ => unreachable!("cannot stand inside an indivisible block"),
-        }
-    }
-
     /// The thread at another position, at the start of the statement there.
-    fn moved(&self, state: &State, t: usize, to: Position) -> State {
+    pub fn moved(&self, state: &State, t: usize, to: Position) -> State {
         let mut next = state.clone();
         next.threads[t].position = self.codes[t].settle(to);
         next.threads[t].log.clear();
@@ -637,7 +487,7 @@ impl<'f> Machine<'f> {
 }
 
 /// The thread stops where something went wrong; the others go on.
-fn faulted(state: &State, t: usize) -> State {
+pub fn faulted(state: &State, t: usize) -> State {
     let mut next = state.clone();
     let thread = &mut next.threads[t];
     (thread.faulted, thread.position, thread.log) = (true, Position::new(), Vec::new());

@@ -9,6 +9,7 @@ mod coverage;
 mod declarations;
 mod evaluate;
 mod generate;
+mod indivisible;
 mod machine;
 mod observe;
 mod shrink;
