@@ -95,10 +95,6 @@ pub fn generate(seed: u64) -> Generated {
 }
 
 impl Generator {
-    fn least(&self) -> i64 {
-        if self.numbers == Numbers::Nat { 0 } else { -1 }
-    }
-
     fn one_in(&mut self, n: usize) -> bool {
         self.random.one_in(n)
     }
@@ -162,7 +158,7 @@ impl Generator {
             false => ArraySize::Indices(self.range((low, high))),
         });
         let range = self.one_in(4).then(|| {
-            let low = self.random.between(self.least(), 0);
+            let low = self.random.between(-1, 0);
             (low, self.random.between(1, 3))
         });
         let cells = indices.map_or(1, |(low, high)| high - low + 1);
@@ -250,7 +246,7 @@ impl Generator {
     fn register(&mut self, number: usize) -> Statement {
         let text = format!("r{number}");
         let range = self.one_in(4).then(|| {
-            let low = self.random.between(self.least(), 0);
+            let low = self.random.between(-1, 0);
             (low, self.random.between(1, 2))
         });
         let init = self.initial(range, 1, false);

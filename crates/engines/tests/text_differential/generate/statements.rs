@@ -208,7 +208,7 @@ impl Generator {
                 (place, ranged)
             }
         };
-        let low = self.random.between(self.least(), 1);
+        let low = self.random.between(-1, 1);
         // Over the reals there are infinitely many values in any larger range.
         let real = self.numbers == Numbers::Real;
         let high = low + if real { 0 } else { self.random.between(0, 1) };
