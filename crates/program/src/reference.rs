@@ -22,7 +22,8 @@
 //!
 //! Differences from the papers: a load takes the *newest* own entry (Semantics 2 prints the oldest); an atomic step needs an empty buffer
 //! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion, index or value out of range, division by zero)
-//! takes its thread to the thread's fault location, where it stays; the other threads go on.
+//! takes its thread to the thread's fault location, where it stays; the other threads go on. What the operations of a step did before the one
+//! that faults stays done; buffered stores of the thread still reach memory, and a lock that it holds is never free again.
 
 use crate::expr::{EvalError, Expr};
 use crate::model::*;
