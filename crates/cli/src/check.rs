@@ -13,11 +13,12 @@ use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_memory::Kept;
 use fencewright_memory::extend::AttackingStore;
-use fencewright_program::{MemoryModel, Program, Property};
+use fencewright_program::{MemoryModel, Property, Span};
+use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, text};
 
 use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
-use crate::input::{describe, load_or_tell, tell_notes};
+use crate::input::{describe, display_name, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{files, progress, stop};
@@ -41,9 +42,14 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
     let checker = Checker { args, engine: &*engine };
     let mut status = Status::Fine;
     for path in &args.common.files {
-        if out.is_closed() || stop::is_asked() {
+        if out.is_closed() {
             // Nobody will know what the remaining files would have been.
             return status.and(Status::Unknown);
+        }
+        if stop::is_asked() {
+            out.tell_failure(args.common.json, &Failure::new(display_name(path), "stopped", None));
+            status = status.and(Status::Unknown);
+            continue;
         }
         status = status.and(match load_or_tell(path, &args.common.input, args.common.json, out) {
             Some(loaded) => checker.check_file(&loaded, out),
@@ -117,7 +123,7 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn check_file(&self, loaded: &Loaded, out: &mut Output) -> Status {
-        let properties = match select(&loaded.program, &self.args.property) {
+        let properties = match select(loaded, &self.args.property) {
             Ok(properties) => properties,
             Err(message) => {
                 out.refuse(self.args.common.json, &loaded.source.name, &message, None);
@@ -129,8 +135,14 @@ impl Checker<'_> {
         }
         let mut status = Status::Fine;
         for &model in self.args.model.models() {
-            if out.is_closed() || stop::is_asked() {
+            if out.is_closed() {
                 return status.and(Status::Unknown);
+            }
+            if stop::is_asked() {
+                let why = format!("stopped before {} was checked", model.name());
+                out.tell_failure(self.args.common.json, &Failure::new(&loaded.source.name, why, None));
+                status = status.and(Status::Unknown);
+                continue;
             }
             status = status.and(self.check_model(loaded, model, &properties, out));
         }
@@ -146,7 +158,7 @@ impl Checker<'_> {
     ) -> Status {
         let common = &self.args.common;
         let task = Task::new(&loaded.program, model, properties.to_vec());
-        let limits = common.limits.starting_now();
+        let limits = common.limits_from_now();
         let _search = stop::Search::begin();
         let show = common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
@@ -221,7 +233,8 @@ const NO_PROPERTY: &str = "the program states no property, so there is nothing t
         or ask for freedom from deadlock: --property deadlock";
 
 /// The properties with these names; without names, all that the program states.
-fn select(program: &Program, names: &[String]) -> Result<Vec<Property>, String> {
+fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
+    let (program, source) = (&loaded.program, &loaded.source);
     if names.is_empty() {
         return match program.properties.is_empty() {
             true => Err(NO_PROPERTY.into()),
@@ -237,9 +250,16 @@ fn select(program: &Program, names: &[String]) -> Result<Vec<Property>, String> 
             Some(property) => selected.push(property.clone()),
             None if name == "deadlock" => selected.push(Property::deadlock()),
             None => {
-                let known = program.properties.iter().map(|p| p.name.as_str()).chain(["deadlock"]);
+                let place = |property: &Property| match property.span == Span::default() {
+                    true => escape(&property.name),
+                    false => {
+                        let (line, column) = source.line_column(property.span.start as usize);
+                        format!("{} ({}:{line}:{column})", escape(&property.name), escape(&source.name))
+                    }
+                };
+                let known = program.properties.iter().map(place).chain(["deadlock".into()]);
                 let known = known.collect::<Vec<_>>().join(", ");
-                return Err(format!("no property is called `{}`; there is {}", escape(name), escape(&known)));
+                return Err(format!("no property is called `{}`; there is {known}", escape(name)));
             }
         }
     }

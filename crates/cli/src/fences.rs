@@ -77,7 +77,7 @@ fn file(
             return Status::Bad;
         }
     };
-    let limits = args.common.limits.starting_now();
+    let limits = args.common.limits_from_now();
     let _search = stop::Search::begin();
     let work = Work { args, path, loaded, original, goal: &*goal, limits: &limits };
     let status = if args.audit { work.audited(out) } else { work.found(out) };

@@ -3,10 +3,11 @@
 use fencewright_engines::robust::{Options, Search, analyse};
 use fencewright_engines::{Progress, explicit};
 use fencewright_memory::attack::Notion;
+use fencewright_report::json::Failure;
 use fencewright_report::{Source, robust};
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
-use crate::input::{load_or_tell, tell_notes};
+use crate::input::{display_name, load_or_tell, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
 use crate::{progress, stop};
@@ -32,8 +33,13 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     };
     let mut status = Status::Fine;
     for path in &args.common.files {
-        if out.is_closed() || stop::is_asked() {
+        if out.is_closed() {
             return status.and(Status::Unknown);
+        }
+        if stop::is_asked() {
+            out.tell_failure(args.common.json, &Failure::new(display_name(path), "stopped", None));
+            status = status.and(Status::Unknown);
+            continue;
         }
         let Some(loaded) = load_or_tell(path, &args.common.input, args.common.json, out) else {
             status = status.and(Status::Bad);
@@ -42,7 +48,7 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
         if args.common.is_talkative() {
             tell_notes(&loaded);
         }
-        let limits = args.common.limits.starting_now();
+        let limits = args.common.limits_from_now();
         let _search = stop::Search::begin();
         let show = args.common.is_talkative() && progress::is_watched();
         let measured = Progress::default();

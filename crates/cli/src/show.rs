@@ -20,7 +20,7 @@ pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
         return Status::Fine;
     }
     let lazy = Lazy { options: lazy_options(&args.lazy), ..Lazy::default() };
-    let limits = args.limits.starting_now();
+    let limits = args.limits.starting_now().with_own_solver(args.solver.no_z3);
     let _search = stop::Search::begin();
     let extended = match lazy.extended(&loaded.program, &limits, &Progress::default()) {
         Ok(extended) => extended,

@@ -173,7 +173,7 @@ fn errors_say_what_to_do() {
     says(&[&path("wrong.fw")], &["wrong.fw:1:26", "error: "]);
     says(
         &["--property", "x", &path("sb.fw")],
-        &["no property is called `x`; there is both_missed, deadlock"],
+        &["no property is called `x`; there is both_missed (", "sb.fw:4:1), deadlock"],
     );
     says(&["--engine", "x", &path("sb.fw")], &["no such engine; there is auto, explicit, cegar"]);
     says(&["-D", "N=1", &path("sb.fw")], &["-D N: the program has no constant `N`"]);
@@ -271,6 +271,8 @@ fn json_has_the_documented_shape() {
         "file",
         "model",
         "property",
+        "line",
+        "column",
         "verdict",
         "reason",
         "engine",

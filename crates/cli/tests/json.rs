@@ -78,3 +78,65 @@ fn limits_and_signals_leave_an_object() {
     assert_eq!(object["robust"], Value::Null);
     assert!(object["reason"].as_str().is_some(), "{object}");
 }
+
+#[test]
+fn lists_of_what_grew_are_capped_and_say_so() {
+    let threads: String = (0..30).map(|n| format!("thread p{n} {{ loop {{ x = {n}; }} }}\n")).collect();
+    let files = Files::new(&[("many.fw", &format!("shared x, y;\n{threads}forbid one: y == 1;\n"))]);
+    let path = files.text("many.fw");
+    let object = only_line(&["check", "--json", "--engine", "explicit", "--timeout", "500ms", &path], 3);
+    let growth = object["growth"].as_array().expect("a list");
+    assert_eq!(growth.len(), 11, "{object}");
+    let last = growth[10]["message"].as_str().expect("a message");
+    assert!(last.ends_with("more like these are not listed"), "{last}");
+}
+
+#[test]
+fn properties_have_a_place() {
+    let files = Files::new(&[
+        ("sb.fw", STORE_BUFFERING),
+        ("exists.fw", "shared x;\nthread p { x = 1; }\nfinally one: exists x == 1;\n"),
+    ]);
+    let object = only_line(&["check", "--json", &files.text("sb.fw")], 1);
+    assert_eq!((&object["line"], &object["column"]), (&json!(4), &json!(1)));
+    let outcome = run(["check", &files.text("sb.fw")]);
+    assert!(outcome.stdout.contains("sb.fw:4:1: finally both_missed"), "{outcome:?}");
+    let outcome = run(["check", "--engine", "cegar", &files.text("exists.fw")]);
+    assert!(outcome.stdout.contains("cannot decide one"), "{outcome:?}");
+    assert!(outcome.stdout.contains("exists.fw:3:1: this is where"), "{outcome:?}");
+}
+
+/// Whether a check runs the program that FENCEWRIGHT_Z3 names: one that only leaves a mark.
+#[cfg(unix)]
+fn runs_z3(arguments: &[&str]) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    // Nine different numbers below eight: too many cases for our own solver.
+    let names: Vec<String> = (0..9).map(|n| format!("r{n}")).collect();
+    let choices: String = names.iter().map(|r| format!("{r} = *; assume {r} >= 0 && {r} < 8; ")).collect();
+    let pairs = (0..9).flat_map(|n| (0..n).map(move |m| format!("r{m} != r{n}")));
+    let different = pairs.collect::<Vec<_>>().join(" && ");
+    let program = format!(
+        "thread p {{ var {}; {choices} assume {different}; bad: skip; }} forbid pigeons: p@bad;",
+        names.join(", ")
+    );
+    let files = Files::new(&[("pigeons.fw", &program)]);
+    let (script, mark) = (files.path("z3"), files.path("mark"));
+    files.write("z3", format!("#!/bin/sh\ntouch {}\n", mark.display()).as_bytes());
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let child = command()
+        .env("FENCEWRIGHT_Z3", &script)
+        .args(["check", "--engine", "cegar", "--model", "sc", "--timeout", "20s"])
+        .args(arguments)
+        .arg(files.path("pigeons.fw"))
+        .spawn()
+        .expect("the command starts");
+    finish(child);
+    mark.exists()
+}
+
+#[cfg(unix)]
+#[test]
+fn z3_is_run_only_if_it_may_be() {
+    assert!(runs_z3(&[]));
+    assert!(!runs_z3(&["--no-z3"]));
+}

@@ -140,7 +140,10 @@ impl Report {
         }
         self.states += later.states;
         self.bytes = self.bytes.max(later.bytes);
-        self.growth.extend(later.growth);
+        // What a longer search says about the same loops says more.
+        if !later.growth.is_empty() {
+            self.growth = later.growth;
+        }
         self.predicates = self.predicates.max(later.predicates);
     }
 

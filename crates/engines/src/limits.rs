@@ -27,6 +27,8 @@ pub struct Limits {
     superseded: Vec<Arc<AtomicBool>>,
     /// How often the memory has been divided by two among engines that run side by side.
     halvings: u32,
+    /// Whether only our own solver may be asked, and no program from elsewhere.
+    own_solver: bool,
     /// Says how many bytes the process has allocated.
     measured: Option<fn() -> u64>,
 }
@@ -41,6 +43,11 @@ impl Limits {
     /// The same limits, in a process that knows how many bytes it has allocated. Without this, only what engines store counts.
     pub fn measured_by(self, bytes: fn() -> u64) -> Self {
         Limits { measured: Some(bytes), ..self }
+    }
+
+    /// The same limits; if `own_solver`, no solver from elsewhere is run.
+    pub fn with_own_solver(self, own_solver: bool) -> Self {
+        Limits { own_solver, ..self }
     }
 
     /// The same limits, but at most this long from now. Messages name the time that the user allows, if there is one.
@@ -69,6 +76,7 @@ impl Limits {
         let limits = self.clone();
         Budget {
             deadline: self.deadline,
+            external: !self.own_solver,
             stop: Some(Arc::new(move || limits.exceeded(0).is_some())),
             ..Budget::default()
         }

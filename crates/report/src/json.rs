@@ -2,7 +2,7 @@
 
 use fencewright_engines::{Checked, Round, Verdict};
 use fencewright_program::reference::{Access, Buffered};
-use fencewright_program::{EventKind, MemoryModel, Replayed};
+use fencewright_program::{EventKind, MemoryModel, Replayed, Span};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
@@ -25,10 +25,14 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         let position = span.map(|s| source.position(s));
         Growth { message, line: position.map(|p| p.0), column: position.map(|p| p.1) }
     });
+    let stated = checked.property.span;
+    let position = (stated != Span::default()).then(|| source.position(stated));
     let result = Result {
         file: &source.file.name,
         model: model.name(),
         property: &checked.property.name,
+        line: position.map(|p| p.0),
+        column: position.map(|p| p.1),
         verdict,
         reason,
         engine: checked.engine,
@@ -89,6 +93,8 @@ struct Result<'a> {
     file: &'a str,
     model: &'static str,
     property: &'a str,
+    line: Option<usize>,
+    column: Option<usize>,
     verdict: &'static str,
     reason: Option<String>,
     engine: &'a str,

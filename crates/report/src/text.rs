@@ -17,6 +17,8 @@ use crate::words::{Source, grouped, shortened};
 
 /// Of a longer table the middle is left out.
 const MOST_ROWS: usize = 400;
+/// Of more reasons why there is no verdict only the number is told.
+const MOST_EXPLANATIONS: usize = 10;
 /// How wide the column of statements is.
 const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
@@ -70,7 +72,13 @@ pub(crate) fn explanations(checked: &Checked) -> Vec<(String, Option<Span>)> {
         }
         _ => None,
     };
-    place.into_iter().chain(checked.growth.iter().cloned()).collect()
+    let mut all: Vec<(String, Option<Span>)> =
+        place.into_iter().chain(checked.growth.iter().cloned()).collect();
+    if let Some(more) = all.len().checked_sub(MOST_EXPLANATIONS + 1) {
+        all.truncate(MOST_EXPLANATIONS);
+        all.push((format!("{} more like these are not listed", grouped(more as u64 + 1)), None));
+    }
+    all
 }
 
 /// What comes below the verdict: the execution, or why there is no verdict.
@@ -487,8 +495,9 @@ pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> Stri
     let stated = match property.span == Span::default() {
         true => String::new(),
         false => {
-            let line = source.position(property.span).0;
-            format!(" (line {line}: {})", shortened(&escape(&source.excerpt(property.span)), 100))
+            let (line, column) = source.position(property.span);
+            let stated = shortened(&escape(&source.excerpt(property.span)), 100);
+            format!(" ({}:{line}:{column}: {stated})", escape(&source.file.name))
         }
     };
     match &property.kind {

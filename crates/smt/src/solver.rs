@@ -147,12 +147,14 @@ pub struct Budget {
     pub deadline: Option<Instant>,
     /// Stop as soon as this says so.
     pub stop: Option<Stop>,
+    /// Whether another solver may be asked where this one gives up.
+    pub external: bool,
 }
 
 impl Default for Budget {
     /// Plenty for the problems of a verifier, and still well under a second.
     fn default() -> Budget {
-        Budget { steps: 50_000, deadline: None, stop: None }
+        Budget { steps: 50_000, deadline: None, stop: None, external: true }
     }
 }
 

@@ -39,7 +39,9 @@ impl Tiered {
 impl Solver for Tiered {
     fn check(&mut self, assertions: &[Formula], budget: &Budget) -> Answer {
         let answer = self.native.check(assertions, budget);
-        let Answer::Unknown(Reason::Steps) = answer else { return answer };
+        if !budget.external || !matches!(answer, Answer::Unknown(Reason::Steps)) {
+            return answer;
+        }
         if matches!(self.external, External::NotLookedFor) {
             self.external = Z3::find().map_or(External::Missing, |z3| External::Found(Box::new(z3)));
         }

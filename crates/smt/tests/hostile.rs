@@ -141,7 +141,7 @@ fn every_budget_ends_a_search() {
     let started = Instant::now();
     assert_eq!(verdict(&Budget { steps: 1_000, ..Budget::default() }), Reason::Steps);
     let deadline = Some(Instant::now() + Duration::from_millis(50));
-    assert_eq!(verdict(&Budget { steps: u64::MAX, deadline, stop: None }), Reason::Deadline);
+    assert_eq!(verdict(&Budget { steps: u64::MAX, deadline, ..Budget::default() }), Reason::Deadline);
     let flag = Arc::new(AtomicBool::new(false));
     let setter = {
         let flag = Arc::clone(&flag);
@@ -151,7 +151,10 @@ fn every_budget_ends_a_search() {
         })
     };
     let stop: Stop = Arc::new(move || flag.load(Ordering::Relaxed));
-    assert_eq!(verdict(&Budget { steps: u64::MAX, deadline: None, stop: Some(stop) }), Reason::Cancelled);
+    assert_eq!(
+        verdict(&Budget { steps: u64::MAX, stop: Some(stop), ..Budget::default() }),
+        Reason::Cancelled
+    );
     setter.join().unwrap();
     assert!(started.elapsed() < Duration::from_secs(10));
     // A strip without integer points that no bound ends.
@@ -273,6 +276,8 @@ fn another_solver_is_asked_when_the_budget_ends() {
         assert!(solver.check(&question, &Budget::default()).is_unsat(), "not asked");
         let answer = format!("{:?}", solver.check(&question, &one_step));
         assert!(answer.contains(expected), "{word}: {answer}");
+        let alone = Budget { external: false, ..one_step.clone() };
+        assert!(matches!(solver.check(&question, &alone), Answer::Unknown(Reason::Steps)), "{word}");
     }
     assert!(matches!(Tiered::with(None).check(&question, &one_step), Answer::Unknown(Reason::Steps)));
     let _ = std::fs::remove_dir_all(&directory);

@@ -55,6 +55,8 @@ pub struct AnalysisArgs {
     pub input: InputArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
     /// Do not confirm verdicts: neither certificates nor the reference semantics
     #[arg(long, display_order = 900)]
     pub no_certify: bool,
@@ -69,7 +71,20 @@ pub struct AnalysisArgs {
     pub full: bool,
 }
 
+/// What a search may run besides itself.
+#[derive(Args)]
+pub struct SolverArgs {
+    /// Never run Z3; otherwise FENCEWRIGHT_Z3, or z3 on the search path, is asked where our own solver gives up
+    #[arg(long, display_order = 903)]
+    pub no_z3: bool,
+}
+
 impl AnalysisArgs {
+    /// The limits of a search that starts now.
+    pub fn limits_from_now(&self) -> Limits {
+        self.limits.starting_now().with_own_solver(self.solver.no_z3)
+    }
+
     /// How far verdicts are confirmed.
     pub fn confirm(&self) -> Confirm {
         if self.no_certify { Confirm::NOTHING } else { Confirm::default() }

@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 
 pub use certify::CertifyArgs;
 pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
-pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg};
+pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
 pub use convert::ConvertArgs;
 pub use fences::{FencesArgs, GoalArg};
 pub use fmt::FmtArgs;

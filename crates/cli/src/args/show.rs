@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{InputArgs, LazyArgs, LimitArgs};
+use super::{InputArgs, LazyArgs, LimitArgs, SolverArgs};
 
 /// `show`
 #[derive(Args)]
@@ -20,4 +20,6 @@ pub struct ShowArgs {
     pub lazy: LazyArgs,
     #[command(flatten)]
     pub limits: LimitArgs,
+    #[command(flatten)]
+    pub solver: SolverArgs,
 }

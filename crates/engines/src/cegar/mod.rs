@@ -121,7 +121,8 @@ impl Engine for Cegar {
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
                 let reason = format!("engine cegar cannot decide {what}");
-                *answer = Some(Answer::Unknown(Reason::Unsupported(reason, None)));
+                let place = (!reals && property.span != Span::default()).then_some(property.span);
+                *answer = Some(Answer::Unknown(Reason::Unsupported(reason, place)));
             }
         }
         loop {
