@@ -68,15 +68,13 @@ fn store_buffering_takes_two_contexts() {
 const EXECUTION: &str = "  initially x=0 y=0
       thread  line  statement  what happens
    1  p          4  x = 1;     x = 1 -> buffer of p
-                    memory: x=0 y=0   buffer of p: x=1
    2  p          5  r = y;     reads y = 0 from memory; r = 0
    3  q         11  y = 1;     y = 1 -> buffer of q
-                    memory: x=0 y=0   buffer of p: x=1   buffer of q: y=1
    4  q         12  r = x;     reads x = 0 from memory; r = 0
   at the end
     p  is at done (line 7)   r=0
     q  is at done (line 14)   r=0
-  this state violates both_missed (line 16: forbid both_missed: p@done && q@done && p.r == 0 && q.r == 0;)
+  this state violates both_missed (<stdin>:16:1: forbid both_missed: p@done && q@done && p.r == 0 && q.r == 0;)
   It takes 2 contexts; fewer do not show it.
 ";
 
