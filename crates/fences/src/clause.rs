@@ -26,7 +26,7 @@ use crate::hitting::{Clause, Item};
 use crate::labels::Labels;
 
 /// As many events may be replayed to find those that a violation does not need: of long executions not all are tried.
-const MOST_REPLAYED: usize = 1 << 22;
+const MOST_REPLAYED: usize = 1 << 20;
 
 /// The same violation with less delay: nothing of it happens later, and nothing else happens. `stop` is asked whether to be content.
 pub fn shortened(

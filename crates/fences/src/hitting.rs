@@ -70,6 +70,9 @@ pub fn cheapest(
     most: usize,
     stop: &dyn Fn() -> bool,
 ) -> Result<Cheapest, NoSet> {
+    if clauses.contains(&Clause::default()) {
+        return Err(NoSet::Contradiction);
+    }
     // Smallest clauses first, and none that another one implies: fewer branches.
     let mut sorted: Vec<&Clause> = clauses.iter().collect();
     sorted.sort_by_key(|clause| clause.any.len() + clause.unless.len());
@@ -222,6 +225,9 @@ impl Search<'_> {
 /// Clauses that no set satisfies together, and of which none can be left out: the positions of some of these, which contradict each
 /// other. If `stop` says so, perhaps more of them than needed.
 pub fn contradiction(items: usize, clauses: &[Clause], stop: &dyn Fn() -> bool) -> Vec<usize> {
+    if let Some(empty) = clauses.iter().position(|clause| *clause == Clause::default()) {
+        return vec![empty];
+    }
     let costs = vec![0; items];
     let mut core: Vec<usize> = (0..clauses.len()).collect();
     let mut n = core.len();

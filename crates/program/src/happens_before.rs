@@ -173,14 +173,29 @@ impl HappensBefore {
     /// A shortest cycle, if there is one. Where a link leaves from another event of the same indivisible section than the
     /// one before arrived at, program order joins them.
     pub fn cycle(&self) -> Option<Vec<Link>> {
-        self.edges.keys().filter_map(|&start| self.cycle_through(start)).min_by_key(Vec::len)
+        // Program order alone has no cycles, and most events of a long execution have no other relation. So first how long a cycle is,
+        // from the others, then the first one of that length.
+        let mut best = usize::MAX;
+        for (&start, edges) in &self.edges {
+            if edges.values().any(|(_, relation, _)| *relation != Relation::ProgramOrder) {
+                best = self.cycle_through(start, best).map_or(best, |cycle| cycle.len().min(best));
+            }
+        }
+        if best == usize::MAX {
+            return None;
+        }
+        let mut cycles = self.edges.keys().filter_map(|&start| self.cycle_through(start, best));
+        cycles.find(|cycle| cycle.len() <= best)
     }
 
-    /// A shortest cycle through a node, by breadth-first search.
-    fn cycle_through(&self, start: usize) -> Option<Vec<Link>> {
+    /// A shortest cycle through a node, by breadth-first search; perhaps nothing if it has more nodes than `most`.
+    fn cycle_through(&self, start: usize, most: usize) -> Option<Vec<Link>> {
         let mut from: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut queue = VecDeque::from([start]);
-        while let Some(node) = queue.pop_front() {
+        let mut queue = VecDeque::from([(start, 1)]);
+        while let Some((node, length)) = queue.pop_front() {
+            if length > most {
+                return None;
+            }
             for &next in self.edges.get(&node).into_iter().flat_map(BTreeMap::keys) {
                 if from.contains_key(&next) {
                     continue;
@@ -189,7 +204,7 @@ impl HappensBefore {
                 if next == start {
                     return Some(self.links(start, &from));
                 }
-                queue.push_back(next);
+                queue.push_back((next, length + 1));
             }
         }
         None
