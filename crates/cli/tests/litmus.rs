@@ -221,6 +221,7 @@ fn declared_types_say_how_values_read() {
     );
     check("uint64_t 0:rax=-1;", "movl $-1,%eax", "0:rax=4294967295", "0:rax=4294967295;");
     check("int64_t 0:rax=-1;", "movb $1,%al ; movb $2,%ah", "0:rax=-65023", "0:rax=-65023;");
+    check("uint64_t 0:rcx; 0:rdx=255;", "movsbl %dl,%ecx", "0:rcx=4294967295", "0:rcx=4294967295;");
     check("", "movq $4294967297,%rax", "0:rax=1", "0:rax=1;");
     check("0:rdi=x; 0:rsi=x;", "movl $1,(%rdi)", "0:rdi=x /\\ 0:rdi=0:rsi", "0:rdi=x; 0:rsi=x;");
     check("int x[2]={1,2}; 0:rdi=x;", "movl 4(%rdi),%eax", "0:rax=[x[1]]", "0:rax=2; [x[1]]=2;");

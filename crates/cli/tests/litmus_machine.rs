@@ -13,14 +13,20 @@ const REGISTERS: usize = 4;
 const LOCATIONS: usize = 2;
 
 /// Numbers that are the same every time.
-struct Random(u64);
+struct Random {
+    state: u64,
+    /// Whether numbers are small.
+    small: bool,
+    /// Whether jumps may go back.
+    back: bool,
+}
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -115,6 +121,8 @@ fn mask(bits: u32) -> u64 {
 }
 
 fn generate(random: &mut Random) -> Program {
+    random.small = random.chance(50);
+    random.back = random.chance(5);
     let same = random.chance(50);
     let widths: [u32; LOCATIONS] =
         std::array::from_fn(|_| if same { 32 } else { random.pick(&[8, 16, 32, 32, 64]) });
@@ -146,6 +154,7 @@ fn number(random: &mut Random, bits: u32) -> i64 {
     let all =
         [0, 1, 1, 2, -1, 3, 127, 128, 255, -128, 256, 32767, 65535, 0x7fff_ffff, -0x8000_0000, 0xffff_ffff];
     match bits {
+        _ if random.small => random.pick(&[0, 1, 1, 2, 3, 5, 7, 100, -1][..if random.back { 5 } else { 9 }]),
         // Now and then something that may leave 64 bits.
         64 if random.chance(2) => i64::MAX,
         32 | 64 => random.pick(&all),
@@ -207,7 +216,10 @@ fn instruction(random: &mut Random, widths: &[u32], at: usize, length: usize) ->
             let other = source(random, bits, widths, target);
             if random.chance(70) { Instr::Cmp(target, other) } else { Instr::Test(target, other) }
         }
-        13 => Instr::Jump(random.pick(&CONDITIONS), at + 1 + random.below(length - at)),
+        13 => {
+            let first = if random.back { 0 } else { at + 1 };
+            Instr::Jump(random.pick(&CONDITIONS), first + random.below(length + 1 - first))
+        }
         14 if bits > 8 => {
             let from = place(random, bits, widths);
             Instr::Cmov(random.pick(&CONDITIONS), register(random, bits), from)
@@ -578,8 +590,11 @@ fn shown(value: u64, d: Declared) -> String {
     }
 }
 
-/// All final states as the tool shows them, and whether the claim holds in each.
-fn final_states(program: &Program) -> BTreeSet<(String, bool)> {
+/// More states than this are not looked at.
+const MOST_STATES: usize = 30_000;
+
+/// All final states as the tool shows them, and whether the claim holds in each; nothing if there are too many states.
+fn final_states(program: &Program) -> Option<BTreeSet<(String, bool)>> {
     let thread = |registers: &[(u64, Declared); REGISTERS]| Thread {
         registers: registers.map(|(v, _)| v),
         ..Thread::default()
@@ -589,6 +604,9 @@ fn final_states(program: &Program) -> BTreeSet<(String, bool)> {
     let mut work = vec![start];
     let mut finals = BTreeSet::new();
     while let Some(state) = work.pop() {
+        if seen.len() > MOST_STATES {
+            return None;
+        }
         let ended =
             |(t, thread): (usize, &Thread)| thread.next >= program.code[t].len() && thread.buffer.is_empty();
         if state.threads.iter().enumerate().all(ended) {
@@ -615,32 +633,34 @@ fn final_states(program: &Program) -> BTreeSet<(String, bool)> {
             }
         }
     }
-    finals
+    Some(finals)
 }
 
 #[test]
 fn random_tests_have_the_final_states_of_the_machine() {
     let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
-    let count = if long { 2_000 } else { 400 };
-    let mut random = Random(0x5eed_1e55_c0de_0001);
+    let count = if long { 30_000 } else { 3_000 };
+    let mut random = Random { state: 0x5eed_1e55_c0de_0001, small: false, back: false };
     let programs: Vec<Program> = (0..count).map(|_| generate(&mut random)).collect();
     let texts: Vec<(String, String)> = programs
         .iter()
         .enumerate()
-        .map(|(n, p)| (format!("{n:04}.litmus"), text(p, &format!("t{n}"))))
+        .map(|(n, p)| (format!("{n:06}.litmus"), text(p, &format!("t{n}"))))
         .collect();
     let texts: Vec<(&str, &str)> = texts.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
     let files = Files::new(&texts);
-    let outcome = run(["litmus", "--json", &files.text(".")]);
+    let outcome = run(["litmus", "--json", "--timeout", "200ms", &files.text(".")]);
     let array: Value = serde_json::from_str(&outcome.stdout).expect("one array");
     let array = array.as_array().expect("an array");
     assert_eq!(array.len(), programs.len());
     let (mut compared, mut several) = (0, 0);
     for ((program, (_, text)), answer) in programs.iter().zip(&texts).zip(array) {
         assert!(answer["error"].is_null(), "{}\n{text}", answer["error"]);
+        let Some(expected) = final_states(program) else { continue };
         if let Some(reason) = answer["reason"].as_str() {
-            // 64 bits do not wrap around: there is no answer then.
-            assert!(reason.contains("64 bits"), "{reason}\n{text}");
+            // 64 bits do not wrap around: there is no answer then. Nor is there if a loop does not end.
+            let known = ["64 bits", "no answer within", "when the condition was decided"];
+            assert!(known.iter().any(|k| reason.contains(k)), "{reason}\n{text}");
             continue;
         }
         let found: BTreeSet<(String, bool)> = answer["final_states"]
@@ -653,7 +673,7 @@ fn random_tests_have_the_final_states_of_the_machine() {
                 (text, state["satisfies"].as_bool().expect("decided"))
             })
             .collect();
-        assert_eq!(found, final_states(program), "{text}");
+        assert_eq!(found, expected, "{text}");
         compared += 1;
         several += (found.len() > 1) as usize;
     }

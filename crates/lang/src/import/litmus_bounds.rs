@@ -32,7 +32,15 @@ impl Bounds {
 
     /// Looks at all constants and instructions of a test.
     pub(super) fn of(test: &Test, code: &[Vec<Instruction<'_>>]) -> Bounds {
-        let mut bounds = Collector::default();
+        let mut bounds = Collector {
+            start: 0,
+            added: 0,
+            doubled: 0,
+            narrowest: 64,
+            negative: false,
+            extends: false,
+            unknown: false,
+        };
         for location in &test.locations {
             bounds.constant(location.initial());
         }
@@ -55,13 +63,14 @@ impl Bounds {
     }
 }
 
-#[derive(Default)]
 struct Collector {
     start: u128,
     /// The sum of all constants that instructions add.
     added: u128,
     /// How many instructions at most double the largest value.
     doubled: u32,
+    /// The smallest width that something is computed in.
+    narrowest: u32,
     negative: bool,
     /// Whether something is extended with zeros, which makes large numbers of those below 0.
     extends: bool,
@@ -82,6 +91,9 @@ impl Collector {
                 self.constant(value);
                 immediate = Some(value);
             }
+        }
+        if !instruction.operands.is_empty() {
+            self.narrowest = self.narrowest.min(instruction.bits);
         }
         let growing = match instruction.action {
             Action::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
@@ -112,7 +124,8 @@ impl Collector {
                 self.negative = true;
                 true
             }
-            Action::Extend { .. } => {
+            Action::Extend { from, .. } => {
+                self.narrowest = self.narrowest.min(from);
                 self.extends = true;
                 false
             }
@@ -129,8 +142,11 @@ impl Collector {
     fn finish(self) -> Bounds {
         let most = self.start.saturating_add(self.added);
         let magnitude = most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most);
-        let unknown = self.unknown || self.extends && self.negative;
-        Bounds { magnitude: magnitude.filter(|_| !unknown), negative: self.negative }
+        let mut bounds = Bounds { magnitude, negative: self.negative };
+        // What does not fit is cut off, and its highest bit becomes the sign.
+        bounds.negative |= !bounds.fit(self.narrowest);
+        let unknown = self.unknown || self.extends && bounds.negative;
+        Bounds { magnitude: magnitude.filter(|_| !unknown), ..bounds }
     }
 }
 
