@@ -129,6 +129,22 @@ fn a_violation_is_printed_while_other_properties_go_on() {
 }
 
 #[test]
+fn what_grew_is_told_once() {
+    let files = Files::new(&[("both.fw", EASY_AND_HARD)]);
+    let outcome = run(["check", "--json", "--property", "hard", "--timeout", "1s", &files.text("both.fw")]);
+    let lines = outcome.json_lines();
+    let growth = lines[0]["growth"].as_array().expect("a list");
+    assert!(!growth.is_empty(), "{outcome:?}");
+    // Several searches may see it, but the last one says most.
+    let subject = |entry: &serde_json::Value| {
+        let message = entry["message"].as_str().unwrap_or("");
+        (entry["line"].as_u64(), entry["column"].as_u64(), message.split(" grew").next().map(str::to_string))
+    };
+    let subjects: BTreeSet<_> = growth.iter().map(subject).collect();
+    assert_eq!(subjects.len(), growth.len(), "{growth:?}");
+}
+
+#[test]
 fn a_reader_who_has_seen_enough_ends_the_search() {
     let files = Files::new(&[("both.fw", &format!("{EASY_AND_HARD}forbid second: q.r == 2;"))]);
     let mut child = command()

@@ -6,6 +6,7 @@ use fencewright_smt::z3::Z3;
 use fencewright_smt::{
     Answer, Budget, Formula, Int, Linear, Native, Proof, Reason, Solver, Stop, Tiered, Var, verify,
 };
+use fencewright_testing::corpora::tell_skipped;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -235,7 +236,10 @@ fn interpolation_says_what_it_cannot_do() {
 #[test]
 fn z3_survives_and_keeps_its_limits() {
     let Some(mut z3) = Z3::find() else {
-        println!("skipped: no Z3 found (set FENCEWRIGHT_Z3 or put z3 on the search path)");
+        tell_skipped(
+            "z3_survives_and_keeps_its_limits",
+            "no Z3 found (set FENCEWRIGHT_Z3 or put z3 on the search path)",
+        );
         return;
     };
     let easy = [Formula::eq(Var(0), -7)];

@@ -5,6 +5,7 @@ use fencewright_smt::interpolate::{Failure, check_interpolants, interpolants};
 use fencewright_smt::proof::Step;
 use fencewright_smt::z3::Z3;
 use fencewright_smt::{Answer, Budget, Formula, Int, Linear, Native, Proof, Relation, Solver, Var, verify};
+use fencewright_testing::corpora::tell_skipped;
 
 /// A small generator of random numbers (xorshift), so that every run sees the same problems.
 struct Random(u64);
@@ -136,7 +137,10 @@ fn answers_agree_with_enumeration_on_small_boxes() {
 #[test]
 fn conjunctions_without_bounds_agree_with_z3() {
     let Some(mut z3) = Z3::find() else {
-        println!("skipped: no Z3 found (set FENCEWRIGHT_Z3 or put z3 on the search path)");
+        tell_skipped(
+            "conjunctions_without_bounds_agree_with_z3",
+            "no Z3 found (set FENCEWRIGHT_Z3 or put z3 on the search path)",
+        );
         return;
     };
     let (rounds, seed) = rounds(4000);
