@@ -1,5 +1,7 @@
 //! Measures the engines and prints what they reach: `cargo run --release -p fencewright-bench [SECTION...]`.
 //!
+//! `limits [PART OF A NAME...]` is apart: it runs the `fencewright` command beside this one on hard programs and fails if a limit is not kept.
+//!
 //! Machines differ and are noisy, so figures worth comparing are ratios within one run. Every section says what it measures.
 
 #![forbid(unsafe_code)]
@@ -7,6 +9,7 @@
 mod contexts;
 mod explicit;
 mod fences12;
+mod limits;
 mod programs;
 mod table;
 mod thesis;
@@ -28,10 +31,14 @@ const SECTIONS: [(&str, &str, fn()); 9] = [
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("limits", parts)) = wanted.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return limits::table(parts);
+    }
     for name in &wanted {
         if !SECTIONS.iter().any(|(section, ..)| section == name) {
             eprintln!("no section `{name}`; the sections are:");
             SECTIONS.iter().for_each(|(name, about, _)| eprintln!("  {name:12} {about}"));
+            eprintln!("  {:12} {}", "limits", limits::ABOUT);
             return ExitCode::from(2);
         }
     }

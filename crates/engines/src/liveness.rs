@@ -1,21 +1,71 @@
 //! Live registers: at each location of a thread, those whose value there can still matter to the thread or to a property.
 
-use fencewright_program::{Observable, Op, PropertyKind, Thread, ThreadId};
+use fencewright_program::{EdgeId, LocationId, Observable, Op, PropertyKind, RegisterId, Thread, ThreadId};
 
-use crate::task::Task;
+use crate::facts::{Effect, Facts, Flow};
+use crate::task::{Limits, Reason, Task};
 
-/// A set of registers of one thread.
-pub type Registers = Vec<bool>;
+/// For each location of a thread, and between the operations of its indivisible steps, the registers that are live there.
+pub struct LiveRegisters {
+    flow: Flow,
+    facts: Facts,
+}
 
-/// For each location of a thread the registers that are live there.
-pub fn live_registers(task: &Task<'_>, id: ThreadId) -> Vec<Registers> {
-    let thread = task.program.thread(id);
-    let (everywhere, at_end) = observed(task, id, thread.registers.len());
-    fixpoint(thread, &everywhere, &at_end)
+impl LiveRegisters {
+    /// The live registers of a thread, for the properties of a task.
+    pub fn new(task: &Task<'_>, id: ThreadId, limits: &Limits) -> Result<Self, Reason> {
+        let thread = task.program.thread(id);
+        let flow = Flow::new(thread);
+        let (everywhere, at_end) = observed(task, id, thread.registers.len());
+        let seed = |registers: std::ops::Range<usize>, points: &mut [u64]| {
+            let set = |of: &[bool]| {
+                let bits = of[registers.clone()].iter().enumerate().filter(|(_, seen)| **seen);
+                bits.fold(0u64, |set, (n, _)| set | 1 << n)
+            };
+            // That includes the middle of an indivisible step: it may end there with a fault.
+            points.fill(set(&everywhere));
+            let at_end = set(&at_end);
+            let ends = (0..thread.locations.len()).filter(|&l| thread.is_end(LocationId(l as u32)));
+            ends.for_each(|location| points[location] |= at_end);
+        };
+        let facts = Facts::find(&flow, thread.registers.len(), accesses(thread, &flow), &seed, limits)?;
+        Ok(LiveRegisters { flow, facts })
+    }
+
+    /// Every register is live everywhere.
+    pub fn everywhere(thread: &Thread) -> Self {
+        LiveRegisters { flow: Flow::new(thread), facts: Facts::everywhere(thread.registers.len()) }
+    }
+
+    /// Whether a register is live at a location.
+    pub fn is_live(&self, register: RegisterId, location: LocationId) -> bool {
+        self.facts.holds(register.index(), location.0)
+    }
+
+    /// The registers that are live at a location, in order.
+    pub fn at(&self, location: LocationId) -> impl Iterator<Item = RegisterId> + '_ {
+        self.facts.at(location.0).map(|r| RegisterId(r as u32))
+    }
+
+    /// Whether a register is live right after an operation of an edge.
+    pub fn is_live_after(&self, register: RegisterId, edge: EdgeId, operation: usize) -> bool {
+        self.facts.holds(register.index(), self.flow.after(edge, operation))
+    }
+
+    /// Where a register is live: ranges of points, of which the locations are the first.
+    pub fn ranges(&self, register: RegisterId) -> Vec<std::ops::Range<u32>> {
+        self.facts.ranges(register.index())
+    }
+
+    /// The registers that are live before or inside each edge and no longer after it, sorted by edge.
+    pub fn ends(&self, limits: &Limits) -> Result<Vec<(EdgeId, RegisterId)>, Reason> {
+        let ends = self.facts.ends(&self.flow, limits)?;
+        Ok(ends.into_iter().map(|(edge, r)| (edge, RegisterId(r as u32))).collect())
+    }
 }
 
 /// The registers that properties look at in every state, and in final states.
-fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Registers, Registers) {
+fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Vec<bool>, Vec<bool>) {
     let mut everywhere = vec![false; registers];
     let mut at_end = vec![false; registers];
     for property in &task.properties {
@@ -39,35 +89,16 @@ fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Registers, Regi
     (everywhere, at_end)
 }
 
-/// The least solution of: live before an edge is what it reads, and what is live after it and not written by it.
-fn fixpoint(thread: &Thread, everywhere: &Registers, at_end: &Registers) -> Vec<Registers> {
-    let ends = |location: usize| thread.is_end(fencewright_program::LocationId(location as u32));
-    let mut live: Vec<Registers> = (0..thread.locations.len())
-        .map(|l| everywhere.iter().zip(at_end).map(|(&e, &f)| e || (f && ends(l))).collect())
-        .collect();
-    loop {
-        let mut changed = false;
-        for edge in thread.edges.iter().rev() {
-            let mut before = live[edge.to.index()].clone();
-            for op in edge.action.ops().iter().rev() {
-                step_back(op, &mut before, everywhere);
-            }
-            for (known, new) in live[edge.from.index()].iter_mut().zip(before) {
-                changed |= new && !*known;
-                *known |= new;
-            }
-        }
-        if !changed {
-            return live;
+/// A register that an operation reads is live before it; one that it writes is not, unless it reads it too.
+fn accesses(thread: &Thread, flow: &Flow) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for (e, edge) in thread.edges.iter().enumerate() {
+        for (n, op) in edge.action.ops().iter().enumerate() {
+            let arc = flow.arc(EdgeId(e as u32), n);
+            let effect = |r: RegisterId, holds: bool| Effect { arc, fact: r.0, holds };
+            effects.extend(Op::written_register(op).map(|r| effect(r, false)));
+            op.for_each_read(&mut |r| effects.push(effect(r, true)));
         }
     }
-}
-
-/// From what is live after an operation to what is live before it. Properties look at some registers `everywhere`, and that
-/// includes the middle of an indivisible step: it may end there with a fault.
-pub fn step_back(op: &Op, live: &mut Registers, everywhere: &Registers) {
-    if let Some(written) = op.written_register() {
-        live[written.index()] = everywhere[written.index()];
-    }
-    op.for_each_read(&mut |r| live[r.index()] = true);
+    effects
 }

@@ -134,7 +134,13 @@ impl Engine for Cegar {
             let part = Part::new(task, &open, 0);
             let mut sub = part.task();
             sub.observed.clear();
-            let live = LiveCells::new(&sub);
+            let live = match LiveCells::new(&sub, limits) {
+                Ok(live) => live,
+                Err(reason) => {
+                    open.iter().for_each(|&n| answers[n] = Some(Answer::Unknown(reason.clone())));
+                    break;
+                }
+            };
             let machine = Machine::new(task.program, self.buffers(task.model, precision.k));
             rounds += 1;
             progress.say(match self.options.domain {

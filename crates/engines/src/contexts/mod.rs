@@ -275,7 +275,10 @@ impl Run<'_, '_> {
         domain: impl FnOnce(&Cells) -> D,
         mut refine: impl FnMut(&Layers<'_, '_, D>, &Found, &[Command]) -> Option<()>,
     ) -> Ended {
-        let relevance = Relevance::new(task);
+        let relevance = match Relevance::new(task, self.limits) {
+            Ok(relevance) => relevance,
+            Err(reason) => return Ended::Stopped(reason),
+        };
         let groups = most_groups(self.bound.max(2), relevance.sees_memory());
         let Some(machine) = Contexts::new(task.program, task.model, groups) else {
             return Ended::Stopped(Reason::Cancelled);

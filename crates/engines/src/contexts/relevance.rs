@@ -11,14 +11,18 @@
 //! * *In the last context nobody else moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads only what properties
 //!   see of them matters, and if that rules out every violation, the context is not begun.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fencewright_memory::{Cell, CellId, ContextControl, Contexts};
 use fencewright_program::{
-    Action, BinaryOp, Edge, Expr, LocationId, MemoryModel, Observable, Op, Program, Property, PropertyKind,
-    RegisterId, Thread, ThreadId,
+    Action, BinaryOp, Edge, EdgeId, Expr, LocationId, MemoryModel, Observable, Op, Program, Property,
+    PropertyKind, RegisterId, Thread, ThreadId,
 };
 
-use crate::liveness::{Registers, live_registers};
-use crate::task::Task;
+use crate::facts::{Effect, Facts, Flow};
+use crate::liveness::LiveRegisters;
+use crate::looks::Looks;
+use crate::task::{Limits, Reason, Task};
 
 /// A set of memory cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,19 +79,21 @@ pub struct Ending {
 /// What is known about one thread.
 struct ThreadFacts {
     /// For each location the live registers.
-    live: Vec<Registers>,
-    /// For each location the memory cells that may still be loaded.
-    loads: Vec<CellSet>,
+    live: LiveRegisters,
+    /// For each location the memory cells that may still be loaded, and behind them the arrays of which any cell may be.
+    loads: Facts,
     /// For each location how a context may end there.
     endings: Vec<Ending>,
-    /// For each location whether the thread may still fault.
-    may_fault: Vec<bool>,
+    /// For each location whether the thread may still fault: one fact.
+    may_fault: Facts,
     /// For each location one that looks the same to all properties.
     representatives: Vec<LocationId>,
-    /// The registers that properties look at.
-    observed: Registers,
-    /// For each set of locations that a property names, whether it can still be reached from each location.
-    reaches: Vec<(Vec<LocationId>, Vec<bool>)>,
+    /// The registers that properties look at, in order.
+    observed: BTreeSet<RegisterId>,
+    /// The sets of locations that properties name, numbered.
+    sets: BTreeMap<Vec<LocationId>, usize>,
+    /// For each location which of them can still be reached.
+    reaches: Facts,
 }
 
 /// What can still matter.
@@ -103,7 +109,7 @@ pub struct Relevance<'p> {
 
 impl<'p> Relevance<'p> {
     /// For the properties of a task.
-    pub fn new(task: &Task<'p>) -> Self {
+    pub fn new(task: &Task<'p>, limits: &Limits) -> Result<Self, Reason> {
         let program = task.program;
         let mut observed = CellSet::new(program.cells());
         for_each_observable(&task.properties, &mut |o| {
@@ -112,8 +118,9 @@ impl<'p> Relevance<'p> {
             }
         });
         let finals = task.properties.iter().any(|p| matches!(p.kind, PropertyKind::Finally(..)));
-        let threads = program.threads().map(|(t, _)| ThreadFacts::new(task, t, finals)).collect();
-        Relevance { program, properties: task.properties.clone(), threads, observed, finals }
+        let facts = |(t, _)| ThreadFacts::new(task, t, finals, limits);
+        let threads = program.threads().map(facts).collect::<Result<_, Reason>>()?;
+        Ok(Relevance { program, properties: task.properties.clone(), threads, observed, finals })
     }
 
     /// Whether a property looks at memory.
@@ -141,40 +148,39 @@ impl<'p> Relevance<'p> {
         let cells = contexts.cells();
         let locations = &at.control.locations;
         let goes_on = |t: ThreadId| !last || t == at.active;
-        let facts = |t: ThreadId| (&self.threads[t.index()], locations[t.index()].index());
-        let loads = |t: ThreadId, c: u32| {
-            let (facts, location) = facts(t);
-            goes_on(t) && facts.loads[location].contains(c)
-        };
+        let facts = |t: ThreadId| (&self.threads[t.index()], locations[t.index()]);
         let ids = || (0..locations.len() as u32).map(ThreadId);
         let buffers: Vec<_> = ids().map(|t| contexts.groups(&at.control, t)).collect();
         let mut read = self.observed.clone();
         // Of how many threads each cell may still be loaded by: nobody, one, or several.
         let (mut some, mut several) =
             (CellSet::new(self.program.cells()), CellSet::new(self.program.cells()));
+        let mut loads = vec![CellSet::default(); locations.len()];
         for t in ids().filter(|&t| goes_on(t)) {
             let (facts, location) = facts(t);
-            let own = &facts.loads[location];
-            several.add_both(&some, own);
-            some.add(own);
+            let own = self.loaded(&facts.loads, location);
+            several.add_both(&some, &own);
+            some.add(&own);
             // What a thread has buffered itself hides memory from it until it is overwritten.
             let mut seen = own.clone();
+            loads[t.index()] = own;
             buffers[t.index()].0.iter().flatten().for_each(|&c| seen.remove(c));
             read.add(&seen);
         }
         let mut live: Vec<CellId> = read.iter().map(|c| cells.id(Cell::Memory(c))).collect();
         for t in ids() {
             let (facts, location) = facts(t);
-            let registers = if goes_on(t) { &facts.live[location] } else { &facts.observed };
-            let registers = registers.iter().enumerate().filter(|(_, live)| **live);
-            live.extend(registers.map(|(r, _)| cells.id(Cell::Register(t, RegisterId(r as u32)))));
+            let id = |r: RegisterId| cells.id(Cell::Register(t, r));
             if !goes_on(t) {
+                live.extend(facts.observed.iter().map(|&r| id(r)));
                 continue;
             }
+            live.extend(facts.live.at(location).map(id));
             let groups = &buffers[t.index()];
             for (group, c, id) in groups.values(cells, t) {
-                let own = loads(t, c) && groups.newest_group(c) == Some(group);
-                let others = several.contains(c) || (some.contains(c) && !loads(t, c));
+                let may_load = loads[t.index()].contains(c);
+                let own = may_load && groups.newest_group(c) == Some(group);
+                let others = several.contains(c) || (some.contains(c) && !may_load);
                 if own || self.observed.contains(c) || others {
                     live.push(id);
                 }
@@ -182,6 +188,21 @@ impl<'p> Relevance<'p> {
         }
         live.sort_unstable();
         live
+    }
+
+    /// The cells that a thread may load from a location on.
+    fn loaded(&self, loads: &Facts, location: LocationId) -> CellSet {
+        let cells = self.program.cells();
+        let mut loaded = CellSet::new(cells);
+        for fact in loads.at(location.0) {
+            match fact.checked_sub(cells) {
+                None => loaded.insert(fact as u32),
+                Some(array) => {
+                    self.program.variables[array].cells().for_each(|cell| loaded.insert(cell as u32));
+                }
+            }
+        }
+        loaded
     }
 
     /// Whether no property can be violated in a last context that begins here.
@@ -192,10 +213,9 @@ impl<'p> Relevance<'p> {
     fn may_be_decided(&self, contexts: &Contexts<'_>, at: &ContextControl, property: &Property) -> bool {
         let locations = &at.control.locations;
         let active = at.active;
-        let (facts, here) = (&self.threads[active.index()], locations[active.index()].index());
-        let out_of_reach = |set: &Vec<LocationId>| {
-            facts.reaches.iter().any(|(known, reached)| known == set && !reached[here])
-        };
+        let (facts, here) = (&self.threads[active.index()], locations[active.index()].0);
+        let out_of_reach =
+            |set: &Vec<LocationId>| facts.sets.get(set).is_some_and(|&n| !facts.reaches.holds(n, here));
         let known = |observable: &Observable| match observable {
             Observable::At(t, set) if *t != active => Some(set.contains(&locations[t.index()]) as i64),
             Observable::At(_, set) if out_of_reach(set) => Some(0),
@@ -203,7 +223,7 @@ impl<'p> Relevance<'p> {
         };
         match &property.kind {
             PropertyKind::Never(formula) => possible(formula, &known) != Some(0),
-            PropertyKind::Assertions => at.control.has_fault(self.program) || facts.may_fault[here],
+            PropertyKind::Assertions => at.control.has_fault(self.program) || facts.may_fault.holds(0, here),
             PropertyKind::Finally(..) => self.program.threads().all(|(t, thread)| {
                 let ended = thread.is_end(locations[t.index()]);
                 t == active || (ended && contexts.groups(&at.control, t).0.is_empty())
@@ -236,25 +256,26 @@ fn for_each_observable(properties: &[Property], visit: &mut impl FnMut(&Observab
 }
 
 impl ThreadFacts {
-    fn new(task: &Task<'_>, id: ThreadId, finals: bool) -> Self {
+    fn new(task: &Task<'_>, id: ThreadId, finals: bool, limits: &Limits) -> Result<Self, Reason> {
         let program = task.program;
         let thread = program.thread(id);
-        let mut observed = vec![false; thread.registers.len()];
-        let mut sets: Vec<Vec<LocationId>> = Vec::new();
+        let mut observed = BTreeSet::new();
+        let mut sets: BTreeMap<Vec<LocationId>, usize> = BTreeMap::new();
         for_each_observable(&task.properties, &mut |o| match o {
-            Observable::Register(t, r) if *t == id => observed[r.index()] = true,
-            Observable::At(t, set) if *t == id && !sets.contains(set) => sets.push(set.clone()),
+            Observable::Register(t, r) if *t == id => _ = observed.insert(*r),
+            Observable::At(t, set) if *t == id && !sets.contains_key(set) => {
+                _ = sets.insert(set.clone(), sets.len());
+            }
             _ => {}
         });
-        let seen = |l: LocationId| -> Vec<bool> {
-            let end = [finals && thread.is_end(l), l == thread.fault];
-            sets.iter().map(|set| set.contains(&l)).chain(end).collect()
-        };
-        let looks: Vec<Vec<bool>> = (0..thread.locations.len() as u32).map(|l| seen(LocationId(l))).collect();
-        let representatives = representatives(&looks);
+        let mut looks = Looks::alike(thread.locations.len());
+        sets.keys().for_each(|set| looks.tell_apart(set));
+        let ends = (0..thread.locations.len() as u32).map(LocationId).filter(|&l| finals && thread.is_end(l));
+        looks.tell_apart(&ends.collect::<Vec<LocationId>>());
+        looks.tell_apart(&[thread.fault]);
         let visible = |edge: &Edge| {
-            looks[edge.from.index()] != looks[edge.to.index()]
-                || edge.action.ops().iter().filter_map(Op::written_register).any(|r| observed[r.index()])
+            !looks.is_alike(edge.from, edge.to)
+                || edge.action.ops().iter().filter_map(Op::written_register).any(|r| observed.contains(&r))
         };
         let mut endings = vec![Ending::default(); thread.locations.len()];
         for edge in &thread.edges {
@@ -271,78 +292,62 @@ impl ThreadFacts {
             ending.any |= visible(edge);
         }
         endings[thread.fault.index()].any = true;
-        let reached = |set: &Vec<LocationId>| {
-            let mut reached = vec![false; thread.locations.len()];
-            set.iter().for_each(|l| reached[l.index()] = true);
-            backwards(thread, &mut reached, also);
-            (set.clone(), reached)
-        };
-        ThreadFacts {
-            reaches: sets.iter().map(reached).collect(),
-            live: live_registers(task, id),
-            loads: loads(program, thread),
-            may_fault: may_fault(program, thread),
+        let flow = Flow::new(thread);
+        Ok(ThreadFacts {
+            reaches: reaches(&flow, &sets, limits)?,
+            live: LiveRegisters::new(task, id, limits)?,
+            loads: loads(program, thread, &flow, limits)?,
+            may_fault: may_fault(program, thread, &flow, limits)?,
             endings,
-            representatives,
+            representatives: looks.representatives(),
             observed,
-        }
+            sets,
+        })
     }
 }
 
-/// For each location the first one that looks the same.
-fn representatives(looks: &[Vec<bool>]) -> Vec<LocationId> {
-    let mut first: Vec<(&Vec<bool>, u32)> = Vec::new();
-    let mut of = |(n, look)| match first.iter().find(|(known, _)| *known == look) {
-        Some((_, same)) => LocationId(*same),
-        None => {
-            first.push((look, n as u32));
-            LocationId(n as u32)
+/// For each location which of these sets of locations can be reached from there.
+fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits) -> Result<Facts, Reason> {
+    let mut numbered: Vec<&Vec<LocationId>> = vec![&EMPTY; sets.len()];
+    sets.iter().for_each(|(set, &n)| numbered[n] = set);
+    let seed = |numbers: std::ops::Range<usize>, points: &mut [u64]| {
+        for (bit, set) in numbered[numbers].iter().enumerate() {
+            set.iter().for_each(|l| points[l.index()] |= 1 << bit);
         }
     };
-    looks.iter().enumerate().map(&mut of).collect()
+    Facts::find(flow, sets.len(), Vec::new(), &seed, limits)
 }
 
-/// For each location the memory cells that may be loaded from there on.
-fn loads(program: &Program, thread: &Thread) -> Vec<CellSet> {
-    let mut sets = vec![CellSet::new(program.cells()); thread.locations.len()];
-    for edge in &thread.edges {
+static EMPTY: Vec<LocationId> = Vec::new();
+
+/// For each location the memory cells that may be loaded from there on; and behind them the arrays of which any cell may be.
+fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
+    let mut effects = Vec::new();
+    for (e, edge) in thread.edges.iter().enumerate() {
+        if let Some(reason) = limits.exceeded(0) {
+            return Err(reason);
+        }
+        let arc = flow.arc(EdgeId(e as u32), 0);
         for op in edge.action.ops() {
             if let Op::Load(_, address) = op {
-                program.cells_of(address).for_each(|c| sets[edge.from.index()].insert(c));
+                let cells = program.cells_of(address);
+                let fact = match cells.len() {
+                    1 => cells.start,
+                    _ => program.cells() as u32 + address.variable.0,
+                };
+                effects.push(Effect { arc, fact, holds: true });
             }
         }
     }
-    backwards(thread, &mut sets, |before, after| before.add(after));
-    sets
+    Facts::find(flow, program.cells() + program.variables.len(), effects, &|_, _| {}, limits)
 }
 
 /// For each location whether the thread may fault from there on.
-fn may_fault(program: &Program, thread: &Thread) -> Vec<bool> {
-    let mut faults = vec![false; thread.locations.len()];
-    for edge in &thread.edges {
-        faults[edge.from.index()] |= program.edge_may_fault(thread, edge);
-    }
-    backwards(thread, &mut faults, also);
-    faults
-}
-
-/// What is true after is true before as well; whether that made a difference.
-fn also(before: &mut bool, after: &bool) -> bool {
-    let changed = *after && !*before;
-    *before |= *after;
-    changed
-}
-
-/// What holds after an edge is added to what holds before it, until nothing changes.
-fn backwards<T: Clone>(thread: &Thread, facts: &mut [T], mut add: impl FnMut(&mut T, &T) -> bool) {
-    loop {
-        let mut changed = false;
-        for edge in thread.edges.iter().rev() {
-            let after = facts[edge.to.index()].clone();
-            changed |= add(&mut facts[edge.from.index()], &after);
+fn may_fault(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
+    let seed = |_: std::ops::Range<usize>, points: &mut [u64]| {
+        for edge in thread.edges.iter().filter(|edge| program.edge_may_fault(thread, edge)) {
+            points[edge.from.index()] = 1;
         }
-        if !changed {
-            return;
-        }
-    }
+    };
+    Facts::find(flow, 1, Vec::new(), &seed, limits)
 }

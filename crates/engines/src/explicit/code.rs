@@ -1,6 +1,8 @@
 //! The program as the explicit engine runs it: registers and memory cells are slots of a packed state, expressions are short
 //! instruction lists, edges know what they may change that a property can see.
 
+use std::collections::BTreeSet;
+
 use fencewright_program::{
     Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Observable, Op, Program, PropertyKind,
     Range, RegisterId, Span, ThreadId,
@@ -8,8 +10,10 @@ use fencewright_program::{
 
 use super::instructions::{ExprCode, Instruction, compile};
 use super::layout::{Bounds, Sizes};
-use super::liveness::{Liveness, live_writes};
-use crate::task::Task;
+use super::liveness::Liveness;
+use crate::liveness::LiveRegisters;
+use crate::looks::Looks;
+use crate::task::{Limits, Reason, Task};
 
 /// A part of the state other than a buffer.
 pub type Slot = u32;
@@ -36,16 +40,20 @@ pub struct Code {
 pub struct ThreadCode {
     /// The edges that leave each location.
     pub edges: Vec<Box<[EdgeCode]>>,
+    /// Where each edge leads.
+    pub targets: Vec<u32>,
     /// Where a fault leads.
     pub fault: u64,
     /// Whether the thread has ended at a location.
     pub ended: Vec<bool>,
-    /// The slots of registers that are dead at each location.
-    pub dead: Vec<Vec<Slot>>,
+    /// The slots that nobody needs any more after an edge, sorted by edge.
+    pub freed: Vec<(EdgeId, Slot)>,
+    /// The slots of registers that are dead after a fault.
+    pub dead_after_fault: Vec<Slot>,
     /// The slot of each register.
     pub registers: Vec<Slot>,
-    /// For each location whether each register is live.
-    pub live: Vec<Vec<bool>>,
+    /// Which registers are live where.
+    pub live: LiveRegisters,
     /// The cells the thread stores to through its buffer, in order.
     pub buffered_cells: Vec<u32>,
     /// Position in `buffered_cells` of each memory cell, or `u32::MAX`.
@@ -143,7 +151,7 @@ pub enum AddressCode {
 
 impl Code {
     /// Compiles a task. `live` turns the live-variable reduction on, `local_first` the local-events-first reduction.
-    pub fn new(task: &Task<'_>, live: bool, local_first: bool) -> Self {
+    pub fn new(task: &Task<'_>, live: bool, local_first: bool, limits: &Limits) -> Result<Self, Reason> {
         let program = task.program;
         let threads = program.threads.len();
         let memory = threads as Slot + 2;
@@ -151,10 +159,13 @@ impl Code {
         let visible = Visible::new(task);
         let mut compiled = Vec::with_capacity(threads);
         for (id, _) in program.threads() {
-            let liveness = Liveness::new(task, id, live);
+            let liveness = Liveness::new(task, id, live, limits)?;
             let first = next;
             next += liveness.fields as Slot;
-            compiled.push(thread_code(task, id, &liveness, first, &visible));
+            compiled.push(thread_code(task, id, liveness, first, &visible));
+            if let Some(reason) = limits.exceeded(0) {
+                return Err(reason);
+            }
         }
         let mut code = Code {
             model: task.model,
@@ -169,9 +180,8 @@ impl Code {
                 .collect(),
             formulas: Vec::new(),
         };
-        code.formulas =
-            task.properties.iter().map(|p| p.formula().map(|f| code.formula(program, f))).collect();
-        code
+        code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
+        Ok(code)
     }
 
     /// The slot of a program counter.
@@ -198,6 +208,11 @@ impl Code {
         }
     }
 
+    /// The slot of the first register.
+    pub fn first_register(&self) -> usize {
+        self.arrays.last().map_or(self.memory as usize, |cells| cells.end)
+    }
+
     /// How many slots never grow.
     pub fn fixed_slots(&self) -> usize {
         self.threads.len() + 2
@@ -222,11 +237,11 @@ impl Code {
         Sizes { values, entries: vec![0; buffers], buffered: vec![zero; buffers] }
     }
 
-    fn formula(&self, program: &Program, formula: &Formula) -> ExprCode {
+    fn formula(&self, formula: &Formula) -> ExprCode {
         compile(formula, &|leaf| match leaf {
             Observable::At(thread, at) => {
-                let mut locations = vec![false; program.thread(*thread).locations.len()];
-                at.iter().for_each(|l| locations[l.index()] = true);
+                let mut locations: Vec<u64> = at.iter().map(|l| u64::from(l.0)).collect();
+                locations.sort_unstable();
                 Instruction::At(self.pc(thread.index()) as Slot, locations.into())
             }
             Observable::Register(thread, register) => {
@@ -251,8 +266,8 @@ impl ThreadCode {
 
 /// What `forbid`, `invariant` and the like look at in every state.
 struct Visible {
-    /// For each thread and location, which of the label sets in formulas it is in.
-    labels: Vec<Vec<Vec<bool>>>,
+    /// For each thread, its locations in classes that formulas cannot tell apart.
+    labels: Vec<Looks>,
     /// For each thread and register.
     registers: Vec<Vec<bool>>,
     /// For each memory cell.
@@ -263,18 +278,14 @@ impl Visible {
     fn new(task: &Task<'_>) -> Self {
         let program = task.program;
         let mut visible = Visible {
-            labels: program.threads.iter().map(|t| vec![Vec::new(); t.locations.len()]).collect(),
+            labels: program.threads.iter().map(|t| Looks::alike(t.locations.len())).collect(),
             registers: program.threads.iter().map(|t| vec![false; t.registers.len()]).collect(),
             memory: vec![false; program.cells()],
         };
         for property in &task.properties {
             let PropertyKind::Never(formula) = &property.kind else { continue };
             formula.for_each_leaf(&mut |leaf| match leaf {
-                Observable::At(thread, at) => {
-                    for (location, sets) in visible.labels[thread.index()].iter_mut().enumerate() {
-                        sets.push(at.contains(&LocationId(location as u32)));
-                    }
-                }
+                Observable::At(thread, at) => visible.labels[thread.index()].tell_apart(at),
                 Observable::Register(thread, register) => {
                     visible.registers[thread.index()][register.index()] = true;
                 }
@@ -288,7 +299,7 @@ impl Visible {
 fn thread_code(
     task: &Task<'_>,
     id: ThreadId,
-    liveness: &Liveness,
+    liveness: Liveness,
     first: Slot,
     visible: &Visible,
 ) -> ThreadCode {
@@ -308,13 +319,11 @@ fn thread_code(
             leaving
                 .map(|(edge_id, edge)| {
                     let ops = edge.action.ops();
-                    let everywhere = &liveness.live[thread.fault.index()];
-                    let writes = live_writes(ops, &liveness.live[edge.to.index()], everywhere);
+                    let writes = liveness.live_writes(thread, edge_id);
                     let sampled = program.is_sampled(&edge.action);
-                    let compile_op = |(op, live): (&Op, &Option<RegisterId>)| {
-                        op_code(program, id, &registers, op, live.is_some(), sampled)
-                    };
-                    let mut compiled = ops.iter().zip(&writes).map(compile_op);
+                    let compile_op =
+                        |(op, live): (&Op, bool)| op_code(program, id, &registers, op, live, sampled);
+                    let mut compiled = ops.iter().zip(writes).map(compile_op);
                     let action = match &edge.action {
                         Action::Op(_) => ActionCode::Op(compiled.next().expect("one operation")),
                         Action::Atomic { drains, .. } => {
@@ -325,9 +334,9 @@ fn thread_code(
                         Action::Lock => ActionCode::Lock,
                         Action::Unlock => ActionCode::Unlock,
                     };
-                    let moves = labels[edge.from.index()] != labels[edge.to.index()]
+                    let moves = !labels.is_alike(edge.from, edge.to)
                         || (program.edge_may_fault(thread, edge)
-                            && labels[edge.from.index()] != labels[thread.fault.index()]);
+                            && !labels.is_alike(edge.from, thread.fault));
                     let writes_register =
                         ops.iter().any(|op| op.written_register().is_some_and(|r| observed[r.index()]));
                     let direct =
@@ -350,22 +359,20 @@ fn thread_code(
                 .collect()
         })
         .collect();
-    let dead = liveness
-        .live
-        .iter()
-        .map(|live| {
-            let mut used = vec![false; liveness.fields];
-            (0..registers.len()).filter(|&r| live[r]).for_each(|r| used[liveness.colours[r]] = true);
-            (0..liveness.fields).filter(|&c| !used[c]).map(|c| first + c as Slot).collect()
-        })
-        .collect();
+    let slot = |field: usize| first + field as Slot;
+    let mut dead_after_fault: Vec<Slot> = (0..liveness.fields).map(slot).collect();
+    let live_after_fault: BTreeSet<Slot> =
+        liveness.live.at(thread.fault).map(|r| registers[r.index()]).collect();
+    dead_after_fault.retain(|slot| !live_after_fault.contains(slot));
     ThreadCode {
         edges,
+        targets: thread.edges.iter().map(|edge| edge.to.0).collect(),
         fault: u64::from(thread.fault.0),
         ended: (0..thread.locations.len()).map(|l| thread.is_end(LocationId(l as u32))).collect(),
-        dead,
+        freed: liveness.freed.iter().map(|&(edge, field)| (edge, slot(field))).collect(),
+        dead_after_fault,
         registers,
-        live: liveness.live.clone(),
+        live: liveness.live,
         flush_visible: buffered_cells.iter().map(|&c| visible.memory[c as usize]).collect(),
         buffered_cells,
         cell_kind,

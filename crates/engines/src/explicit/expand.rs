@@ -253,12 +253,15 @@ impl<'c> Expander<'c> {
         let to = if fault { code.threads[t].fault } else { edge.to };
         match self.next.as_mut_slice() {
             [word] => {
-                let (keep, set) = layout.arrive[t][to as usize];
+                let arrivals = &layout.arrive[t];
+                let (keep, set) = arrivals[if fault { arrivals.len() - 1 } else { edge.id.index() }];
                 *word = (*word & keep) | set;
             }
             words => {
                 layout.slots[code.pc(t)].set_raw(words, to);
-                for &(word, mask) in &layout.dead[t][to as usize] {
+                let dead =
+                    if fault { &layout.dead_after_fault[t] } else { &layout.freed[t][edge.id.index()] };
+                for &(word, mask) in dead {
                     words[word as usize] &= !mask;
                 }
             }

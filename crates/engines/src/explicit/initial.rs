@@ -1,7 +1,7 @@
 //! Initial states: the product of what the program says about registers and memory at the start.
 
+use fencewright_program::Init;
 use fencewright_program::reference::MOST_CHOICES;
-use fencewright_program::{Init, RegisterId};
 
 use super::code::Code;
 use super::layout::{Layout, Sizes};
@@ -37,10 +37,8 @@ pub fn states(
         choices.push((code.memory + cell as u32, values(*init)));
     }
     for (thread, compiled) in program.threads.iter().zip(&code.threads) {
-        for (r, register) in thread.registers.iter().enumerate() {
-            if compiled.live[thread.entry.index()][r] {
-                choices.push((compiled.registers[RegisterId(r as u32).index()], values(register.init)));
-            }
+        for r in compiled.live.at(thread.entry) {
+            choices.push((compiled.registers[r.index()], values(thread.registers[r.index()].init)));
         }
     }
     let mut sizes = code.sizes(program);

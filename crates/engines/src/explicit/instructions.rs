@@ -23,8 +23,8 @@ pub enum Instruction {
     Const(i64),
     /// Pushes a slot.
     Slot(Slot),
-    /// Pushes whether the slot (a program counter) is one of these locations.
-    At(Slot, Box<[bool]>),
+    /// Pushes whether the slot (a program counter) is one of these locations, which are sorted.
+    At(Slot, Box<[u64]>),
     /// Replaces the top.
     Unary(UnaryOp),
     /// Replaces the top two.
@@ -64,7 +64,8 @@ fn run(
             Instruction::Const(value) => stack.push(*value),
             Instruction::Slot(slot) => stack.push(slots[*slot as usize].get(state)),
             Instruction::At(slot, locations) => {
-                stack.push(locations[slots[*slot as usize].raw(state) as usize] as i64);
+                let location = slots[*slot as usize].raw(state);
+                stack.push(locations.binary_search(&location).is_ok() as i64);
             }
             Instruction::Unary(op) => {
                 let value = stack.pop().unwrap_or(0);

@@ -8,7 +8,12 @@
 //! Program counters, the lock and the favourite thread never grow and come first: their place is the same in every layout, which lets the
 //! parallel search distribute states by them once and for all.
 
-use super::code::Code;
+use std::collections::HashMap;
+
+use fencewright_program::LocationId;
+use rustc_hash::FxBuildHasher;
+
+use super::code::{Code, ThreadCode};
 
 /// A field of a packed state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,14 +158,16 @@ pub struct Layout {
     pub words: usize,
     /// The field of each slot.
     pub slots: Vec<Field>,
-    /// The slots with more than one value.
+    /// The slots with more than one value that are no registers.
     varying: Vec<u32>,
     /// The fields of each store buffer; none under SC.
     pub buffers: Vec<BufferFields>,
-    /// For each thread and location, the bits (word, mask) of registers that are dead there.
-    pub dead: Vec<Vec<Bits>>,
-    /// For states of one word: for each thread and location, the bits to keep and those to set when the thread arrives there. It
-    /// is half of the work of most steps; measured, 8 % of a search.
+    /// For each thread and edge, the bits (word, mask) of registers that nobody needs after it.
+    pub freed: Vec<Vec<Bits>>,
+    /// For each thread the bits of registers that are dead after a fault.
+    pub dead_after_fault: Vec<Bits>,
+    /// For states of one word: for each thread and edge, and behind them for a fault, the bits to keep and those to set when the thread
+    /// arrives. It is half of the work of most steps; measured, 8 % of a search.
     pub arrive: Vec<Vec<(u64, u64)>>,
     /// The bits of the parts that never grow, in the words they are in.
     pub fixed: Vec<u64>,
@@ -194,27 +201,30 @@ impl Layout {
             })
             .collect();
         let words = packer.free.len().max(1);
-        let dead: Vec<Vec<Bits>> = code
-            .threads
-            .iter()
-            .map(|thread| {
-                thread.dead.iter().map(|dead| bits_of(dead.iter().map(|&s| slots[s as usize]))).collect()
-            })
-            .collect();
-        let varying = (0..slots.len() as u32).filter(|&s| slots[s as usize].mask != 0).collect();
+        let bits = |freed: &[u32]| bits_of(freed.iter().map(|&slot| slots[slot as usize]));
+        let freed: Vec<Vec<Bits>> =
+            code.threads.iter().map(|thread| by_edge(thread).map(|freed| bits(&freed)).collect()).collect();
+        let dead_after_fault: Vec<Bits> = code.threads.iter().map(|t| bits(&t.dead_after_fault)).collect();
+        let varying = (0..code.first_register() as u32).filter(|&s| slots[s as usize].mask != 0).collect();
         let arrive = match words {
-            1 => arrivals(code, &slots, &dead),
+            1 => arrivals(code, &slots, &freed, &dead_after_fault),
             _ => Vec::new(),
         };
-        Layout { words, slots, varying, buffers, dead, arrive, fixed }
+        Layout { words, slots, varying, buffers, freed, dead_after_fault, arrive, fixed }
     }
 
     /// Packs a state of another layout anew.
-    pub fn repack(&self, code: &Code, old: &Layout, from: &[u64], to: &mut [u64]) {
+    pub fn repack(&self, code: &Code, live: &mut LiveSlots, old: &Layout, from: &[u64], to: &mut [u64]) {
         to.fill(0);
         let mut fits = true;
-        for &slot in &self.varying {
+        let mut copy = |slot: u32| {
             fits &= self.slots[slot as usize].set(to, old.slots[slot as usize].get(from));
+        };
+        self.varying.iter().for_each(|&slot| copy(slot));
+        // A dead register is raw 0 in every layout, though raw 0 may have stood for another value before.
+        for thread in 0..code.threads.len() {
+            let location = old.slots[code.pc(thread)].raw(from);
+            live.at(code, thread, location).iter().for_each(|&slot| copy(slot));
         }
         for (thread, (buffer, old_buffer)) in self.buffers.iter().zip(&old.buffers).enumerate() {
             let count = old_buffer.count.get(from);
@@ -229,43 +239,74 @@ impl Layout {
             }
         }
         assert!(fits, "a layout only grows");
-        // A dead register is raw 0 in every layout, though raw 0 may have stood for another value before.
-        self.clear_dead(code, to);
-    }
-
-    /// Sets the registers that are dead at the current locations to raw 0.
-    pub fn clear_dead(&self, code: &Code, state: &mut [u64]) {
-        for (thread, dead) in self.dead.iter().enumerate() {
-            let location = self.slots[code.pc(thread)].raw(state) as usize;
-            for &(word, mask) in &dead[location] {
-                state[word as usize] &= !mask;
-            }
-        }
     }
 }
 
+/// The slots of live registers, for locations that were asked for lately.
+#[derive(Default)]
+pub struct LiveSlots {
+    known: HashMap<(usize, u64), Box<[u32]>, FxBuildHasher>,
+    slots: usize,
+}
+
+impl LiveSlots {
+    /// So many slots are remembered at most.
+    const MOST: usize = 1 << 20;
+
+    /// The slots of the registers that are live at a location of a thread.
+    fn at(&mut self, code: &Code, thread: usize, location: u64) -> &[u32] {
+        if self.slots > LiveSlots::MOST {
+            *self = LiveSlots::default();
+        }
+        let slots = &mut self.slots;
+        self.known.entry((thread, location)).or_insert_with(|| {
+            let thread = &code.threads[thread];
+            let live = thread.live.at(LocationId(location as u32));
+            let live: Box<[u32]> = live.map(|r| thread.registers[r.index()]).collect();
+            *slots += live.len();
+            live
+        })
+    }
+}
+
+/// For each edge of a thread the slots that nobody needs after it.
+fn by_edge(thread: &ThreadCode) -> impl Iterator<Item = Vec<u32>> + '_ {
+    let mut rest = thread.freed.as_slice();
+    (0..thread.targets.len() as u32).map(move |edge| {
+        let (own, others) = rest.split_at(rest.partition_point(|(of, _)| of.0 == edge));
+        rest = others;
+        own.iter().map(|(_, slot)| *slot).collect()
+    })
+}
+
 /// See [`Layout::arrive`].
-fn arrivals(code: &Code, slots: &[Field], dead: &[Vec<Bits>]) -> Vec<Vec<(u64, u64)>> {
-    let arrival = |pc: Field, location: usize, dead: &Bits| {
-        let cleared = dead.iter().fold(pc.mask << pc.shift, |bits, (_, mask)| bits | mask);
-        (!cleared, (location as u64) << pc.shift)
+fn arrivals(
+    code: &Code,
+    slots: &[Field],
+    freed: &[Vec<Bits>],
+    dead_after_fault: &[Bits],
+) -> Vec<Vec<(u64, u64)>> {
+    let thread = |(t, thread): (usize, &ThreadCode)| {
+        let pc = slots[code.pc(t)];
+        let arrival = |location: u64, freed: &Bits| {
+            let cleared = freed.iter().fold(pc.mask << pc.shift, |bits, (_, mask)| bits | mask);
+            (!cleared, location << pc.shift)
+        };
+        let edges = thread.targets.iter().zip(&freed[t]).map(|(&to, freed)| arrival(u64::from(to), freed));
+        edges.chain([arrival(thread.fault, &dead_after_fault[t])]).collect()
     };
-    let thread = |(t, dead): (usize, &Vec<Bits>)| {
-        dead.iter().enumerate().map(|(l, bits)| arrival(slots[code.pc(t)], l, bits)).collect()
-    };
-    dead.iter().enumerate().map(thread).collect()
+    code.threads.iter().enumerate().map(thread).collect()
 }
 
 /// The bits of some fields, word by word.
 fn bits_of(fields: impl Iterator<Item = Field>) -> Bits {
-    let mut bits: Vec<(u32, u64)> = Vec::new();
-    for field in fields.filter(|f| f.mask != 0) {
-        let mask = field.mask << field.shift;
-        match bits.iter_mut().find(|(word, _)| *word == field.word) {
-            Some((_, known)) => *known |= mask,
-            None => bits.push((field.word, mask)),
-        }
-    }
+    let masks = fields.filter(|f| f.mask != 0).map(|field| (field.word, field.mask << field.shift));
+    let mut bits: Vec<(u32, u64)> = masks.collect();
+    bits.sort_unstable();
+    bits.dedup_by(|(word, mask), (kept, sum)| {
+        *sum |= if word == kept { *mask } else { 0 };
+        word == kept
+    });
     bits.into()
 }
 
@@ -279,12 +320,16 @@ struct Packer {
 }
 
 impl Packer {
+    /// So many words from the end are looked at for room.
+    const NEAR: usize = 64;
+
     fn field(&mut self, bounds: Bounds) -> Field {
         let bits = bounds.bits();
         if bits == 0 {
             return Field { base: bounds.low, ..Field::default() };
         }
-        let word = match (self.first..self.free.len()).find(|&w| self.free[w] >= bits) {
+        let first = self.first.max(self.free.len().saturating_sub(Packer::NEAR));
+        let word = match (first..self.free.len()).find(|&w| self.free[w] >= bits) {
             Some(word) => word,
             None => {
                 self.free.push(64);

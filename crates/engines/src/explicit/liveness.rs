@@ -4,95 +4,89 @@
 //! that differ only in dead registers are one state (the live-variable reduction of THESIS16 ch. 5). And two registers that
 //! are never live together share one field of the packed state: the temporaries of all statements usually fit into one.
 
-use fencewright_program::{Op, RegisterId, Thread, ThreadId};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-use crate::liveness::{Registers, live_registers, step_back};
-use crate::task::Task;
+use fencewright_program::{EdgeId, Op, RegisterId, Thread, ThreadId};
+
+use crate::liveness::LiveRegisters;
+use crate::task::{Limits, Reason, Task};
 
 /// Which registers are live where, and which field each one has.
 pub struct Liveness {
-    /// For each location, the registers that are live there.
-    pub live: Vec<Registers>,
+    /// The live registers. A dead write must not happen, because its field may belong to another register.
+    pub live: LiveRegisters,
     /// The field of each register, counted from 0.
     pub colours: Vec<usize>,
     /// How many fields there are.
     pub fields: usize,
+    /// The fields that may hold something before each edge or inside it, and that nobody needs after it; sorted by edge.
+    pub freed: Vec<(EdgeId, usize)>,
 }
 
 impl Liveness {
     /// Analyses one thread. Without `reduce`, every register is live everywhere and has its own field.
-    pub fn new(task: &Task<'_>, id: ThreadId, reduce: bool) -> Self {
+    pub fn new(task: &Task<'_>, id: ThreadId, reduce: bool, limits: &Limits) -> Result<Self, Reason> {
         let thread = task.program.thread(id);
         let registers = thread.registers.len();
         if !reduce {
-            let live = vec![vec![true; registers]; thread.locations.len()];
-            return Liveness { live, colours: (0..registers).collect(), fields: registers };
+            let (live, colours) = (LiveRegisters::everywhere(thread), (0..registers).collect());
+            return Ok(Liveness { live, colours, fields: registers, freed: Vec::new() });
         }
-        let live = live_registers(task, id);
-        let (colours, fields) = colour(thread, &live);
-        Liveness { live, colours, fields }
+        let live = LiveRegisters::new(task, id, limits)?;
+        let (colours, fields) = colour(registers, &live, limits)?;
+        // A field that another register needs after the edge was written by the edge.
+        let taken_over = |edge: EdgeId, field: usize| {
+            let to = thread.edge(edge).to;
+            let written = thread.edge(edge).action.ops().iter().filter_map(Op::written_register);
+            written.into_iter().any(|r| colours[r.index()] == field && live.is_live(r, to))
+        };
+        let mut freed: Vec<(EdgeId, usize)> =
+            live.ends(limits)?.into_iter().map(|(edge, r)| (edge, colours[r.index()])).collect();
+        freed.retain(|&(edge, field)| !taken_over(edge, field));
+        Ok(Liveness { live, colours, fields, freed })
+    }
+
+    /// For each operation of an edge whether it writes a register that is live afterwards.
+    pub fn live_writes<'a>(&'a self, thread: &'a Thread, edge: EdgeId) -> impl Iterator<Item = bool> + 'a {
+        let ops = thread.edge(edge).action.ops().iter().enumerate();
+        ops.map(move |(n, op)| op.written_register().is_some_and(|r| self.live.is_live_after(r, edge, n)))
     }
 }
 
-/// Finding out which registers could share a field takes at most so many operations on words, a fraction of a second.
-const MOST_WORK: usize = 1 << 28;
+/// Looking for a field that is free takes at most so many tries, a fraction of a second; registers that are left then have their own.
+const MOST_TRIES: usize = 1 << 20;
 
-/// Fields for registers such that no two that are live together share one; greedy, in the order of declaration. Where that
-/// would take too long, every register has its own.
-fn colour(thread: &Thread, live: &[Registers]) -> (Vec<usize>, usize) {
-    let registers = thread.registers.len();
-    // One row of bits for each register: those it conflicts with.
-    let words = registers.div_ceil(64);
-    let points = live.len() + thread.edges.iter().map(|edge| edge.action.ops().len()).sum::<usize>();
-    let most = live.iter().map(|set| set.iter().filter(|live| **live).count()).max().unwrap_or(0);
-    if points.saturating_mul(most).saturating_mul(words) > MOST_WORK {
-        return ((0..registers).collect(), registers);
-    }
-    let mut conflicts = vec![vec![0u64; words]; registers];
-    let conflict_all = |set: &Registers, conflicts: &mut Vec<Vec<u64>>| {
-        let mut bits = vec![0u64; words];
-        set.iter().enumerate().filter(|(_, live)| **live).for_each(|(r, _)| bits[r / 64] |= 1 << (r % 64));
-        for (r, _) in set.iter().enumerate().filter(|(_, live)| **live) {
-            conflicts[r].iter_mut().zip(&bits).for_each(|(row, bits)| *row |= bits);
-        }
-    };
-    for set in live {
-        conflict_all(set, &mut conflicts);
-    }
-    let everywhere = &live[thread.fault.index()];
-    for edge in &thread.edges {
-        let mut after = live[edge.to.index()].clone();
-        for op in edge.action.ops().iter().rev() {
-            // Also within an indivisible step a write must not hit a value that is still needed.
-            conflict_all(&after, &mut conflicts);
-            step_back(op, &mut after, everywhere);
-        }
-    }
-    let mut colours = vec![0; registers];
-    let mut fields = 0;
+/// Fields for registers such that no two that are live together share one; greedy, in the order of declaration.
+fn colour(registers: usize, live: &LiveRegisters, limits: &Limits) -> Result<(Vec<usize>, usize), Reason> {
+    // For each field where it is taken: the ends of ranges, by their starts.
+    let mut taken: Vec<BTreeMap<u32, u32>> = Vec::new();
+    let mut tries = 0;
+    let mut colours = Vec::with_capacity(registers);
     for r in 0..registers {
-        let mut taken = vec![false; r + 1];
-        let conflicting = (0..r).filter(|&other| conflicts[r][other / 64] >> (other % 64) & 1 == 1);
-        conflicting.for_each(|other| taken[colours[other]] = true);
-        colours[r] = taken.iter().position(|taken| !taken).expect("one of r + 1 colours is free");
-        fields = fields.max(colours[r] + 1);
+        if r % 256 == 0
+            && let Some(reason) = limits.exceeded(0)
+        {
+            return Err(reason);
+        }
+        let ranges = live.ranges(RegisterId(r as u32));
+        let free = |field: &BTreeMap<u32, u32>| {
+            let meets = |range: &Range<u32>| {
+                field.range(..range.end).next_back().is_some_and(|(_, &end)| end > range.start)
+            };
+            !ranges.iter().any(meets)
+        };
+        let found = match tries < MOST_TRIES {
+            true => taken.iter().position(free),
+            false => None,
+        };
+        tries += found.unwrap_or(taken.len());
+        let field = found.unwrap_or(taken.len());
+        if field == taken.len() {
+            taken.push(BTreeMap::new());
+        }
+        taken[field].extend(ranges.into_iter().map(|range| (range.start, range.end)));
+        colours.push(field);
     }
-    (colours, fields)
-}
-
-/// For each operation of an edge whether the register it writes is live afterwards: a dead write must not happen, because
-/// its field may belong to another register. `everywhere` are the registers that are live where a fault leads.
-pub fn live_writes(ops: &[Op], live_after: &[bool], everywhere: &Registers) -> Vec<Option<RegisterId>> {
-    let mut live = live_after.to_vec();
-    let mut writes: Vec<Option<RegisterId>> = ops
-        .iter()
-        .rev()
-        .map(|op| {
-            let written = op.written_register().filter(|r| live[r.index()]);
-            step_back(op, &mut live, everywhere);
-            written
-        })
-        .collect();
-    writes.reverse();
-    writes
+    Ok((colours, taken.len()))
 }

@@ -81,9 +81,16 @@ impl Engine for Explicit {
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let options = &self.options;
-        let code = Code::new(task, options.live_variables, options.local_first);
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
+        let give_up = |report: Report, reason: Reason| Report {
+            answers: vec![Answer::Unknown(reason); task.properties.len()],
+            ..report
+        };
+        let code = match Code::new(task, options.live_variables, options.local_first, limits) {
+            Ok(code) => code,
+            Err(reason) => return give_up(report, reason),
+        };
         // An unbounded `*` is tried with more and more values; without one, the first round is the only one.
         let mut radius = 2;
         loop {
@@ -100,10 +107,7 @@ impl Engine for Explicit {
                 search::search(task, &code, options, &samples, &known, limits, progress, &mut on_decided);
             let found = match found {
                 Ok(found) => found,
-                Err(reason) => {
-                    report.answers = vec![Answer::Unknown(reason); task.properties.len()];
-                    return report;
-                }
+                Err(reason) => return give_up(report, reason),
             };
             let undecided = answers.iter().any(Option::is_none);
             let more = found.sampled && undecided && found.stopped.is_none() && radius < MOST_SAMPLES;

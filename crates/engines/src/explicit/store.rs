@@ -7,7 +7,7 @@
 //! front to back over the old and the new one.
 
 use super::code::Code;
-use super::layout::Layout;
+use super::layout::{Layout, LiveSlots};
 
 /// The number of no state.
 pub const NONE: u32 = u32::MAX;
@@ -173,8 +173,9 @@ impl Store {
     /// Packs all states anew.
     pub fn repack(&mut self, code: &Code, old: &Layout, new: &Layout) {
         let mut states = vec![0; self.len() * new.words];
+        let mut live = LiveSlots::default();
         for (from, to) in self.states.chunks_exact(self.words).zip(states.chunks_exact_mut(new.words)) {
-            new.repack(code, old, from, to);
+            new.repack(code, &mut live, old, from, to);
         }
         self.table.fill(EMPTY);
         self.has_empty = false;

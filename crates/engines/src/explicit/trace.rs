@@ -79,12 +79,11 @@ fn unpack_initial(task: &Task<'_>, code: &Code, layout: &Layout, state: &[u64]) 
         .iter()
         .zip(&code.threads)
         .map(|(thread, compiled)| {
-            let live = &compiled.live[thread.entry.index()];
-            let value = |r: usize| match live[r] {
-                true => layout.slots[compiled.registers[r] as usize].get(state),
-                false => any(thread.registers[r].init),
-            };
-            (0..thread.registers.len()).map(value).collect()
+            let mut values: Vec<i64> = thread.registers.iter().map(|r| any(r.init)).collect();
+            for r in compiled.live.at(thread.entry) {
+                values[r.index()] = layout.slots[compiled.registers[r.index()] as usize].get(state);
+            }
+            values
         })
         .collect();
     let memory =

@@ -1,0 +1,247 @@
+//! Limits are promises: hard programs in every mode of the command, and how far each run goes beyond its limits.
+//!
+//! This measures the real command, as a process: how long it runs, and the most memory it has at a time. A run that is over the bar is
+//! repeated, because other processes of the machine may have delayed it; the best of all repetitions counts.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use fencewright_generate::automata::{intersection, random_automata};
+use fencewright_generate::bakery::bakery;
+use fencewright_generate::lossy::{channel, random_lossy};
+use fencewright_testing::hard;
+use fencewright_testing::measure::{Measured, measure};
+
+use crate::table::print;
+
+/// What the section is.
+pub const ABOUT: &str = "the command on hard programs: how far it goes beyond --timeout and --memory";
+
+/// What a run may take beyond its limits.
+const MOST_TIME: Duration = Duration::from_millis(300);
+const MOST_MEMORY: u64 = 64 << 20;
+
+/// The limits that are set: milliseconds, and MiB.
+const SETTINGS: [(u64, u64); 2] = [(100, 256), (1000, 64)];
+
+/// A run that goes on for so long beyond its limit is ended.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a run over the bar is repeated.
+const REPETITIONS: usize = 2;
+
+/// How many of the worst runs are shown.
+const SHOWN: usize = 20;
+
+/// What the command is asked.
+const MODES: [(&str, &[&str]); 17] = [
+    ("auto", &["check"]),
+    ("explicit", &["check", "--engine", "explicit"]),
+    ("explicit dfs", &["check", "--engine", "explicit", "--search", "dfs"]),
+    ("cegar zones", &["check", "--engine", "cegar"]),
+    ("cegar predicates", &["check", "--engine", "cegar", "--domain", "predicates"]),
+    ("cegar order", &["check", "--engine", "cegar", "--domain", "order"]),
+    ("lazy", &["check", "--engine", "lazy"]),
+    ("contexts", &["check", "--engine", "contexts"]),
+    ("pso", &["check", "--model", "pso"]),
+    ("sc", &["check", "--model", "sc"]),
+    ("robust", &["robust"]),
+    ("robust all", &["robust", "--all"]),
+    ("triangular", &["robust", "--notion", "triangular"]),
+    ("fences", &["fences"]),
+    ("fences robustness", &["fences", "--goal", "robustness"]),
+    ("fences audit", &["fences", "--audit"]),
+    ("show extended", &["show", "--extended"]),
+];
+
+/// A hard program: a name, its text with the extension of its format, and constants.
+struct Hard {
+    name: &'static str,
+    text: String,
+    format: &'static str,
+    defines: &'static [&'static str],
+}
+
+fn generated(name: &'static str, text: String) -> Hard {
+    Hard { name, text, format: "fw", defines: &[] }
+}
+
+fn example(name: &'static str, file: &str, defines: &'static [&'static str]) -> Hard {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    Hard { name, text, format: "fw", defines }
+}
+
+/// A program in another format, by way of `convert`.
+fn converted(name: &'static str, file: &str, format: &'static str, command: &Path) -> Hard {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(file);
+    let output = Command::new(command).args(["convert", "--to", format]).arg(&path).output();
+    let output = output.unwrap_or_else(|e| panic!("{}: {e}", command.display()));
+    assert!(output.status.success(), "{file} as {format}: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("programs are text");
+    let format = if format == "trencher" { "txt" } else { format };
+    Hard { name, text, format, defines: &[] }
+}
+
+fn programs(command: &Path) -> Vec<Hard> {
+    vec![
+        generated("200,000 registers", hard::registers(200_000)),
+        generated("5,000 live registers", hard::live_registers(5_000)),
+        generated("long threads", hard::long_threads(20_000)),
+        generated("long threads, shorter", hard::long_threads(600)),
+        generated("long loop", hard::long_loop(2_000)),
+        generated("4,096 variables", hard::cells(4_096)),
+        generated("4,096 cells, computed", hard::computed_indices(4_096)),
+        generated("64 cells, computed", hard::computed_indices(64)),
+        generated("250 threads", hard::threads(250)),
+        generated("expressions", hard::expressions(60, 200)),
+        generated("wide choices", hard::wide_choices(100_000)),
+        generated("wide choices, narrower", hard::wide_choices(2_000)),
+        generated("faulting blocks", hard::faulting_blocks(6, 6)),
+        generated("many faulting blocks", hard::faulting_blocks(200, 3)),
+        generated("counters", hard::counters(2)),
+        generated("more counters", hard::counters(5)),
+        generated("2,000 properties", hard::properties(2_000)),
+        generated("long for", hard::long_for(3_000)),
+        generated("labels and jumps", hard::jumps(2_000)),
+        generated("long execution", hard::long_execution(400_000)),
+        generated("products", hard::products(3)),
+        generated("unknown cells", hard::unknown_cells(40)),
+        generated("queue", hard::queue(3, 4)),
+        generated("generated bakery", bakery(6, true)),
+        generated("automata", intersection(&random_automata(1, 8, 16, 8), 8)),
+        generated("lossy channel", channel(&random_lossy(3, 40, 6, 6, 120))),
+        Hard { name: "litmus", text: hard::litmus(8, 24), format: "litmus", defines: &[] },
+        example("treiber stack 64", "treiber-stack.fw", &["N=64"]),
+        example("treiber stack 8", "treiber-stack.fw", &["N=8"]),
+        example("bakery 4", "bakery.fw", &["N=4"]),
+        example("ticket lock 6", "ticket-lock.fw", &["N=6"]),
+        example("fenced bakery 5", "bakery.fenced.fw", &["N=5"]),
+        example("philosophers 40", "philosophers.fw", &["N=40"]),
+        example("dijkstra 5", "dijkstra.fw", &["N=5"]),
+        converted("rmm", "szymanski.fw", "rmm", command),
+        converted("trencher", "lamport-fast.fw", "trencher", command),
+    ]
+}
+
+/// One run and what it took.
+struct Row {
+    program: &'static str,
+    mode: &'static str,
+    time: Duration,
+    memory: u64,
+    measured: Measured,
+}
+
+impl Row {
+    fn late(&self) -> Duration {
+        self.measured.wall.saturating_sub(self.time)
+    }
+
+    fn excess(&self) -> u64 {
+        self.measured.peak.saturating_sub(self.memory)
+    }
+
+    fn is_over(&self) -> bool {
+        self.late() > MOST_TIME || self.excess() > MOST_MEMORY || self.is_crash()
+    }
+
+    /// A verdict, `unknown` or a refusal is an answer; a signal or a panic is not.
+    fn is_crash(&self) -> bool {
+        !self.measured.status.code().is_some_and(|code| (0..=3).contains(&code))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let mib = |bytes: u64| format!("{:.0}", bytes as f64 / 1048576.0);
+        vec![
+            self.program.to_string(),
+            self.mode.to_string(),
+            format!("{} ms, {} M", self.time.as_millis(), mib(self.memory)),
+            format!("{:.2} s", self.late().as_secs_f64()),
+            format!("{:.2} s", self.measured.wall.as_secs_f64()),
+            format!("{:.2} s", self.measured.computed.as_secs_f64()),
+            format!("{} MiB", mib(self.measured.peak)),
+            if self.is_crash() {
+                "crash"
+            } else if self.is_over() {
+                "over"
+            } else {
+                ""
+            }
+            .to_string(),
+        ]
+    }
+}
+
+/// The command that is measured: the one beside this one, unless FENCEWRIGHT names another.
+fn command() -> PathBuf {
+    let beside = || std::env::current_exe().map(|exe| exe.with_file_name("fencewright"));
+    std::env::var_os("FENCEWRIGHT").map_or_else(|| beside().unwrap_or_default(), PathBuf::from)
+}
+
+fn run(command: &Path, file: &Path, hard: &Hard, mode: (&'static str, &[&str]), setting: (u64, u64)) -> Row {
+    let (time, memory) = (Duration::from_millis(setting.0), setting.1 << 20);
+    let once = || {
+        let mut process = Command::new(command);
+        process.args(mode.1).args(["--timeout", &format!("{}ms", setting.0)]);
+        process.args(["--memory", &format!("{}M", setting.1)]);
+        hard.defines.iter().for_each(|define| _ = process.args(["-D", define]));
+        let measured = measure(process.arg(file), time + PATIENCE);
+        let measured = measured.unwrap_or_else(|e| panic!("{}: {e}", command.display()));
+        Row { program: hard.name, mode: mode.0, time, memory, measured }
+    };
+    let mut best = once();
+    for _ in 0..REPETITIONS {
+        // Memory does not depend on other processes, and what is far over the bar is not so because of them.
+        if best.late() <= MOST_TIME || best.late() > 20 * MOST_TIME {
+            break;
+        }
+        let again = once();
+        if again.late() < best.late() {
+            best = again;
+        }
+    }
+    best
+}
+
+/// Runs programs and modes whose names contain one of the parts, or all, and prints the worst runs; fails if one is over the bar.
+pub fn table(parts: &[String]) -> ExitCode {
+    let command = command();
+    let folder = tempfile::tempdir().expect("a folder for the programs");
+    let mut rows: Vec<Row> = Vec::new();
+    for (n, hard) in programs(&command).iter().enumerate() {
+        let file = folder.path().join(format!("{n}.{}", hard.format));
+        std::fs::write(&file, &hard.text).expect("the folder can be written to");
+        for (name, arguments) in MODES {
+            let label = format!("{}/{name}", hard.name);
+            if !parts.is_empty() && !parts.iter().any(|part| label.contains(part.as_str())) {
+                continue;
+            }
+            for setting in SETTINGS {
+                rows.push(run(&command, &file, hard, (name, arguments), setting));
+            }
+        }
+    }
+    let over = rows.iter().filter(|row| row.is_over()).count();
+    let latest = rows.iter().map(Row::late).max().unwrap_or_default();
+    let largest = rows.iter().map(Row::excess).max().unwrap_or_default();
+    let header = ["program", "mode", "limits", "late", "ran", "computed", "peak", ""];
+    let worst = |key: &dyn Fn(&Row) -> u64, rows: &mut Vec<Row>| {
+        rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
+        let over = rows.iter().filter(|row| row.is_over()).count();
+        print(&header, &rows.iter().take(SHOWN.max(over)).map(Row::cells).collect::<Vec<_>>());
+        println!();
+    };
+    println!("\nThe runs that went furthest beyond their time:\n");
+    worst(&|row| row.late().as_micros() as u64, &mut rows);
+    println!("The runs that went furthest beyond their memory:\n");
+    worst(&Row::excess, &mut rows);
+    println!(
+        "{} runs, {over} over the bar; the worst {:.2} s late, {} MiB too large",
+        rows.len(),
+        latest.as_secs_f64(),
+        largest >> 20
+    );
+    if over == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,41 @@
+//! Running a command and measuring what it takes.
+
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use wait4::Wait4;
+
+/// What a process took.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// How long it ran.
+    pub wall: Duration,
+    /// How long it computed: on a busy machine less than it ran.
+    pub computed: Duration,
+    /// The most bytes of memory it had at a time.
+    pub peak: u64,
+}
+
+/// How often a process is looked at.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Runs a command without a terminal, for `patience` at most, and measures it. What it prints is lost.
+pub fn measure(command: &mut Command, patience: Duration) -> io::Result<Measured> {
+    let start = Instant::now();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut killed = false;
+    loop {
+        if let Some(end) = child.try_wait4()? {
+            let (wall, computed) = (start.elapsed(), end.rusage.utime + end.rusage.stime);
+            return Ok(Measured { status: end.status, wall, computed, peak: end.rusage.maxrss });
+        }
+        if start.elapsed() > patience && !killed {
+            child.kill()?;
+            killed = true;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
