@@ -94,6 +94,9 @@ pub type Case = (Cube, Value);
 /// More cases than this are given up: the value is then unknown, without constraints.
 const MOST_CASES: usize = 256;
 
+/// So many conjunctions are made and, if most of them turn out alike, kept.
+const MOST_PAIRS: usize = 4 * MOST_CASES;
+
 /// More ways through the commands of a step than this are given up.
 const MOST_WAYS: usize = 1 << 10;
 
@@ -202,19 +205,19 @@ fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
     Split { holds: cubes(op), fails: cubes(op.negated()) }
 }
 
-/// All conjunctions of one of each.
+/// The pairwise conjunctions of two disjunctions; too many are given up before they are made.
 fn both(left: &[Cube], right: &[Cube]) -> Vec<Cube> {
-    if left.len() * right.len() > MOST_CASES * MOST_CASES {
+    if left.len() * right.len() > MOST_PAIRS {
         return vec![Vec::new()];
     }
     left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()
 }
 
-/// Without what cannot be; too many cubes are given up.
+/// Without what cannot be; too many cubes are given up, and so are cubes beside one without constraints, which covers everything.
 fn few(cubes: Vec<Cube>) -> Vec<Cube> {
     let mut cubes: Vec<Cube> = cubes.into_iter().filter_map(consistent).collect();
     cubes.dedup();
-    if cubes.len() > MOST_CASES { vec![Vec::new()] } else { cubes }
+    if cubes.len() > MOST_CASES || cubes.iter().any(Cube::is_empty) { vec![Vec::new()] } else { cubes }
 }
 
 /// Drops constraints without cells; none if one of them is false.
