@@ -16,6 +16,7 @@ use fencewright_certify::{Certificate, Rejection};
 use fencewright_memory::Machine;
 
 use fencewright_program::oracle::{self, Reachable};
+use fencewright_program::replay::ReplayError;
 use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Span, Trace};
 
 use crate::task::{Answer, Early, Engine, Invariant, Limits, Listener, Progress, Reason, Round, Task};
@@ -309,7 +310,7 @@ impl Confirmation<'_, '_> {
         let (verdict, evidence) = self.admit(property, early.answer);
         let unknown = matches!(verdict, Verdict::Unknown(_));
         let happens_under_sc = match (&verdict, &evidence) {
-            (Verdict::Unsafe, Evidence::Replayed(trace)) => happens_under_sc(self.task, trace, property),
+            (Verdict::Unsafe, Evidence::Replayed(trace)) => happens_under_sc(self.task, trace, property, self.limits),
             _ => false,
         };
         Checked {
@@ -341,12 +342,18 @@ impl Confirmation<'_, '_> {
 
     fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
         let exists = property.kind.is_existence();
-        match trace.replay_for(self.task.program, self.task.model, property) {
+        let finishing = self.limits.finishing();
+        let stop = || finishing.exceeded(0).is_some();
+        match trace.replay_for_until(self.task.program, self.task.model, property, &stop) {
             Ok(replayed) if holds == exists => {
                 let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
                 (verdict, Evidence::Replayed(replayed))
             }
             Ok(_) => contradiction("the trace shows the opposite of the answer".into()),
+            Err(ReplayError::Stopped) => {
+                let reason = self.limits.exceeded(0).unwrap_or(Reason::NotConfirmed);
+                (Verdict::Unknown(reason), Evidence::None)
+            }
             Err(error) => contradiction(error.to_string()),
         }
     }
@@ -372,15 +379,8 @@ impl Confirmation<'_, '_> {
         let machine = Machine::new(self.task.program, invariant.buffers);
         let certificate =
             Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
-        // A proof that was found at the last moment still deserves a look, if it is a short one.
-        let limits = self.limits;
-        let grace = limits.timeout.map_or(self.confirm.time, |t| self.confirm.time.min(t / 2));
-        let grace = Instant::now() + grace;
-        let stop = || match limits.exceeded(0) {
-            None => false,
-            Some(Reason::Timeout(_)) => Instant::now() > grace,
-            Some(_) => true,
-        };
+        let finishing = self.limits.finishing();
+        let stop = || finishing.exceeded(0).is_some();
         let evidence = match self.confirm.states {
             0 => Evidence::Unchecked(certificate),
             _ => match fencewright_certify::check(&certificate, self.task.program, &stop) {
@@ -415,15 +415,18 @@ impl Confirmation<'_, '_> {
 }
 
 /// Whether an execution without its flushes, every store going straight to memory, violates the property under SC.
-fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property) -> bool {
-    let first = &replayed.states[0];
+fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
+    let finishing = limits.finishing();
+    let stop = || finishing.exceeded(0).is_some();
+    let first = replayed.states.first();
     let steps = replayed.events.iter().filter(|e| !matches!(e.kind, EventKind::Flush { .. }));
     let trace = Trace {
         registers: first.registers.clone(),
         memory: first.memory.clone(),
         events: steps.cloned().collect(),
     };
-    task.model != MemoryModel::Sc && trace.replay_for(task.program, MemoryModel::Sc, property).is_ok()
+    task.model != MemoryModel::Sc
+        && trace.replay_for_until(task.program, MemoryModel::Sc, property, &stop).is_ok()
 }
 
 fn contradiction(what: String) -> (Verdict, Evidence) {

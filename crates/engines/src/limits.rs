@@ -12,6 +12,10 @@ use fencewright_smt::Budget;
 
 use crate::task::Reason;
 
+/// How much more whoever finishes may use: time, and bytes.
+const MOMENT: Duration = Duration::from_millis(150);
+const ROOM: u64 = 16 << 20;
+
 /// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
@@ -31,6 +35,8 @@ pub struct Limits {
     own_solver: bool,
     /// Says how many bytes the process has allocated.
     measured: Option<fn() -> u64>,
+    /// Whether there is something to finish.
+    finishing: bool,
 }
 
 impl Limits {
@@ -59,6 +65,11 @@ impl Limits {
         }
     }
 
+    /// The same limits and a little more: what was found at the last moment still deserves a look, if it is a short one.
+    pub fn finishing(&self) -> Self {
+        Limits { finishing: true, ..self.clone() }
+    }
+
     /// The same limits, but half the memory for what an engine itself stores.
     pub fn halved(&self) -> Self {
         Limits { halvings: self.halvings + 1, ..self.clone() }
@@ -75,7 +86,7 @@ impl Limits {
     pub fn budget(&self) -> Budget {
         let limits = self.clone();
         Budget {
-            deadline: self.deadline,
+            deadline: self.deadline.map(|d| if self.finishing { d + MOMENT } else { d }),
             external: !self.own_solver,
             stop: Some(Arc::new(move || limits.exceeded(0).is_some())),
             ..Budget::default()
@@ -93,13 +104,15 @@ impl Limits {
         if is_set(&self.cancelled) || self.superseded.iter().any(is_set) {
             return Some(Reason::Cancelled);
         }
-        if self.deadline.is_some_and(|d| Instant::now() >= d) {
+        let (moment, room) = if self.finishing { (MOMENT, ROOM) } else { Default::default() };
+        if self.deadline.is_some_and(|d| Instant::now() >= d + moment) {
             return Some(Reason::Timeout(self.timeout.unwrap_or_default()));
         }
         let limit = self.memory?;
         let measured = self.measured.map_or(0, |measure| measure());
-        let too_much = measured.saturating_add(more) > limit
-            || bytes.saturating_add(more) > limit.checked_shr(self.halvings).unwrap_or(0);
+        let share = limit.checked_shr(self.halvings).unwrap_or(0);
+        let too_much = measured.saturating_add(more) > limit.saturating_add(room)
+            || bytes.saturating_add(more) > share.saturating_add(room);
         too_much.then_some(Reason::Memory(limit))
     }
 }
@@ -131,6 +144,15 @@ mod tests {
         assert_eq!(limits.within(Duration::ZERO).exceeded(0), Some(Reason::Timeout(allowed)));
         assert_eq!(limits.halved().exceeded(600_000), Some(Reason::Memory(1 << 20)));
         assert_eq!(limits.exceeded(600_000), None);
+    }
+
+    #[test]
+    fn whoever_finishes_has_a_little_more() {
+        let limits = Limits::starting_now(Some(Duration::ZERO), Some(100), Default::default());
+        assert_eq!(limits.exceeded(0), Some(Reason::Timeout(Duration::ZERO)));
+        assert_eq!(limits.finishing().exceeded(0), None);
+        assert_eq!(limits.finishing().exceeded(101), None);
+        assert_eq!(limits.finishing().exceeded(101 + ROOM), Some(Reason::Memory(100)));
     }
 
     #[test]

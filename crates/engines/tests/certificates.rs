@@ -232,7 +232,7 @@ impl Engine for Liar {
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let buffers = Buffers::Partial { model: task.model, k: 1, kept: Kept::Newest };
         let machine = Machine::new(task.program, buffers);
-        let live = LiveCells::new(task);
+        let live = LiveCells::new(task, limits).expect("a small program");
         let domain = LyingZones { honest: Zones::new(1), questions: Default::default() };
         let mut reach = Reach::new(task, &machine, &live, domain);
         let Reached::Closed(states) = reach.run(limits, progress) else { panic!("it sees no violation") };

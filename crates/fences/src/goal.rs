@@ -93,8 +93,8 @@ impl Goal for Safety {
         let violated = verdicts.iter().find_map(|checked| match (checked.verdict(), checked.trace()) {
             (Verdict::Unsafe, Some(replayed)) => Some(Violation {
                 trace: Trace {
-                    registers: replayed.states[0].registers.clone(),
-                    memory: replayed.states[0].memory.clone(),
+                    registers: replayed.states.first().registers.clone(),
+                    memory: replayed.states.first().memory.clone(),
                     events: replayed.events.clone(),
                 },
                 property: Some(checked.property.name.clone()),

@@ -94,9 +94,6 @@ pub type Case = (Cube, Value);
 /// More cases than this are given up: the value is then unknown, without constraints.
 const MOST_CASES: usize = 256;
 
-/// So many conjunctions are made and, if most of them turn out alike, kept.
-const MOST_PAIRS: usize = 4 * MOST_CASES;
-
 /// More ways through the commands of a step than this are given up.
 const MOST_WAYS: usize = 1 << 10;
 
@@ -176,14 +173,12 @@ fn split(e: &Expr<CellId>) -> Split {
         Expr::Binary(BinaryOp::And, left, right) => {
             let (left, right) = (split(left), split(right));
             let holds = both(&left.holds, &right.holds);
-            let later = both(&left.holds, &right.fails);
-            Split { holds, fails: left.fails.into_iter().chain(later).collect() }
+            Split { holds, fails: either(left.fails, &left.holds, &right.fails) }
         }
         Expr::Binary(BinaryOp::Or, left, right) => {
             let (left, right) = (split(left), split(right));
             let fails = both(&left.fails, &right.fails);
-            let later = both(&left.fails, &right.holds);
-            Split { holds: left.holds.into_iter().chain(later).collect(), fails }
+            Split { holds: either(left.holds, &left.fails, &right.holds), fails }
         }
         Expr::Binary(op, left, right) if op.is_comparison() => {
             compared(*op, combined(left, right, Linear::minus))
@@ -205,9 +200,17 @@ fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
     Split { holds: cubes(op), fails: cubes(op.negated()) }
 }
 
+/// What decides at once, or else what decides later, after something else on the way there.
+fn either(at_once: Vec<Cube>, on_the_way: &[Cube], later: &[Cube]) -> Vec<Cube> {
+    if at_once.iter().any(Cube::is_empty) {
+        return at_once;
+    }
+    at_once.into_iter().chain(both(on_the_way, later)).collect()
+}
+
 /// The pairwise conjunctions of two disjunctions; too many are given up before they are made.
 fn both(left: &[Cube], right: &[Cube]) -> Vec<Cube> {
-    if left.len() * right.len() > MOST_PAIRS {
+    if left.len() * right.len() > MOST_CASES {
         return vec![Vec::new()];
     }
     left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()

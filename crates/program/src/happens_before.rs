@@ -254,6 +254,9 @@ pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> 
         EventKind::Step { edge, .. } => program.thread(trace.events[n].thread).edge(*edge).action == *wanted,
         EventKind::Flush { .. } => false,
     };
+    // How many stores the thread of each event has buffered before it.
+    let mut pending = Vec::with_capacity(trace.events.len());
+    trace.for_each_event(|event, before| pending.push(before.buffers[event.thread.index()].len()));
     for (write, effect) in trace.effects.iter().enumerate() {
         let writer = trace.events[write].thread;
         // Where the locked section begins that the write is part of, or else the write itself.
@@ -266,13 +269,12 @@ pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> 
             let Access::Write { cell, buffered: false, .. } = *access else { continue };
             let reads = |a: &Access| matches!(a, Access::Read { cell: c, buffered: false, .. } if *c == cell);
             let reader: ThreadId = trace.events[load].thread;
-            let pending = trace.states[load].buffers[reader.index()].len();
-            if pending > 0 && trace.effects[load].iter().any(reads) {
+            if pending[load] > 0 && trace.effects[load].iter().any(reads) {
                 let stores = (0..load).rev().filter(|&n| {
                     let buffers = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
                     trace.events[n].thread == reader && trace.effects[n].iter().any(buffers)
                 });
-                let store = stores.take(pending).last()?;
+                let store = stores.take(pending[load]).last()?;
                 return Some(Triangle { store, load, write, cell });
             }
         }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod difference;
 pub mod expr;
 pub mod faults;
 mod graph;

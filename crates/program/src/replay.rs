@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::difference::States;
 use crate::model::{MemoryModel, Program};
 use crate::property::{Property, PropertyKind};
 use crate::reference::{Access, Event, Limit, Reference, Refusal, State, decided_by, holds};
@@ -25,7 +26,7 @@ pub struct Replayed {
     /// What happened.
     pub events: Vec<Event>,
     /// The states, one more than events.
-    pub states: Vec<State>,
+    pub states: States,
     /// What each event did to memory and buffers.
     pub effects: Vec<Effect>,
 }
@@ -44,6 +45,8 @@ pub enum ReplayError {
     Limit(usize, Limit),
     /// The last state says nothing about the property.
     Property,
+    /// Somebody asked to stop.
+    Stopped,
 }
 
 impl fmt::Display for ReplayError {
@@ -53,6 +56,7 @@ impl fmt::Display for ReplayError {
             ReplayError::Event(n, why) => write!(f, "event {n} of the trace cannot happen: {why}"),
             ReplayError::Limit(n, limit) => write!(f, "event {n} of the trace: {}", limit.describe()),
             ReplayError::Property => write!(f, "the last state of the trace is no evidence for the property"),
+            ReplayError::Stopped => write!(f, "the replay of the trace was stopped"),
         }
     }
 }
@@ -62,13 +66,26 @@ impl std::error::Error for ReplayError {}
 impl Trace {
     /// Replays the trace under a memory model, event by event.
     pub fn replay(&self, program: &Program, model: MemoryModel) -> Result<Replayed, ReplayError> {
+        self.replay_until(program, model, &|| false)
+    }
+
+    /// Replays the trace under a memory model, event by event, unless `stop` says so now and then.
+    pub fn replay_until(
+        &self,
+        program: &Program,
+        model: MemoryModel,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Replayed, ReplayError> {
         let reference = Reference::new(program, model);
         let first =
             reference.initial(self.registers.clone(), self.memory.clone()).ok_or(ReplayError::Initial)?;
-        let mut states = vec![first];
-        let mut effects = Vec::with_capacity(self.events.len());
+        let mut states = States::new(first);
+        let mut effects = Vec::new();
         for (n, event) in self.events.iter().enumerate() {
-            let (next, effect) = reference.step(&states[n], event).map_err(|refusal| match refusal {
+            if n % 64 == 0 && stop() {
+                return Err(ReplayError::Stopped);
+            }
+            let (next, effect) = reference.step(states.last(), event).map_err(|refusal| match refusal {
                 Refusal::Disabled(why) => ReplayError::Event(n, why),
                 Refusal::Limit(limit, _) => ReplayError::Limit(n, limit),
             })?;
@@ -86,7 +103,18 @@ impl Trace {
         model: MemoryModel,
         property: &Property,
     ) -> Result<Replayed, ReplayError> {
-        let replayed = self.replay(program, model)?;
+        self.replay_for_until(program, model, property, &|| false)
+    }
+
+    /// The same, unless `stop` says so now and then.
+    pub fn replay_for_until(
+        &self,
+        program: &Program,
+        model: MemoryModel,
+        property: &Property,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Replayed, ReplayError> {
+        let replayed = self.replay_until(program, model, stop)?;
         let reference = Reference::new(program, model);
         let last = replayed.last();
         let decides = match &property.kind {
@@ -109,8 +137,17 @@ impl Replayed {
         turns + !self.events.is_empty() as usize
     }
 
+    /// Visits all events in order, each with the state before it.
+    pub fn for_each_event(&self, mut visit: impl FnMut(&Event, &State)) {
+        self.states.for_each(|n, state| {
+            if let Some(event) = self.events.get(n) {
+                visit(event, state);
+            }
+        });
+    }
+
     /// The state the trace ends in.
     pub fn last(&self) -> &State {
-        self.states.last().expect("a replayed trace has at least its first state")
+        self.states.last()
     }
 }

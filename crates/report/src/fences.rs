@@ -162,7 +162,7 @@ fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
 
 /// An execution that is about no property.
 fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
-    let cells = Cells::all(source, &replayed.states[0]);
+    let cells = Cells::all(source, replayed.states.first());
     table(source, replayed, &cells, &[], style)
 }
 

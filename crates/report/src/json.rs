@@ -210,8 +210,8 @@ impl<'a> StepObject<'a> {
             reads: Vec::new(),
             writes: Vec::new(),
             fault: None,
-            memory: Memory { step: *step, cells },
-            buffers: Buffers { step: *step },
+            memory: Memory { step: step.clone(), cells },
+            buffers: Buffers { step: step.clone() },
         };
         for access in step.effect {
             match *access {

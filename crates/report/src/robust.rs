@@ -112,7 +112,7 @@ fn finding(attack: &Attack) -> (&'static str, Option<String>) {
 /// The execution as a table, and what makes it a witness.
 fn execution(source: Source<'_>, witness: &Witness, style: Style) -> String {
     let replayed = witness.replayed();
-    let cells = Cells::all(source, &replayed.states[0]);
+    let cells = Cells::all(source, replayed.states.first());
     let links = links(source, witness);
     let kept: Vec<usize> = links.iter().map(|link| link.step - 1).collect();
     let mut text = cells.initially(source, style);

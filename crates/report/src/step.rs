@@ -1,5 +1,7 @@
 //! One event of an execution, with everything a reader wants to know about it.
 
+use std::rc::Rc;
+
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
     Action, Event, EventKind, Expr, Op, Program, RegisterId, Replayed, Span, State, Thread, UnaryOp,
@@ -8,28 +10,30 @@ use fencewright_program::{
 use crate::words::{self, Source};
 
 /// One event between two states.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Step<'a> {
     /// The program.
     pub source: Source<'a>,
     /// The state before.
-    pub before: &'a State,
+    pub before: Rc<State>,
     /// What happened.
     pub event: &'a Event,
     /// What it did to memory and buffers.
     pub effect: &'a [Access],
     /// The state after.
-    pub after: &'a State,
+    pub after: Rc<State>,
 }
 
-/// The steps of a replayed execution, in order.
+/// The steps of a replayed execution, in order. Two states at a time are there, unless somebody keeps more.
 pub fn steps<'a>(source: Source<'a>, replayed: &'a Replayed) -> impl ExactSizeIterator<Item = Step<'a>> {
-    replayed.events.iter().zip(&replayed.effects).enumerate().map(move |(n, (event, effect))| Step {
-        source,
-        before: &replayed.states[n],
-        event,
-        effect,
-        after: &replayed.states[n + 1],
+    let mut before = Rc::new(replayed.states.first().clone());
+    let mut after = Rc::clone(&before);
+    replayed.events.iter().zip(&replayed.effects).enumerate().map(move |(n, (event, effect))| {
+        if n > 0 {
+            replayed.states.advance(Rc::make_mut(&mut before), n - 1);
+        }
+        replayed.states.advance(Rc::make_mut(&mut after), n);
+        Step { source, before: Rc::clone(&before), event, effect, after: Rc::clone(&after) }
     })
 }
 

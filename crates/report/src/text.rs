@@ -161,7 +161,7 @@ impl Cells {
                 }
             });
         }
-        Cells::new(source, &replayed.states[0], involved.into_iter().collect())
+        Cells::new(source, replayed.states.first(), involved.into_iter().collect())
     }
 
     fn shown(&self, state: &State) -> Vec<u32> {
@@ -390,7 +390,7 @@ impl Table {
     pub fn step(&self, number: usize, step: &Step<'_>, cells: &Cells, style: Style) -> String {
         let mut text = self.row(number, step, style);
         if step.changes_memory_or_buffers() {
-            let line = memory_and_buffers(step.source, step.after, &cells.shown(step.after));
+            let line = memory_and_buffers(step.source, &step.after, &cells.shown(&step.after));
             let _ = writeln!(text, "{}{}", " ".repeat(self.indent()), style.dim(&line));
         }
         text

@@ -261,18 +261,22 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
     }
 
     /// What states with this control state may be evidence for.
-    pub fn evidence(&mut self, control: u32, domain: &D) {
+    pub fn evidence(&mut self, control: u32, domain: &D, limits: &Limits) -> Result<(), Reason> {
         let ControlNode { at, live, evidence, .. } = &self.controls[control as usize];
         if evidence.is_some() {
-            return;
+            return Ok(());
         }
         let mut found = Vec::new();
         for (property, p) in self.properties.iter().enumerate() {
             for (flushed, commands) in self.contexts.evidence(at, p).unwrap_or_default() {
+                if let Some(reason) = limits.exceeded(self.bytes) {
+                    return Err(reason);
+                }
                 let transition = domain.transition(live, &commands, &[]);
                 found.push(Evidence { property, flushed, commands, transition });
             }
         }
         self.controls[control as usize].evidence = Some(found);
+        Ok(())
     }
 }

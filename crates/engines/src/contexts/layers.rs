@@ -202,7 +202,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
                 self.expand(node, steps, limits)?;
             } else {
                 match self.stage {
-                    Stage::Waiting => self.begin()?,
+                    Stage::Waiting => self.begin(limits)?,
                     Stage::Finishing => {
                         // With one thread there is never another context.
                         let alone = self.graph.contexts.program().threads.len() == 1;
@@ -211,7 +211,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
                     }
                     Stage::Deepening if self.queue.is_empty() => {
                         self.closed = true;
-                        self.begin()?;
+                        self.begin(limits)?;
                     }
                     Stage::Deepening => {
                         self.explored += 1;
@@ -220,7 +220,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
                         if !std::mem::replace(&mut self.ended, false) {
                             self.earlier.append(&mut before);
                         }
-                        self.begin()?;
+                        self.begin(limits)?;
                     }
                 }
             }
@@ -228,7 +228,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
     }
 
     /// Begins the next layer, or the last contexts.
-    fn begin(&mut self) -> Result<(), Reason> {
+    fn begin(&mut self, limits: &Limits) -> Result<(), Reason> {
         let last = self.closed || self.explored + 1 == self.bound;
         self.stage = if last { Stage::Finishing } else { Stage::Deepening };
         (self.turned, self.taken) = (0, 0);
@@ -249,6 +249,9 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             return Ok(());
         }
         for first in self.graph.contexts.initial() {
+            if let Some(reason) = limits.exceeded(self.bytes()) {
+                return Err(reason);
+            }
             if last && self.graph.relevance.hopeless(&self.graph.contexts, &first) {
                 continue;
             }
@@ -260,7 +263,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             let mut initial = Vec::new();
             self.domain.post(&start, &nothing, &mut initial);
             for (_, state) in initial {
-                self.add(control, &state, Origin::START);
+                self.add(control, &state, Origin::START, limits)?;
             }
         }
         Ok(())
@@ -282,7 +285,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             match target {
                 Ok(target) => {
                     for (way, state) in &fresh {
-                        self.add(target, state, Origin { parent: node, step: n, way: *way });
+                        self.add(target, state, Origin { parent: node, step: n, way: *way }, limits)?;
                     }
                 }
                 Err(beyond) if !fresh.is_empty() => _ = self.beyond.get_or_insert(beyond),
@@ -294,7 +297,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
     }
 
     /// Stores a state, unless it is covered.
-    fn add(&mut self, control: u32, state: &D::State, origin: Origin) {
+    fn add(&mut self, control: u32, state: &D::State, origin: Origin, limits: &Limits) -> Result<(), Reason> {
         let stored = self.domain.stored(state);
         let hash = |control: u32, state: &D::State| FxBuildHasher.hash_one((control, state));
         let nodes = &self.nodes;
@@ -304,13 +307,13 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         };
         let hashed = hash(control, &stored);
         if self.table.find(hashed, same).is_some() {
-            return;
+            return Ok(());
         }
         let number = nodes.len() as u32;
         if !self.domain.is_discrete() {
             let members = &mut self.graph.controls[control as usize].members;
             if members.iter().any(|&n| self.domain.covers(&nodes[n as usize].state, state)) {
-                return;
+                return Ok(());
             }
             members.push(number);
         }
@@ -322,20 +325,27 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         self.nodes.push(Node { state: stored, control, origin });
         self.queue.push(number);
         if self.graph.controls[control as usize].last {
-            self.look(control, number);
+            self.look(control, number, limits)?;
         }
+        Ok(())
     }
 
     /// Notes what a new state is evidence for.
-    fn look(&mut self, control: u32, number: u32) {
-        self.graph.evidence(control, &self.domain);
+    fn look(&mut self, control: u32, number: u32, limits: &Limits) -> Result<(), Reason> {
+        self.graph.evidence(control, &self.domain, limits)?;
         for (n, evidence) in self.graph.controls[control as usize].evidence.iter().flatten().enumerate() {
+            if !self.domain.is_discrete()
+                && let Some(reason) = limits.exceeded(self.bytes + self.graph.bytes)
+            {
+                return Err(reason);
+            }
             let mut reached = Vec::new();
             self.domain.post(&evidence.transition, &self.nodes[number as usize].state, &mut reached);
             if !reached.is_empty() {
                 self.evidence.push((number, n));
             }
         }
+        Ok(())
     }
 
     fn found(&self, node: u32, evidence: usize) -> Found {

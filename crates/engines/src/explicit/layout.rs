@@ -188,19 +188,8 @@ impl Layout {
             }
             slots.push(field);
         }
-        let buffers = (0..sizes.entries.len())
-            .map(|thread| {
-                let entries = sizes.entries[thread];
-                let cell = Bounds { low: 0, high: code.threads[thread].buffer_kinds() as i64 - 1 };
-                BufferFields {
-                    count: packer.field(Bounds { low: 0, high: i64::from(entries) }),
-                    entries: (0..entries)
-                        .map(|_| (packer.field(cell), packer.field(sizes.buffered[thread])))
-                        .collect(),
-                }
-            })
-            .collect();
-        let words = packer.free.len().max(1);
+        let buffers = (0..sizes.entries.len()).map(|thread| packer.buffer(code, sizes, thread)).collect();
+        let words = packer.words();
         let bits = |freed: &[u32]| bits_of(freed.iter().map(|&slot| slots[slot as usize]));
         let freed: Vec<Vec<Bits>> =
             code.threads.iter().map(|thread| by_edge(thread).map(|freed| bits(&freed)).collect()).collect();
@@ -211,6 +200,16 @@ impl Layout {
             _ => Vec::new(),
         };
         Layout { words, slots, varying, buffers, freed, dead_after_fault, arrive, fixed }
+    }
+
+    /// How many words a state of these sizes has.
+    pub fn words(code: &Code, sizes: &Sizes) -> usize {
+        let mut packer = Packer::default();
+        sizes.values.iter().for_each(|&bounds| _ = packer.field(bounds));
+        for thread in 0..sizes.entries.len() {
+            packer.buffer(code, sizes, thread);
+        }
+        packer.words()
     }
 
     /// Packs a state of another layout anew.
@@ -322,6 +321,19 @@ struct Packer {
 impl Packer {
     /// So many words from the end are looked at for room.
     const NEAR: usize = 64;
+
+    fn words(&self) -> usize {
+        self.free.len().max(1)
+    }
+
+    fn buffer(&mut self, code: &Code, sizes: &Sizes, thread: usize) -> BufferFields {
+        let entries = sizes.entries[thread];
+        let cell = Bounds { low: 0, high: code.threads[thread].buffer_kinds() as i64 - 1 };
+        BufferFields {
+            count: self.field(Bounds { low: 0, high: i64::from(entries) }),
+            entries: (0..entries).map(|_| (self.field(cell), self.field(sizes.buffered[thread]))).collect(),
+        }
+    }
 
     fn field(&mut self, bounds: Bounds) -> Field {
         let bits = bounds.bits();

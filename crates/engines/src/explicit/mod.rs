@@ -97,7 +97,7 @@ impl Engine for Explicit {
             let samples = samples(task.program, radius);
             let known: Vec<bool> = answers.iter().map(Option::is_some).collect();
             let mut on_decided = |decided: &Decided<'_>| {
-                let answer = shown(task, &code, decided, &samples, options);
+                let answer = shown(task, &code, decided, &samples, options, limits);
                 answers[decided.property] = Some(answer.clone());
                 let states = decided.stores.iter().map(|s| s.len() as u64).sum();
                 let (bytes, rounds) = (decided.bytes, Vec::new());
@@ -187,11 +187,21 @@ fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reaso
 }
 
 /// What a state that decides a property shows: the execution that leads there.
-fn shown(task: &Task<'_>, code: &Code, decided: &Decided<'_>, samples: &[i64], options: &Options) -> Answer {
-    match trace::trace(task, code, decided, samples, options.buffer_bound) {
-        Some(trace) if task.properties[decided.property].kind.is_existence() => Answer::Holds(Some(trace)),
-        Some(trace) => Answer::Violated(Some(trace)),
-        None => Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into())),
+fn shown(
+    task: &Task<'_>,
+    code: &Code,
+    decided: &Decided<'_>,
+    samples: &[i64],
+    options: &Options,
+    limits: &Limits,
+) -> Answer {
+    match trace::trace(task, code, decided, samples, options.buffer_bound, &limits.finishing()) {
+        Ok(Some(trace)) if task.properties[decided.property].kind.is_existence() => {
+            Answer::Holds(Some(trace))
+        }
+        Ok(Some(trace)) => Answer::Violated(Some(trace)),
+        Ok(None) => Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into())),
+        Err(reason) => Answer::Unknown(reason),
     }
 }
 

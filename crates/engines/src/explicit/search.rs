@@ -89,6 +89,8 @@ struct Shared<'a> {
     busy: AtomicUsize,
     pending: AtomicUsize,
     bytes: Vec<AtomicU64>,
+    /// How many bytes each worker is about to need.
+    more: Vec<AtomicU64>,
     states: Vec<AtomicU64>,
 }
 
@@ -125,6 +127,7 @@ pub fn search(
         busy: AtomicUsize::new(0),
         pending: AtomicUsize::new(0),
         bytes: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+        more: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         states: (0..workers).map(|_| AtomicU64::new(0)).collect(),
     };
     let (sizes, layout, initial, sampled) = super::initial::states(task, code, samples, limits);
@@ -576,7 +579,10 @@ impl Worker<'_, '_> {
         shared.pending.fetch_add(usize::from(frontier > 0), Ordering::Relaxed);
         let bytes = self.store.bytes() as u64 + self.stack.len() as u64 * 4;
         self.peak = self.peak.max(bytes);
-        shared.bytes[self.me].store(bytes + self.store.bytes_to_grow() as u64, Ordering::Relaxed);
+        shared.bytes[self.me].store(bytes, Ordering::Relaxed);
+        // What the next round may need: more states, or all of them in a wider layout.
+        let more = self.store.bytes_to_grow(SUCCESSORS) + self.bytes_to_widen();
+        shared.more[self.me].store(more as u64, Ordering::Relaxed);
         shared.states[self.me].store(self.store.len() as u64, Ordering::Relaxed);
         let sum = |counters: &[AtomicU64]| counters.iter().map(|c| c.load(Ordering::Relaxed)).sum::<u64>();
         let used = sum(&shared.bytes);
@@ -585,8 +591,9 @@ impl Worker<'_, '_> {
             shared.progress.frontier.store(frontier as u64 * shared.workers as u64, Ordering::Relaxed);
             shared.progress.bytes.store(used, Ordering::Relaxed);
         }
-        if let Some(reason) = shared.limits.exceeded(used) {
-            shared.stop_because(reason);
+        match shared.limits.exceeded_with(used, sum(&shared.more)) {
+            Some(reason) => shared.stop_because(reason),
+            None => self.store.make_room(SUCCESSORS),
         }
         if shared.task.is_heard() {
             self.deciding.retain(|&n| !shared.task.is_settled(n));
@@ -597,6 +604,17 @@ impl Worker<'_, '_> {
         if self.store.len() as u64 * shared.workers as u64 > u64::from(u32::MAX / 2) {
             shared.stop_because(Reason::Memory(used));
         }
+    }
+
+    /// How many bytes all states take in the layout that makes room for what did not fit.
+    fn bytes_to_widen(&self) -> usize {
+        let growth = self.shared.growth();
+        if growth.is_empty() {
+            return 0;
+        }
+        let mut sizes = self.sizes.clone();
+        growth.iter().for_each(|growth| sizes.grow(self.shared.code, *growth));
+        self.store.len() * Layout::words(self.shared.code, &sizes) * 8
     }
 
     /// Makes room for what did not fit, as all workers do; false if everything did.

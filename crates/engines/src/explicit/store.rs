@@ -84,9 +84,30 @@ impl Store {
         self.states.len() * 8 + self.parents.len() * 4 + self.table.len() * 8
     }
 
-    /// How many more bytes it will soon need to double its table.
-    pub fn bytes_to_grow(&self) -> usize {
-        self.table.len() * 16
+    /// How many more bytes it needs at once if so many states come: for a table twice as large beside the present one, and for the states.
+    pub fn bytes_to_grow(&self, more: usize) -> usize {
+        let table = match (self.len() + more) * 4 > self.table.len() * 3 {
+            true => self.table.len() * 16,
+            false => 0,
+        };
+        let states = match self.states.len() + more * self.words > self.states.capacity() {
+            true => self.extension(more) * (self.words * 8 + 4),
+            false => 0,
+        };
+        table + states
+    }
+
+    /// Makes room for so many states, and for some more: by a quarter, where a vector would double.
+    pub fn make_room(&mut self, more: usize) {
+        if self.states.len() + more * self.words > self.states.capacity() {
+            let extension = self.extension(more);
+            self.states.reserve_exact(extension * self.words);
+            self.parents.reserve_exact(extension);
+        }
+    }
+
+    fn extension(&self, more: usize) -> usize {
+        more.max(self.len() / 4)
     }
 
     /// Brings what a look-up of this hash needs into the cache: many of these in a row wait for memory at the same time,

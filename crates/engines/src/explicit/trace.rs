@@ -8,7 +8,7 @@ use super::expand::{Expander, Sink, Step, StepKind};
 use super::layout::Layout;
 use super::search::Decided;
 use super::store::NONE;
-use crate::task::Task;
+use crate::task::{Limits, Reason, Task};
 
 /// The execution that leads to the state that decides a property. Every stored state was reached by a step from its parent, so there is
 /// one; if it cannot be found again, the engine is wrong.
@@ -18,7 +18,8 @@ pub fn trace(
     found: &Decided<'_>,
     samples: &[i64],
     bound: Option<u32>,
-) -> Option<Trace> {
+    limits: &Limits,
+) -> Result<Option<Trace>, Reason> {
     let workers = found.stores.len() as u32;
     let store = |number: u32| (found.stores[(number % workers) as usize], number / workers);
     let mut chain = vec![found.state];
@@ -35,17 +36,23 @@ pub fn trace(
         store.state(local)
     };
     let mut expander = Expander::new(code, samples, bound);
-    let events = chain
-        .windows(2)
-        .map(|link| {
-            let mut finder = Finder { target: state(link[1]), event: None };
-            // A search that has not ended may not have needed the wider layout that the rest of this state's steps need.
-            let _ = expander.expand(found.layout, state(link[0]), &mut finder);
-            finder.event
-        })
-        .collect::<Option<Vec<Event>>>()?;
+    let mut events: Vec<Event> = Vec::new();
+    for link in chain.windows(2) {
+        if events.len().is_multiple_of(64)
+            && let Some(reason) = limits.exceeded(0)
+        {
+            return Err(reason);
+        }
+        let mut finder = Finder { target: state(link[1]), event: None };
+        // A search that has not ended may not have needed the wider layout that the rest of this state's steps need.
+        let _ = expander.expand(found.layout, state(link[0]), &mut finder);
+        match finder.event {
+            Some(event) => events.push(event),
+            None => return Ok(None),
+        }
+    }
     let (registers, memory) = unpack_initial(task, code, found.layout, state(chain[0]));
-    Some(Trace { registers, memory, events })
+    Ok(Some(Trace { registers, memory, events }))
 }
 
 /// Looks for the step that leads to a certain state.

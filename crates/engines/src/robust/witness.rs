@@ -146,7 +146,7 @@ pub(super) fn checked(program: &Program, notion: Notion, trace: Trace) -> Result
 
 /// How the original program starts where the instrumented one does.
 fn initial_part(program: &Program, found: &Replayed) -> Trace {
-    let first = &found.states[0];
+    let first = found.states.first();
     let own = |(values, thread): (&Vec<i64>, &fencewright_program::Thread)| {
         values[..thread.registers.len()].to_vec()
     };

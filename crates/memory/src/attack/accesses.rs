@@ -1,5 +1,6 @@
 //! Which edges access which cells, and which pairs of a store and a load could be an attack at all.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use fencewright_program::{Action, Address, EdgeId, LocationId, Op, Program, Thread, ThreadId};
@@ -57,26 +58,43 @@ pub const MOST_ATTACKS: usize = 50_000;
 /// threads that are alike only the first attacks. No more than [`MOST_ATTACKS`] and one are looked for.
 pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) -> Option<Vec<Attack>> {
     let mut attacks = Vec::new();
+    let accesses = Accesses::new(program);
     for (t, thread) in program.threads() {
         if program.threads[..t.index()].iter().any(|earlier| earlier.is_like(thread)) {
             continue;
         }
-        let mut cones: Vec<Option<Vec<bool>>> = vec![None; thread.edges.len()];
+        // The loads, where they are, and the number of their cone: loads of the same cells have the same one.
+        let mut cones: Vec<Vec<bool>> = Vec::new();
+        let mut numbers: HashMap<Vec<Range<u32>>, usize> = HashMap::new();
+        let mut loads: Vec<(usize, LocationId, usize)> = Vec::new();
+        for (l, load) in thread.edges.iter().enumerate() {
+            let cells: Vec<Range<u32>> = plain_loads(&load.action).map(|a| program.cells_of(a)).collect();
+            if cells.is_empty() {
+                continue;
+            }
+            if stop() {
+                return None;
+            }
+            let number = *numbers.entry(cells).or_insert_with_key(|cells| {
+                cones.push(accesses.cone(notion, t, cells));
+                cones.len() - 1
+            });
+            loads.push((l, load.from, number));
+        }
         let holding = always_locked(thread);
         for (s, store) in thread.edges.iter().enumerate().filter(|(_, e)| !holding[e.from.index()]) {
             let Some(address) = delayed_store(&store.action) else { continue };
+            if stop() {
+                return None;
+            }
             let stored = program.cells_of(address);
             let region = thread.reachable(store.to, |a| !a.drains());
-            for (l, load) in thread.edges.iter().enumerate().filter(|(_, e)| region[e.from.index()]) {
-                if stop() {
-                    return None;
-                }
-                if plain_loads(&load.action).all(|loaded| must_alias(program, loaded, address)) {
-                    continue;
-                }
-                let cone = cones[l].get_or_insert_with(|| cone_of(program, notion, t, &load.action));
-                if stored.clone().any(|cell| cone[cell as usize]) {
-                    attacks.push(Attack { thread: t, store: EdgeId(s as u32), load: EdgeId(l as u32) });
+            for (l, _, cone) in loads.iter().filter(|(_, from, _)| region[from.index()]) {
+                let loaded = || plain_loads(&thread.edges[*l].action);
+                if !loaded().all(|loaded| must_alias(program, loaded, address))
+                    && stored.clone().any(|cell| cones[*cone][cell as usize])
+                {
+                    attacks.push(Attack { thread: t, store: EdgeId(s as u32), load: EdgeId(*l as u32) });
                 }
                 if attacks.len() > MOST_ATTACKS {
                     return Some(attacks);
@@ -111,51 +129,145 @@ fn always_locked(thread: &Thread) -> Vec<bool> {
     }
 }
 
-/// The cells that the cone of a load may touch; for triangular races all cells if a racing write may exist.
-fn cone_of(program: &Program, notion: Notion, attacker: ThreadId, load: &Action) -> Vec<bool> {
-    let mut touched = vec![false; program.cells()];
-    let mut stored = vec![false; program.cells()];
-    let loaded: Vec<Range<u32>> = plain_loads(load).map(|a| program.cells_of(a)).collect();
-    loaded.iter().cloned().flatten().for_each(|cell| touched[cell as usize] = true);
-    let mut entered: Vec<Vec<bool>> = program.threads.iter().map(|t| vec![false; t.edges.len()]).collect();
-    let mut helped = false;
-    loop {
-        let mut changed = false;
-        for (t, thread) in program.threads().filter(|(t, _)| *t != attacker) {
+/// Who accesses what.
+struct Accesses<'p> {
+    program: &'p Program,
+    /// The edges that access each cell at an address that is always the same, and whether they store.
+    cells: Vec<Vec<(ThreadId, EdgeId, bool)>>,
+    /// The edges that access some cell of each array, and whether they store.
+    arrays: Vec<Vec<(ThreadId, EdgeId, bool)>>,
+    /// The variable of each cell.
+    variables: Vec<usize>,
+    /// Whether each thread locks.
+    locks: Vec<bool>,
+}
+
+impl<'p> Accesses<'p> {
+    fn new(program: &'p Program) -> Self {
+        let variables = program.variables.iter().enumerate().flat_map(|(n, v)| v.cells().map(move |_| n));
+        let mut accesses = Accesses {
+            program,
+            cells: vec![Vec::new(); program.cells()],
+            arrays: vec![Vec::new(); program.variables.len()],
+            variables: variables.collect(),
+            locks: program.threads.iter().map(|t| t.edges.iter().any(|e| e.action == Action::Lock)).collect(),
+        };
+        for (t, thread) in program.threads() {
             for (e, edge) in thread.edges.iter().enumerate() {
-                let meets = |(address, stores): (&Address, bool)| {
-                    let met = if stores { &touched } else { &stored };
-                    program.cells_of(address).any(|cell| met[cell as usize])
-                };
-                if entered[t.index()][e] || !edge.action.ops().iter().filter_map(access).any(meets) {
-                    continue;
-                }
-                (changed, helped) = (true, true);
-                // Everything after it in program order is in the cone too, and with locks what came before in the section.
-                let locks = thread.edges.iter().any(|e| e.action == Action::Lock);
-                let after = thread.reachable(edge.to, |_| true);
-                for (later, other) in thread.edges.iter().enumerate() {
-                    if later == e || locks || after[other.from.index()] {
-                        entered[t.index()][later] = true;
-                        for (address, stores) in other.action.ops().iter().filter_map(access) {
-                            for cell in program.cells_of(address) {
-                                touched[cell as usize] = true;
-                                stored[cell as usize] |= stores;
-                            }
-                        }
-                    }
+                for (address, stores) in edge.action.ops().iter().filter_map(access) {
+                    let cells = program.cells_of(address);
+                    let list = match cells.len() {
+                        1 => &mut accesses.cells[cells.start as usize],
+                        _ => &mut accesses.arrays[address.variable.index()],
+                    };
+                    list.push((t, EdgeId(e as u32), stores));
                 }
             }
         }
-        if !changed {
-            break;
+        accesses
+    }
+
+    /// The cells that the cone of a load of these cells may touch; for triangular races all cells if a racing write may exist.
+    fn cone(&self, notion: Notion, attacker: ThreadId, loaded: &[Range<u32>]) -> Vec<bool> {
+        let mut cone = Cone::new(self, attacker);
+        loaded.iter().cloned().flatten().for_each(|cell| cone.touch(cell, false));
+        while let Some((cell, stored)) = cone.work.pop() {
+            // A store meets what was touched, a load what was stored.
+            let meets = |(_, _, stores): &&(ThreadId, EdgeId, bool)| *stores != stored;
+            let array = self.variables[cell as usize];
+            for &(t, edge, _) in self.cells[cell as usize].iter().chain(&self.arrays[array]).filter(meets) {
+                if t != attacker {
+                    cone.enter(t, edge);
+                }
+            }
+        }
+        let cells = self.program.cells();
+        match notion {
+            Notion::Triangular => vec![cone.helped; cells],
+            // What the load itself touches is no way back.
+            Notion::HappensBefore if !cone.helped => vec![false; cells],
+            Notion::HappensBefore => cone.touched,
         }
     }
-    match notion {
-        Notion::Triangular => vec![helped; program.cells()],
-        // What the load itself touches is no way back.
-        Notion::HappensBefore if !helped => vec![false; program.cells()],
-        Notion::HappensBefore => touched,
+}
+
+/// The cone of a load as it grows.
+struct Cone<'a, 'p> {
+    accesses: &'a Accesses<'p>,
+    touched: Vec<bool>,
+    stored: Vec<bool>,
+    /// The arrays of which all cells are touched, and stored to.
+    whole: [Vec<bool>; 2],
+    /// Cells that were touched, or stored to, and whose accesses have not been looked at.
+    work: Vec<(u32, bool)>,
+    /// The edges that are in it, and the locations whose edges all are.
+    entered: Vec<Vec<bool>>,
+    passed: Vec<Vec<bool>>,
+    /// Whether another thread helps.
+    helped: bool,
+}
+
+impl<'a, 'p> Cone<'a, 'p> {
+    fn new(accesses: &'a Accesses<'p>, attacker: ThreadId) -> Self {
+        let program = accesses.program;
+        let others =
+            |t: ThreadId, length: usize| if t == attacker { Vec::new() } else { vec![false; length] };
+        let arrays = vec![false; program.variables.len()];
+        Cone {
+            accesses,
+            touched: vec![false; program.cells()],
+            stored: vec![false; program.cells()],
+            whole: [arrays.clone(), arrays],
+            work: Vec::new(),
+            entered: program.threads().map(|(t, thread)| others(t, thread.edges.len())).collect(),
+            passed: program.threads().map(|(t, thread)| others(t, thread.locations.len())).collect(),
+            helped: false,
+        }
+    }
+
+    fn touch(&mut self, cell: u32, stored: bool) {
+        if !std::mem::replace(&mut self.touched[cell as usize], true) {
+            self.work.push((cell, false));
+        }
+        if stored && !std::mem::replace(&mut self.stored[cell as usize], true) {
+            self.work.push((cell, true));
+        }
+    }
+
+    /// An edge is in the cone, and what it accesses.
+    fn take(&mut self, thread: &Thread, t: ThreadId, edge: EdgeId) {
+        if std::mem::replace(&mut self.entered[t.index()][edge.index()], true) {
+            return;
+        }
+        for (address, stores) in thread.edge(edge).action.ops().iter().filter_map(access) {
+            let cells = self.accesses.program.cells_of(address);
+            let known = cells.len() > 1
+                && std::mem::replace(&mut self.whole[stores as usize][address.variable.index()], true);
+            if !known {
+                cells.for_each(|cell| self.touch(cell, stores));
+            }
+        }
+    }
+
+    /// An edge of another thread meets the cone. Everything after it in program order is in the cone too, and with locks what came
+    /// before in the section.
+    fn enter(&mut self, t: ThreadId, edge: EdgeId) {
+        self.helped = true;
+        let thread = self.accesses.program.thread(t);
+        self.take(thread, t, edge);
+        let mut work = vec![thread.edge(edge).to];
+        if self.accesses.locks[t.index()] {
+            work.extend((0..thread.locations.len() as u32).map(LocationId));
+        }
+        while let Some(location) = work.pop() {
+            if std::mem::replace(&mut self.passed[t.index()][location.index()], true) {
+                continue;
+            }
+            for (later, other) in thread.edges_from(location) {
+                self.take(thread, t, later);
+                work.push(other.to);
+            }
+        }
     }
 }
 
