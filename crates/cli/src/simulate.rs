@@ -1,6 +1,7 @@
 //! `fencewright run`: one execution on the reference semantics, at random or as the user chooses.
 
 use std::io::{self, BufRead, IsTerminal, Read};
+use std::rc::Rc;
 
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -131,10 +132,10 @@ impl<'a> Simulation<'a> {
             let Move { event, effect, after } = groups.swap_remove(group).swap_remove(choice);
             let step = Step {
                 source: self.source,
-                before: &self.state,
+                before: Rc::new(self.state.clone()),
                 event: &event,
                 effect: &effect,
-                after: &after,
+                after: Rc::new(after.clone()),
             };
             let shown = usize::try_from(number).unwrap_or(usize::MAX);
             out.print(&self.table.step(shown, &step, &self.cells, self.style));
@@ -228,7 +229,13 @@ impl<'a> Simulation<'a> {
         out.print(&self.style.dim("  possible steps:\n"));
         for (n, &(g, c)) in all.iter().enumerate() {
             let Move { event, effect, after } = &moves.groups[g][c];
-            let step = Step { source: self.source, before: &self.state, event, effect, after };
+            let step = Step {
+                source: self.source,
+                before: Rc::new(self.state.clone()),
+                event,
+                effect,
+                after: Rc::new(after.clone()),
+            };
             out.print(&self.table.row(n + 1, &step, self.style));
         }
         loop {

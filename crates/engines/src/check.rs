@@ -310,7 +310,9 @@ impl Confirmation<'_, '_> {
         let (verdict, evidence) = self.admit(property, early.answer);
         let unknown = matches!(verdict, Verdict::Unknown(_));
         let happens_under_sc = match (&verdict, &evidence) {
-            (Verdict::Unsafe, Evidence::Replayed(trace)) => happens_under_sc(self.task, trace, property, self.limits),
+            (Verdict::Unsafe, Evidence::Replayed(trace)) => {
+                happens_under_sc(self.task, trace, property, self.limits)
+            }
             _ => false,
         };
         Checked {
