@@ -1,7 +1,7 @@
 //! Limits are promises: hard programs in every mode of the command, and how far each run goes beyond its limits.
 //!
-//! This measures the real command, as a process: how long it runs, and the most memory it has at a time. A run that is over the bar is
-//! repeated, because other processes of the machine may have delayed it; the best of all repetitions counts.
+//! This measures the real command, as a process: how long it runs and computes, and the most memory it has at a time. A run that is over the
+//! bar is repeated, because other processes of the machine may have disturbed it; the best of all repetitions counts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -135,8 +135,9 @@ struct Row {
 }
 
 impl Row {
+    /// How late it ends, or would have ended had it not waited for other processes.
     fn late(&self) -> Duration {
-        self.measured.wall.saturating_sub(self.time)
+        self.measured.wall.min(self.measured.computed).saturating_sub(self.time)
     }
 
     fn excess(&self) -> u64 {

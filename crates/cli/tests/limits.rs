@@ -28,7 +28,10 @@ fn keeps_limits_on(file: &Path, arguments: &[&str], milliseconds: u64, mib: u64)
     let time = Duration::from_millis(milliseconds);
     assert!(measured.computed < 2 * time + LATE, "{arguments:?} computed for {:?}", measured.computed);
     assert!(measured.peak < (mib + 64) * MIB, "{arguments:?} took {} MiB", measured.peak / MIB);
-    assert!(measured.status.code().is_some_and(|code| (0..=3).contains(&code)), "{arguments:?}: {measured:?}");
+    assert!(
+        measured.status.code().is_some_and(|code| (0..=3).contains(&code)),
+        "{arguments:?}: {measured:?}"
+    );
 }
 
 #[test]

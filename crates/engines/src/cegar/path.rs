@@ -7,7 +7,7 @@ use crate::concrete::Execution;
 use crate::domain::Domain;
 use crate::domain::zones::{Zone, Zones};
 use crate::examine::{self, Examined};
-use crate::search::live::LiveCells;
+use crate::search::live::{LiveCells, known_at_first};
 use crate::search::reach::Path;
 use crate::task::{Limits, Task};
 
@@ -50,7 +50,9 @@ pub fn feasible(
 ) -> bool {
     let mut zones = Zones::new(clip);
     let first = machine.initial();
-    let start = zones.transition(&[], &machine.initial_values(), &live.of(machine, &first));
+    let live_at_first = live.of(machine, &first);
+    let known = known_at_first(machine.initial_values(), &live_at_first);
+    let start = zones.transition(&[], &known, &live_at_first);
     let nothing = zones.anything(&[]);
     let mut states = Vec::new();
     zones.post(&start, &nothing, &mut states);

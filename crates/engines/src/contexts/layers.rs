@@ -18,6 +18,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::graph::{Evidence, Graph, PathStep, Prepared};
 use crate::domain::Domain;
+use crate::search::live::known_at_first;
 use crate::task::{Limits, Progress, Reason};
 
 /// A path to what may be evidence about a property.
@@ -258,7 +259,8 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             let (_, first) = self.graph.settled(first, last);
             let control = self.graph.control(first, last, &self.domain)?;
             let live = &self.graph.controls[control as usize].live;
-            let start = self.domain.transition(&[], &self.graph.contexts.initial_values(), live);
+            let known = known_at_first(self.graph.contexts.initial_values(), live);
+            let start = self.domain.transition(&[], &known, live);
             let nothing = self.domain.anything(&[]);
             let mut initial = Vec::new();
             self.domain.post(&start, &nothing, &mut initial);
@@ -380,7 +382,8 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
     /// Whether the path can be taken in another domain of the same kind: one that knows more.
     pub fn feasible(&self, found: &Found, domain: &mut D) -> bool {
         let first = &self.graph.controls[self.nodes[found.nodes[0] as usize].control as usize];
-        let start = domain.transition(&[], &self.graph.contexts.initial_values(), &first.live);
+        let known = known_at_first(self.graph.contexts.initial_values(), &first.live);
+        let start = domain.transition(&[], &known, &first.live);
         let mut states = Vec::new();
         let nothing = domain.anything(&[]);
         domain.post(&start, &nothing, &mut states);

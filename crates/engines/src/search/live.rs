@@ -1,6 +1,6 @@
 //! The cells that matter in a control state of a machine.
 
-use fencewright_memory::{Cell, CellId, Control, Machine};
+use fencewright_memory::{Cell, CellId, Command, Control, Machine};
 use fencewright_program::ThreadId;
 
 use crate::liveness::LiveRegisters;
@@ -32,4 +32,19 @@ impl LiveCells {
         live.sort_unstable();
         live
     }
+}
+
+/// Of the commands that say what cells hold at first, those about live cells. Each is about one cell, and there may be very many
+/// that do not matter.
+pub fn known_at_first(mut commands: Vec<Command>, live: &[CellId]) -> Vec<Command> {
+    commands.retain(|command| {
+        let mut matters = false;
+        let mut look = |cell: &CellId| matters |= live.binary_search(cell).is_ok();
+        match command {
+            Command::Assume(e) => e.for_each_leaf(&mut look),
+            Command::Assign(cell, _) | Command::Havoc(cell) => look(cell),
+        }
+        matters
+    });
+    commands
 }

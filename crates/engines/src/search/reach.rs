@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use fencewright_memory::{CellId, Command, Control, Machine, Outcome, Step};
 use fencewright_program::{Property, Span, ThreadId};
 
-use super::live::LiveCells;
+use super::live::{LiveCells, known_at_first};
 use super::symmetry::{Permutation, Symmetry};
 use crate::domain::Domain;
 use crate::task::{Limits, Order, Progress, Reason, Task};
@@ -143,18 +143,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             return self.ended(stop);
         }
         let live = self.controls[first].live.clone();
-        // Each of these is about one cell, and there may be very many that do not matter.
-        let matters = |command: &Command| {
-            let mut matters = false;
-            let mut look = |cell: &CellId| matters |= live.binary_search(cell).is_ok();
-            match command {
-                Command::Assume(e) => e.for_each_leaf(&mut look),
-                Command::Assign(cell, _) | Command::Havoc(cell) => look(cell),
-            }
-            matters
-        };
-        let mut known = self.machine.initial_values();
-        known.retain(matters);
+        let known = known_at_first(self.machine.initial_values(), &live);
         let start = self.domain.transition(&[], &known, &live);
         let nothing = self.domain.anything(&[]);
         let mut initial = Vec::new();
@@ -235,7 +224,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     fn expand(&mut self, node: usize, limits: &Limits) -> Result<(), Stop> {
         let control = self.nodes[node].control;
         if self.controls[control].steps.is_none() {
-            let prepared = self.prepare(control)?;
+            let prepared = self.prepare(control, limits)?;
             self.controls[control].steps = Some(prepared);
         }
         let steps = self.controls[control].steps.take().expect("just prepared");
@@ -278,11 +267,14 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     }
 
     /// The steps of a control state, prepared.
-    fn prepare(&mut self, control: usize) -> Result<Vec<Prepared<D::Transition>>, Stop> {
+    fn prepare(&mut self, control: usize, limits: &Limits) -> Result<Vec<Prepared<D::Transition>>, Stop> {
         let steps = self.machine.steps(&self.controls[control].control);
         steps
             .into_iter()
             .map(|step| {
+                if let Some(reason) = limits.exceeded(self.bytes) {
+                    return Err(Stop::Limit(reason));
+                }
                 // Leaving the machine is noticed in `expand`; no state is stored for it.
                 let (target, order) = match &step.outcome {
                     Outcome::Control(next) => match self.symmetry.and_then(|s| s.canonical(next)) {
