@@ -107,7 +107,7 @@ impl Fact {
             reads: step.effect.iter().any(|a| matches!(a, Access::Read { .. })),
             from: step.before.locations[t],
             to: step.after.locations[t],
-            quiet: (quiet(step.before), quiet(step.after)),
+            quiet: (quiet(&step.before), quiet(&step.after)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use fencewright_engines::{Checked, Evidence, Reason, Verdict};
 use fencewright_lang::source::escape;
@@ -247,7 +248,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
         row.steps.iter().for_each(|&n| row_of[n] = r);
     }
     let mut drafts: Vec<Draft> = rows.iter().map(|_| Draft::default()).collect();
-    let mut before: HashMap<usize, State> = HashMap::new();
+    let mut before: HashMap<usize, Rc<State>> = HashMap::new();
     for (n, step) in steps(source, replayed).enumerate() {
         let (row, draft) = (&rows[row_of[n]], &mut drafts[row_of[n]]);
         let (first, last) = (row.steps.first() == Some(&n), row.steps.last() == Some(&n));
@@ -272,7 +273,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
                         true => format!("(loop, line {from})"),
                         false => format!("(loop, lines {from} to {to})"),
                     };
-                    before.insert(row_of[n], step.before.clone());
+                    before.insert(row_of[n], Rc::clone(&step.before));
                 }
                 if last {
                     let before = before.remove(&row_of[n]).expect("the row has a first step");
@@ -286,7 +287,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
 
 /// What passes through a loop have changed, of which this is the last step.
 fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usize) -> String {
-    let (thread, after) = (last.event.thread.index(), last.after);
+    let (thread, after) = (last.event.thread.index(), &last.after);
     let cells = (0..after.memory.len()).filter(|&cell| after.memory[cell] != before.memory[cell]);
     let cells = cells.filter(|_| passes.touches_memory).map(|cell| {
         format!("{} = {} in memory", last.source.program.cell_name(cell as u32), after.memory[cell])
@@ -311,7 +312,7 @@ fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usiz
 /// that is alone in it, a store straight to memory.
 fn changes(step: &Step<'_>) -> Option<String> {
     let (program, thread) = (step.source.program, step.event.thread.index());
-    let (before, after) = (step.before, step.after);
+    let (before, after) = (&step.before, &step.after);
     let buffer = &after.buffers[thread];
     let is_told = match step.span() {
         None => buffer.is_empty(),

@@ -97,7 +97,7 @@ impl Engine for ContextBound {
             since: Instant::now(),
             began: Instant::now(),
         };
-        match self.precision(task) {
+        match self.precision(task, limits) {
             Ok(precision) => run.iterate(precision),
             Err(reason) => run.give_up(&reason),
         }
@@ -120,14 +120,17 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
 impl ContextBound {
     const NAME: &str = "contexts";
 
-    fn precision(&self, task: &Task<'_>) -> Result<Precision, Reason> {
-        let fragment = order::fragment(task.program, &task.properties, Relations::Equality);
+    fn precision(&self, task: &Task<'_>, limits: &Limits) -> Result<Precision, Reason> {
+        let fragment = order::fragment(task.program, &task.properties, Relations::Equality, limits);
+        if let Some(reason) = limits.exceeded(0) {
+            return Err(reason);
+        }
         let reals = task.program.has_real_choices();
         match (self.options.domain, fragment) {
             (None | Some(DomainName::Order), Ok(order)) => Ok(Precision::Order(order)),
-            (Some(DomainName::Order), Err(unfit)) => Err(unfit.into()),
+            (Some(DomainName::Order), Err(reason)) => Err(reason),
             // No other domain knows the reals.
-            (None, Err(unfit)) if reals => Err(unfit.into()),
+            (None, Err(reason)) if reals => Err(reason),
             (Some(DomainName::Zones | DomainName::Predicates), _) if reals => {
                 let what = "programs that choose real numbers need domain order";
                 Err(Reason::Unsupported(what.into(), None))

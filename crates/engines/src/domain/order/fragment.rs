@@ -10,7 +10,7 @@ use fencewright_program::{
 
 use super::condition::{Condition, Operand, Relation, Value, truth, value};
 use super::{Components, MOST_OPERATIONS, Order, Relations};
-use crate::task::Reason;
+use crate::task::{Limits, Reason};
 
 /// Why a program is outside the fragment, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,12 @@ struct Scan {
 /// positively, and if there are any, 0 is the only constant.
 ///
 /// At `least` these relations are known: equality alone makes fewer states, but that values differ cannot be said in a certificate.
-pub fn fragment(program: &Program, properties: &[Property], least: Relations) -> Result<Order, Unfit> {
+pub fn fragment(
+    program: &Program,
+    properties: &[Property],
+    least: Relations,
+    limits: &Limits,
+) -> Result<Order, Reason> {
     let machine = Machine::new(program, Buffers::Sc);
     let mut scan = Scan {
         components: Components::alone(machine.cells.len()),
@@ -67,14 +72,17 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
     let initial = machine.initial_values();
     if choices(&initial) > MOST_CHOICES {
         let what = format!("more than {MOST_CHOICES} initial values that are chosen freely");
-        return Err(Unfit { what, span: None });
+        return Err(Unfit { what, span: None }.into());
     }
     scan.commands(&initial, Span::default(), program.numbers)?;
     let mut seen = 0;
     for (t, thread) in program.threads() {
         for (n, edge) in thread.edges.iter().enumerate() {
             if seen > MOST_COMMANDS {
-                return Err(Unfit { what: "a program this large".into(), span: None });
+                return Err(Unfit { what: "a program this large".into(), span: None }.into());
+            }
+            if let Some(reason) = limits.exceeded(0) {
+                return Err(reason);
             }
             let mut control = machine.initial();
             control.locations[t.index()] = edge.from;
@@ -82,6 +90,9 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
             let mut steps = Vec::new();
             machine.edge_steps(&control, t, EdgeId(n as u32), &mut steps);
             for step in steps {
+                if let Some(reason) = limits.exceeded(0) {
+                    return Err(reason);
+                }
                 seen += step.commands.len();
                 let large =
                     match (step.commands.len() > MOST_OPERATIONS, choices(&step.commands) > MOST_CHOICES) {
@@ -90,7 +101,7 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
                         _ => String::new(),
                     };
                 if !large.is_empty() {
-                    return Err(Unfit { what: large, span: Some(edge.span) });
+                    return Err(Unfit { what: large, span: Some(edge.span) }.into());
                 }
                 scan.commands(&step.commands, edge.span, program.numbers)?;
             }
@@ -101,7 +112,10 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
         let Some(formula) = property.formula() else { continue };
         if mixes(formula) {
             let what = "a label inside a comparison of values".into();
-            return Err(Unfit { what, span: Some(property.span) });
+            return Err(Unfit { what, span: Some(property.span) }.into());
+        }
+        if let Some(reason) = limits.exceeded(0) {
+            return Err(reason);
         }
         // Where threads are is control; any constant stands for it here.
         let condition = formula.map(&mut |observable| match observable {
@@ -112,7 +126,7 @@ pub fn fragment(program: &Program, properties: &[Property], least: Relations) ->
         let scanned = truth(&condition, wanted, program.numbers).map(|c| scan.condition(&c, property.span));
         scanned.map_err(|what| Unfit { what: what.into(), span: Some(property.span) })?;
     }
-    scan.finish(program.numbers)
+    Ok(scan.finish(program.numbers)?)
 }
 
 /// Whether a comparison or computation is about both labels and values: what it asks of the values then depends on control.
