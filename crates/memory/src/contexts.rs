@@ -131,12 +131,15 @@ impl<'p> Contexts<'p> {
         self.groups(&at.control, at.active).0.len() as u32
     }
 
-    /// The edges that the active thread can take.
-    pub fn edges(&self, at: &ContextControl) -> Vec<ContextStep> {
+    /// The edges that the active thread can take, unless `stop` says so.
+    pub fn edges(&self, at: &ContextControl, stop: &dyn Fn() -> bool) -> Option<Vec<ContextStep>> {
         let thread = at.active;
         let code = self.program().thread(thread);
         let mut steps = Vec::new();
         for (edge, e) in code.edges_from(at.control.locations[thread.index()]) {
+            if stop() {
+                return None;
+            }
             let pending = if e.action.drains() { self.pending(at) } else { 0 };
             if pending > 0 && !at.control.may_access(thread) {
                 continue;
@@ -150,7 +153,7 @@ impl<'p> Contexts<'p> {
                 steps.push(self.edge_step(&control, pending, &before, step, variants.1 - 1));
             }
         }
-        steps
+        Some(steps)
     }
 
     fn edge_step(

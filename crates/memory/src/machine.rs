@@ -130,16 +130,24 @@ impl<'p> Machine<'p> {
 
     /// All steps that leave a control state.
     pub fn steps(&self, control: &Control) -> Vec<Step> {
+        self.steps_until(control, &|| false).expect("nobody stops it")
+    }
+
+    /// The same, unless `stop` says so: many edges may have many cases each.
+    pub fn steps_until(&self, control: &Control, stop: &dyn Fn() -> bool) -> Option<Vec<Step>> {
         let mut steps = Vec::new();
         for (thread, code) in self.program.threads() {
             for (edge, _) in code.edges_from(control.locations[thread.index()]) {
+                if stop() {
+                    return None;
+                }
                 self.edge_steps(control, thread, edge, &mut steps);
             }
             if control.may_access(thread) {
                 self.flush_steps(control, thread, &mut steps);
             }
         }
-        steps
+        Some(steps)
     }
 
     /// The flushes of the buffer of a thread.

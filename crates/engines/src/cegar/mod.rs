@@ -159,10 +159,14 @@ impl Engine for Cegar {
                     let domain = Predicates::new(precision.templates.clone(), limits.budget());
                     search(&sub, &machine, &live, domain, order, run)
                 }
-                DomainName::Order => match order::fragment(task.program, &sub.properties, Relations::Order, limits) {
-                    Ok(domain) => search(&sub, &machine, &live, domain.on(&machine.cells, false), order, run),
-                    Err(reason) => Found::Nothing(reason),
-                },
+                DomainName::Order => {
+                    match order::fragment(task.program, &sub.properties, Relations::Order, limits) {
+                        Ok(domain) => {
+                            search(&sub, &machine, &live, domain.on(&machine.cells, false), order, run)
+                        }
+                        Err(reason) => Found::Nothing(reason),
+                    }
+                }
             };
             let unknown = |reason: Reason| Some(Answer::Unknown(reason));
             let tell = |n: usize, answer: Answer| {

@@ -134,7 +134,11 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
         let last = *last;
         let groups = if last { 1 + self.relevance.sees_memory() as u32 } else { self.groups };
         let first = self.steps.len() as u32;
-        for step in self.contexts.with_groups(groups).edges(at) {
+        let stop = || limits.exceeded(self.bytes).is_some();
+        let Some(steps) = self.contexts.with_groups(groups).edges(at, &stop) else {
+            return Err(limits.exceeded(self.bytes).unwrap_or(Reason::Cancelled));
+        };
+        for step in steps {
             if let Some(reason) = limits.exceeded(self.bytes) {
                 return Err(reason);
             }

@@ -268,7 +268,10 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
 
     /// The steps of a control state, prepared.
     fn prepare(&mut self, control: usize, limits: &Limits) -> Result<Vec<Prepared<D::Transition>>, Stop> {
-        let steps = self.machine.steps(&self.controls[control].control);
+        let stop = || limits.exceeded(self.bytes).is_some();
+        let Some(steps) = self.machine.steps_until(&self.controls[control].control, &stop) else {
+            return Err(Stop::Limit(limits.exceeded(self.bytes).unwrap_or(Reason::Cancelled)));
+        };
         steps
             .into_iter()
             .map(|step| {
