@@ -70,7 +70,7 @@ impl Fenced {
                 Expr::Leaf(match o {
                     Observable::At(t, at) => {
                         let number = |l: &LocationId| numbers[t.index()][l.index()];
-                        Observable::At(*t, at.iter().map(number).collect())
+                        Observable::At(*t, sorted(at.iter().map(number)))
                     }
                     other => other.clone(),
                 })
@@ -220,6 +220,14 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> (Thread, Vec<EdgeId>, V
     (smaller, originals, numbers)
 }
 
+/// Locations as an observable has them: several may have become one.
+fn sorted(locations: impl Iterator<Item = LocationId>) -> Vec<LocationId> {
+    let mut locations: Vec<LocationId> = locations.collect();
+    locations.sort_unstable();
+    locations.dedup();
+    locations
+}
+
 /// Whether two programs are the same but for the numbers of locations and the places in the text.
 pub fn same(one: &Program, other: &Program) -> bool {
     let threads = one.threads.len() == other.threads.len();
@@ -230,30 +238,25 @@ pub fn same(one: &Program, other: &Program) -> bool {
         formula.map(&mut |o| {
             Expr::Leaf(match o {
                 Observable::At(t, at) => {
-                    let mut at: Vec<LocationId> =
-                        at.iter().filter_map(|l| numbers[t.index()][l.index()]).collect();
-                    at.sort_unstable();
-                    Observable::At(*t, at)
+                    Observable::At(*t, sorted(at.iter().filter_map(|l| numbers[t.index()][l.index()])))
                 }
                 other => other.clone(),
             })
         })
     };
-    let sorted = |formula: &Formula| {
+    let reached = |formula: &Formula| {
         formula.map(&mut |o| {
             Expr::Leaf(match o {
                 Observable::At(t, at) => {
                     // Locations that cannot be reached are never at anything.
                     let reached = |l: &&LocationId| numbers[t.index()].contains(&Some(**l));
-                    let mut at: Vec<LocationId> = at.iter().filter(reached).copied().collect();
-                    at.sort_unstable();
-                    Observable::At(*t, at)
+                    Observable::At(*t, sorted(at.iter().filter(reached).copied()))
                 }
                 other => other.clone(),
             })
         })
     };
-    let formulas = |a: &Property, b: &Property| a.formula().map(renamed) == b.formula().map(sorted);
+    let formulas = |a: &Property, b: &Property| a.formula().map(renamed) == b.formula().map(reached);
     one.properties.len() == other.properties.len()
         && one.properties.iter().zip(&other.properties).all(|(a, b)| a.name == b.name && formulas(a, b))
 }

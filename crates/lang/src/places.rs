@@ -63,17 +63,21 @@ pub struct Placed {
 
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
-    let mut marked = loaded.file.clone();
     // Spans beyond the text are those of empty steps.
     let first = Span::new(loaded.source.text.len(), 0).start.saturating_add(1);
-    let mut marks =
-        Marks { first, places: Vec::new(), opens: Vec::new(), mentioned: mentioned(&loaded.program) };
-    for item in &mut marked.items {
-        if let Item::Thread(thread) = item {
-            marks.block(&mut thread.body, Start::Free, true);
-        }
+    let (mut program, mut marks) = marked(loaded, defines, first, HashSet::new())?;
+    // A label that nothing leads to may name the same location as another one, but not if there is a step in between. So places that
+    // nothing leads to are left out, if it matters.
+    let reached: HashSet<usize> = program
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.edges)
+        .filter_map(|edge| Some(edge.span.start.checked_sub(first)? as usize))
+        .collect();
+    if looks_at_labels(&loaded.program) && reached.len() < marks.places.len() {
+        let left_out = (0..marks.places.len()).filter(|n| !reached.contains(n)).collect();
+        (program, marks) = marked(loaded, defines, first, left_out)?;
     }
-    let mut program = lower::lower(&marked, defines)?;
     let Marks { first, mut places, opens, .. } = marks;
     let mut steps = BTreeMap::new();
     for ((t, source), marked) in loaded.program.threads().zip(&program.threads) {
@@ -99,6 +103,33 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let mut places = one_for_each_text(places);
     places.sort_by_key(|place| place.offset);
     Ok(Placed { program, places, steps })
+}
+
+/// The program with an empty step at every place, but those to be left out.
+fn marked(
+    loaded: &Loaded,
+    defines: &Defines,
+    first: u32,
+    left_out: HashSet<usize>,
+) -> Result<(Program, Marks), Vec<Diagnostic>> {
+    let mut file = loaded.file.clone();
+    let mentioned = mentioned(&loaded.program);
+    let mut marks = Marks { first, places: Vec::new(), opens: Vec::new(), left_out, mentioned };
+    for item in &mut file.items {
+        if let Item::Thread(thread) = item {
+            marks.block(&mut thread.body, Start::Free, true);
+        }
+    }
+    Ok((lower::lower(&file, defines)?, marks))
+}
+
+/// Whether some property looks at a label.
+fn looks_at_labels(program: &Program) -> bool {
+    let mut found = false;
+    for formula in program.properties.iter().filter_map(Property::formula) {
+        formula.for_each_leaf(&mut |observable| found |= matches!(observable, Observable::At(..)));
+    }
+    found
 }
 
 /// A place on the way: its step, where that leads, and whether the statement behind it is a block or a `for`.
@@ -135,9 +166,10 @@ fn own_steps<'p>(
             passed.push(Passed { edge, to: code.to, place, opens });
             here = code.to;
         }
-        // A loop of places only stays a loop, whichever of their steps is the source's.
+        // A loop of places only stays a loop, whichever of their steps is the source's; before it is what leads there.
         if on_the_way.contains(&here) {
-            continue;
+            let before = passed.iter().take_while(|p| marked.edge(p.edge).from != here).count();
+            passed.truncate(before);
         }
         let ours: Vec<&Edge> = marked.edges_from(here).map(|(_, edge)| edge).collect();
         let theirs: Vec<&Edge> = source.edges_from(there).map(|(_, edge)| edge).collect();
@@ -146,6 +178,7 @@ fn own_steps<'p>(
             open.extend(ours.iter().zip(&theirs).map(|(a, b)| (a.to, b.to)));
         } else if let [step] = theirs[..]
             && step.action == Action::Op(Op::Skip)
+            && step.to != there
         {
             let is_within = |inner: Span, outer: Span| outer.start <= inner.start && inner.end <= outer.end;
             // The first that is before the innermost statement with the step (there may be more copies of it), behind its labels.
@@ -213,6 +246,8 @@ struct Marks {
     places: Vec<Place>,
     /// For each place whether a block or a `for` is behind it.
     opens: Vec<bool>,
+    /// The places, by number, that get no step.
+    left_out: HashSet<usize>,
     mentioned: BTreeSet<String>,
 }
 
@@ -245,26 +280,27 @@ impl Marks {
             let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
             if start == Start::Free {
                 let offset = label.map_or(statement.span.start, |l| l.start);
-                block.statements.push(self.mark(offset, Side::Before, statement.span, label));
                 // Behind it are the labels.
-                self.opens.push(opens && label.is_none());
+                let opens = opens && label.is_none();
+                block.statements.extend(self.mark(offset, Side::Before, statement.span, label, opens));
             }
             // A place behind the labels is where all jumps to them meet. Not where a property looks: to be at the label would
             // then mean to be before the fence.
             let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&l.text));
             if label.is_some() && !looked_at && statement.kind != StatementKind::Empty {
-                let labels = std::mem::take(&mut statement.labels);
-                let mark = self.mark(statement.span.start, Side::Labelled, statement.span, label);
-                self.opens.push(opens);
-                block.statements.push(Statement { labels, ..mark });
+                let offset = statement.span.start;
+                if let Some(mark) = self.mark(offset, Side::Labelled, statement.span, label, opens) {
+                    let labels = std::mem::take(&mut statement.labels);
+                    block.statements.push(Statement { labels, ..mark });
+                }
             }
             self.inside(&mut statement, start);
             start = Start::Free;
             block.statements.push(statement);
         }
-        if let (true, Some((span, false))) = (ends, last) {
-            block.statements.push(self.mark(span.end, Side::After, span, None));
-            self.opens.push(false);
+        // Nothing but declarations: what is put there starts the alternative.
+        if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
+            block.statements.extend(self.mark(span.end, Side::After, span, None, false));
         }
     }
 
@@ -293,11 +329,22 @@ impl Marks {
         }
     }
 
-    fn mark(&mut self, offset: u32, side: Side, statement: Span, label: Option<Span>) -> Statement {
-        let number = self.first.saturating_add(self.places.len() as u32);
+    /// The empty step of the next place, unless it is left out.
+    fn mark(
+        &mut self,
+        offset: u32,
+        side: Side,
+        statement: Span,
+        label: Option<Span>,
+        opens: bool,
+    ) -> Option<Statement> {
+        let number = self.places.len();
         self.places.push(Place { offset, side, statement, label, edges: Vec::new() });
-        let span = Span { start: number, end: number };
-        Statement { labels: Vec::new(), kind: StatementKind::Skip, span }
+        self.opens.push(opens);
+        let start = self.first.saturating_add(number as u32);
+        let mark =
+            Statement { labels: Vec::new(), kind: StatementKind::Skip, span: Span { start, end: start } };
+        (!self.left_out.contains(&number)).then_some(mark)
     }
 }
 
