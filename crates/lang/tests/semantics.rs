@@ -423,12 +423,25 @@ fn a_compare_and_swap_that_is_a_condition_decides_in_its_own_step() {
 
 #[test]
 fn constants_decide_without_a_step() {
-    for condition in ["0 && x", "1 && 0 && x", "1 || x", "!(1 || x)", "(0 && x) == 0", "1", "0 > 1"] {
+    for condition in [
+        "0 && x",
+        "1 && 0 && x",
+        "1 || x || r",
+        "(2 || x || r) - 1",
+        "0 && r",
+        "1 || x",
+        "!(1 || x)",
+        "(0 && x) == 0",
+        "1",
+        "0 > 1",
+    ] {
         let in_between = "forbid !p@a && !p@b && !p@end;";
-        check(&format!("shared x; thread p {{ a: if {condition} {{ }} b: skip; }} {in_between}"), ALL);
+        check(&format!("shared x; thread p {{ var r; a: if {condition} {{ }} b: skip; }} {in_between}"), ALL);
         check(&format!("shared x; thread p {{ var r; a: r = {condition}; b: skip; }} {in_between}"), ALL);
         check(
-            &format!("shared x; thread p {{ skip; if {condition} {{ }} a: b: skip; }} forbid p@a != p@b;"),
+            &format!(
+                "shared x; thread p {{ var r; skip; if {condition} {{ }} a: b: skip; }} forbid p@a != p@b;"
+            ),
             ALL,
         );
     }
@@ -450,6 +463,10 @@ fn error(text: &str) -> String {
 fn mistakes_are_explained() {
     assert_eq!(error("shared x;\nthread p { y = 1; }"), "2:12: unknown name `y`");
     assert_eq!(error("shared x;\nthread p { x[0] = 1; }"), "2:12: `x` is not an array");
+    // Also where constants decide that it is never evaluated.
+    assert_eq!(error("shared x; thread p { x = 1 || y; }"), "1:31: unknown name `y`");
+    assert_eq!(error("shared x; thread p { if 0 && y { } }"), "1:30: unknown name `y`");
+    assert_eq!(error("shared x; thread p { if 0 && x && y { } }"), "1:35: unknown name `y`");
     assert_eq!(error("shared a[2]; thread p { a = 1; }"), "1:25: `a` is an array and needs an index");
     assert_eq!(
         error("shared a[2]; thread p { a[2] = 1; }"),

@@ -257,7 +257,7 @@ impl<'f> Code<'f> {
     pub fn decided_value(&self, position: &[Frame], e: &Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => unary(*op, self.decided_value(position, operand)?),
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(e) => {
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
                 let decides = *op == BinaryOp::Or;
                 match (self.decided_value(position, left)? != 0) == decides {
                     true => Some(i64::from(decides)),

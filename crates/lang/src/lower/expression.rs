@@ -50,19 +50,22 @@ impl<'a> ThreadLowering<'a, '_> {
                 Ok(Expr::Leaf(register))
             }
             ExprKind::Unary(op, operand) => Ok(folded(Expr::unary(*op, self.flatten(operand, before)?))),
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(right) => {
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right)
+                if self.decided(*op, left).is_some() =>
+            {
                 match self.decided(*op, left) {
-                    Some(true) => Ok(Expr::Const(i64::from(*op == BinaryOp::Or))),
-                    Some(false) => {
-                        Ok(Expr::binary(BinaryOp::Ne, self.flatten(right, before)?, Expr::Const(0)))
-                    }
-                    // The right side must not be loaded when the left one decides.
-                    None => {
-                        let register = self.temporary();
-                        before.push(Before::Condition(register, e));
-                        Ok(Expr::Leaf(register))
+                    Some(true) => self.never_evaluated(*op, right),
+                    _ => {
+                        let right = self.flatten(right, before)?;
+                        Ok(folded(Expr::binary(BinaryOp::Ne, right, Expr::Const(0))))
                     }
                 }
+            }
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if self.has_access(right) => {
+                // The right side must not be loaded when the left one decides.
+                let register = self.temporary();
+                before.push(Before::Condition(register, e));
+                Ok(Expr::Leaf(register))
             }
             ExprKind::Binary(op, left, right) => {
                 let left = self.flatten(left, before)?;
@@ -262,7 +265,7 @@ impl<'a> ThreadLowering<'a, '_> {
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(e) => {
                 match self.decided(*op, left) {
                     Some(true) => {
-                        let value = Expr::Const(i64::from(*op == BinaryOp::Or));
+                        let value = self.never_evaluated(*op, right)?;
                         self.branch(value, at, then, otherwise, e.span)
                     }
                     Some(false) => self.condition(right, at, then, otherwise)?,
@@ -301,11 +304,17 @@ impl<'a> ThreadLowering<'a, '_> {
         Some((self.constant(left)? != 0) == (op == BinaryOp::Or))
     }
 
-    /// The value of an expression that constants decide before the first access.
+    /// The value of `&&` or `||` whose left side decides. The right side must make sense all the same.
+    fn never_evaluated(&mut self, op: BinaryOp, right: &'a ast::Expr) -> Result<Pure> {
+        self.flatten(right, &mut Vec::new())?;
+        Ok(Expr::Const(i64::from(op == BinaryOp::Or)))
+    }
+
+    /// The value of an expression that constants decide: without an access, and whatever the registers are.
     fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(e) => {
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
                 match self.decided(*op, left)? {
                     true => Some(i64::from(*op == BinaryOp::Or)),
                     false => self.constant(right).map(|value| i64::from(value != 0)),
