@@ -23,8 +23,8 @@ enum Difference {
 /// A sequence of states: the first, and what changes from each to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct States {
-    first: State,
-    last: State,
+    first: Box<State>,
+    last: Box<State>,
     differences: Vec<Difference>,
     /// For each state but the first, the end of its differences.
     ends: Vec<usize>,
@@ -33,7 +33,12 @@ pub struct States {
 impl States {
     /// One state.
     pub fn new(first: State) -> Self {
-        States { last: first.clone(), first, differences: Vec::new(), ends: Vec::new() }
+        States {
+            last: Box::new(first.clone()),
+            first: Box::new(first),
+            differences: Vec::new(),
+            ends: Vec::new(),
+        }
     }
 
     /// Adds a state.
@@ -60,7 +65,7 @@ impl States {
         }
         found.extend((before.lock != next.lock).then_some(Difference::Lock(next.lock)));
         self.ends.push(found.len());
-        self.last = next;
+        *self.last = next;
     }
 
     /// The first state.
@@ -96,7 +101,7 @@ impl States {
 
     /// Visits all states in order, with their numbers.
     pub fn for_each(&self, mut visit: impl FnMut(usize, &State)) {
-        let mut state = self.first.clone();
+        let mut state = State::clone(&self.first);
         for number in 0..self.len() {
             visit(number, &state);
             if number + 1 < self.len() {

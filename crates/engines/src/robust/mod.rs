@@ -169,8 +169,12 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
         if !options.all && answer.witness().is_some() {
             break;
         }
-        match attack::instrument(program, options.notion, &candidates[batch.clone()]) {
-            Ok(instrumented) => {
+        match attack::instrument(program, options.notion, &candidates[batch.clone()], &stop) {
+            Ok(None) => {
+                outcome.unknown.get_or_insert(limits.exceeded(0).unwrap_or(Reason::Cancelled));
+                break;
+            }
+            Ok(Some(instrumented)) => {
                 answer.examine(program, &instrumented, batch, options, limits, progress, &mut outcome);
                 answer.instrumented = Some(instrumented);
             }

@@ -98,9 +98,12 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Builds all edges.
-    pub fn build(&mut self) -> Result<(), Unsupported> {
+    /// Builds all edges; false if it was stopped.
+    pub fn build(&mut self) -> Result<bool, Unsupported> {
         while let Some(place) = self.work.pop() {
+            if (self.known.stop)() {
+                return Ok(false);
+            }
             match place {
                 Place::Plain(at) => {
                     for (id, edge) in self.code.edges_from(at) {
@@ -137,7 +140,7 @@ impl<'a> Graph<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The location of a place, which is made if there is none.

@@ -111,35 +111,48 @@ struct Known<'a> {
     numbers: &'a BTreeMap<Attack, usize>,
     /// The delays of their stores.
     delays: &'a Delays,
+    /// Says when to stop.
+    stop: &'a dyn Fn() -> bool,
 }
 
 /// Something that cannot be instrumented: what, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String, pub Span);
 
-/// Instruments a program with some attacks.
+/// Instruments a program with some attacks; nothing if `stop` says so meanwhile.
 pub fn instrument(
     program: &Program,
     notion: Notion,
     attacks: &[Attack],
-) -> Result<Instrumented, Unsupported> {
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Instrumented>, Unsupported> {
     let mut loads: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>> = BTreeMap::new();
     for attack in attacks {
         loads.entry((attack.thread, attack.store)).or_default().push(attack.load);
     }
-    let delays: Delays = loads
-        .into_iter()
-        .map(|((t, store), loads)| ((t, store), Delay::new(program, program.thread(t), store, &loads)))
-        .collect();
+    let mut delays = Delays::new();
+    for ((t, store), loads) in loads {
+        if stop() {
+            return Ok(None);
+        }
+        delays.insert((t, store), Delay::new(program, program.thread(t), store, &loads));
+    }
     let numbers = attacks.iter().enumerate().map(|(n, attack)| (*attack, n)).collect();
     let mut auxiliary = auxiliary::Auxiliary::new(program, notion, delays.values());
     let mut threads = Vec::new();
     let mut origins = Vec::new();
     let mut successes = vec![None; attacks.len()];
     for (id, _) in program.threads() {
-        let mut graph =
-            graph::Graph::new(program, notion, id, Known { numbers: &numbers, delays: &delays }, &auxiliary);
-        graph.build()?;
+        let mut graph = graph::Graph::new(
+            program,
+            notion,
+            id,
+            Known { numbers: &numbers, delays: &delays, stop },
+            &auxiliary,
+        );
+        if !graph.build()? {
+            return Ok(None);
+        }
         let built = graph.finish();
         for (attack, location) in built.successes {
             successes[attack] = Some(location);
@@ -172,7 +185,7 @@ pub fn instrument(
         properties,
         hints: fencewright_program::Hints::default(),
     };
-    Ok(Instrumented { program, attacks: attacks.to_vec(), origins })
+    Ok(Some(Instrumented { program, attacks: attacks.to_vec(), origins }))
 }
 
 /// The name of the property that no attack succeeds.
