@@ -5,6 +5,7 @@
 //! docs/certificates.md.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferShape, Buffers, Control, Entry, Kept, Linear, Machine};
@@ -179,9 +180,9 @@ impl Certificate {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// From text.
-    pub fn from_json(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|error| error.to_string())
+    /// From text, which is not kept: it may be much longer than what it says.
+    pub fn read(text: impl io::Read) -> Result<Self, String> {
+        serde_json::from_reader(io::BufReader::new(text)).map_err(|error| error.to_string())
     }
 }
 

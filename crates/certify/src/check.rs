@@ -21,6 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{Buffers, CellId, Command, Control, Entry, Linear, Machine, Outcome, Step};
 use fencewright_program::{MemoryModel, Program, Property};
+use fencewright_smt::Stop;
 
 use crate::certificate::{Certificate, FORMAT, MachineName, VERSION, fingerprint};
 use crate::difference::{Difference, Edge, Index, Paths};
@@ -29,6 +30,9 @@ use crate::way::Way;
 
 /// A machine that keeps more stores than this in order is an attack, not a proof.
 const MOST_KEPT: u32 = 64;
+
+/// A state whose invariant compares more cells than this with each other is an attack: the table of their differences takes 8 bytes for each two.
+const MOST_MET: usize = 1 << 11;
 
 /// Why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,11 +87,7 @@ pub struct Accepted {
 }
 
 /// Checks a certificate against a program, on all cores; `stop` is asked now and then whether to give up.
-pub fn check(
-    certificate: &Certificate,
-    program: &Program,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Accepted, Rejection> {
+pub fn check(certificate: &Certificate, program: &Program, stop: &Stop) -> Result<Accepted, Rejection> {
     if certificate.format != FORMAT || certificate.version != VERSION {
         let what = format!("format `{}` version {}", certificate.format, certificate.version);
         return Err(Rejection::Format(what));
@@ -131,7 +131,7 @@ struct Checker<'a> {
     machine: &'a Machine<'a>,
     states: Vec<Invariant>,
     numbers: HashMap<Control, usize>,
-    stop: &'a (dyn Fn() -> bool + Sync),
+    stop: &'a Stop,
 }
 
 struct Invariant {
@@ -142,14 +142,13 @@ struct Invariant {
 }
 
 impl<'a> Checker<'a> {
-    fn new(
-        machine: &'a Machine<'a>,
-        certificate: &Certificate,
-        stop: &'a (dyn Fn() -> bool + Sync),
-    ) -> Result<Self, Rejection> {
+    fn new(machine: &'a Machine<'a>, certificate: &Certificate, stop: &'a Stop) -> Result<Self, Rejection> {
         let mut numbers = HashMap::new();
         let mut states = Vec::with_capacity(certificate.states.len());
         for (n, state) in certificate.states.iter().enumerate() {
+            if stop() {
+                return Err(Rejection::Stopped);
+            }
             let (control, cubes) = (state.control(), state.cubes());
             let cells_exist = cubes.iter().flatten().all(|linear| is_normal(linear, machine.cells.len()));
             if !is_well_formed(machine, &control) || !cells_exist {
@@ -213,13 +212,13 @@ impl<'a> Checker<'a> {
     fn start(&self) -> Result<(), Rejection> {
         let target = self.numbers.get(&self.machine.initial()).ok_or(Rejection::Start)?;
         let mut index = Index::default();
-        let ways = self.prepared(&self.machine.initial_values(), Some(*target), &mut index);
-        let nothing = index.paths(&[]);
+        let ways = self.prepared(&self.machine.initial_values(), Some(*target), &mut index)?;
+        let nothing = index.paths(&[], self.stop);
         let mut scratch = Paths::new(1);
         for way in &ways {
             match self.covered(&nothing, &[], way, Some(*target), &mut scratch) {
                 Covered::Yes => {}
-                Covered::No => return Err(Rejection::Start),
+                Covered::No => return Err(self.unless_stopped(Rejection::Start)),
                 Covered::Overflow => return Err(Rejection::Numbers(*target, "the start".into())),
             }
         }
@@ -230,26 +229,27 @@ impl<'a> Checker<'a> {
     fn closed(&self, n: usize, scratch: &mut Paths) -> Result<usize, Rejection> {
         let state = &self.states[n];
         let steps = self.machine.steps(&state.control);
-        let mut index = Index::default();
-        index.meet(&state.differences);
+        let mut index = self.met(n)?;
         let prepare = |step: &Step| {
             let target = match &step.outcome {
                 Outcome::Control(next) => self.numbers.get(next).copied(),
                 Outcome::Beyond(..) => None,
             };
-            (target, self.prepared(&step.commands, target, &mut index))
+            self.prepared(&step.commands, target, &mut index).map(|ways| (target, ways))
         };
-        let prepared: Vec<(Option<usize>, Vec<PreparedWay>)> = steps.iter().map(prepare).collect();
+        let prepared = steps.iter().map(prepare).collect::<Result<Vec<_>, Rejection>>()?;
         for (cube, differences) in state.cubes.iter().zip(&state.differences) {
-            if (self.stop)() {
-                return Err(Rejection::Stopped);
-            }
-            let paths = index.paths(differences);
+            let paths = index.paths(differences, self.stop);
             for (step, (target, ways)) in steps.iter().zip(&prepared) {
                 for way in ways {
+                    if (self.stop)() {
+                        return Err(Rejection::Stopped);
+                    }
                     match self.covered(&paths, cube, way, *target, scratch) {
                         Covered::Yes => {}
-                        Covered::No => return Err(Rejection::Step(n, self.describe(step))),
+                        Covered::No => {
+                            return Err(self.unless_stopped(Rejection::Step(n, self.describe(step))));
+                        }
                         Covered::Overflow => return Err(Rejection::Numbers(n, self.describe(step))),
                     }
                 }
@@ -268,32 +268,68 @@ impl<'a> Checker<'a> {
             if violation.constant() == Some(0) {
                 continue;
             }
-            let mut index = Index::default();
-            index.meet(&state.differences);
-            let ways = self.prepared(&[Command::Assume(violation)], None, &mut index);
+            let mut index = self.met(n)?;
+            let ways = self.prepared(&[Command::Assume(violation)], None, &mut index)?;
             for (cube, differences) in state.cubes.iter().zip(&state.differences) {
-                let paths = index.paths(differences);
+                if (self.stop)() {
+                    return Err(Rejection::Stopped);
+                }
+                let paths = index.paths(differences, self.stop);
                 let mut covered = |way| self.covered(&paths, cube, way, None, scratch) == Covered::Yes;
                 if !ways.iter().all(&mut covered) {
-                    return Err(forbidden());
+                    return Err(self.unless_stopped(forbidden()));
                 }
             }
         }
         Ok(())
     }
 
+    /// A rejection, unless it came about because the checker was asked to stop.
+    fn unless_stopped(&self, rejection: Rejection) -> Rejection {
+        if (self.stop)() { Rejection::Stopped } else { rejection }
+    }
+
+    /// The cells of a state's invariant.
+    fn met(&self, n: usize) -> Result<Index, Rejection> {
+        let mut index = Index::default();
+        for cube in &self.states[n].differences {
+            index.meet(cube);
+            if index.len() > MOST_MET {
+                return Err(Rejection::Format(format!("state {n} compares more than {MOST_MET} cells")));
+            }
+            if (self.stop)() {
+                return Err(Rejection::Stopped);
+            }
+        }
+        Ok(index)
+    }
+
     /// All ways through some commands, executed symbolically, with the invariant of the target written in terms of the values
     /// before the commands.
-    fn prepared(&self, commands: &[Command], target: Option<usize>, index: &mut Index) -> Vec<PreparedWay> {
+    fn prepared(
+        &self,
+        commands: &[Command],
+        target: Option<usize>,
+        index: &mut Index,
+    ) -> Result<Vec<PreparedWay>, Rejection> {
         // Values that nothing is known about are variables of their own, numbered after the cells.
         let mut unknown = self.machine.cells.len() as CellId;
         let wanted = target.map_or(&[][..], |t| &self.states[t].differences);
         let mut prepare = |simple: Vec<Simple>| {
             let way = Way::through(simple, &mut unknown);
             let mut after = |d: &Option<Difference>| way.before(d.as_ref()?).map(|d| index.edge(&d));
-            let wanted = wanted.iter().map(|cube| cube.iter().map(&mut after).collect()).collect();
+            let mut wanted_before = Vec::with_capacity(wanted.len());
+            for (n, cube) in wanted.iter().enumerate() {
+                if n % 64 == 63 && (self.stop)() {
+                    return Err(Rejection::Stopped);
+                }
+                wanted_before.push(cube.iter().map(&mut after).collect());
+            }
             let assumed = way.assumed.iter().filter_map(Difference::of).map(|d| index.edge(&d)).collect();
-            PreparedWay { way, assumed, wanted }
+            if index.len() > MOST_MET {
+                return Err(Rejection::Format(format!("a step compares more than {MOST_MET} cells")));
+            }
+            Ok(PreparedWay { way, assumed, wanted: wanted_before })
         };
         ways(commands).into_iter().map(&mut prepare).collect()
     }
@@ -328,7 +364,7 @@ impl<'a> Checker<'a> {
         let cubes = target.map_or(&[][..], |t| &self.states[t].cubes);
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
         let fitting: Vec<Cube> = cubes.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
-        match linear_solver::entails_some(&known, &fitting) {
+        match linear_solver::entails_some(&known, &fitting, self.stop) {
             true => Covered::Yes,
             false if fitting.len() < cubes.len() => Covered::Overflow,
             false => Covered::No,

@@ -6,6 +6,7 @@
 //! here are the witnesses. Lengths are exact: what does not fit is not concluded.
 
 use fencewright_memory::{CellId, Linear};
+use fencewright_smt::Stop;
 
 /// `x - y <= c`, where either may be the constant 0.
 #[derive(Clone, Copy, Debug)]
@@ -67,19 +68,28 @@ impl Index {
         Edge { x: self.position(d.x), y: self.position(d.y), c: d.c }
     }
 
-    /// Gives every cell in these conjunctions a variable.
-    pub fn meet(&mut self, cubes: &[Vec<Option<Difference>>]) {
-        cubes.iter().flatten().flatten().for_each(|d| _ = self.edge(d));
+    /// How many cells have been met.
+    pub fn len(&self) -> usize {
+        self.cells.len()
     }
 
-    /// What follows from a conjunction of differences whose cells have all been met.
-    pub fn paths(&self, cube: &[Option<Difference>]) -> Paths {
+    /// Gives every cell in this conjunction a variable.
+    pub fn meet(&mut self, cube: &[Option<Difference>]) {
+        cube.iter().flatten().for_each(|d| _ = self.edge(d));
+    }
+
+    /// What follows from a conjunction of differences whose cells have all been met; if `stop` says to stop, only some of it.
+    pub fn paths(&self, cube: &[Option<Difference>], stop: &Stop) -> Paths {
         let position = |cell: Option<CellId>| match cell {
             None => Some(0),
             Some(cell) => self.cells.iter().position(|&c| c == cell).map(|n| n + 1),
         };
         let mut paths = Paths::new(self.cells.len() + 1);
         for d in cube.iter().flatten() {
+            // With few cells, asking would take longer than what follows.
+            if self.cells.len() > 100 && stop() {
+                break;
+            }
             // A cell that was not met would only make the conjunction weaker.
             if let (Some(x), Some(y)) = (position(d.x), position(d.y)) {
                 paths.add(x, y, d.c);

@@ -12,3 +12,4 @@ mod way;
 
 pub use certificate::Certificate;
 pub use check::{Accepted, Rejection, check};
+pub use fencewright_smt::Stop;

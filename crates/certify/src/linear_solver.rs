@@ -2,16 +2,18 @@
 
 use fencewright_memory::Linear;
 use fencewright_memory::linear::Cube;
-use fencewright_smt::{Answer, Atom, Budget, Formula, Native, Relation, Solver, Var, verify};
+use fencewright_smt::{Answer, Atom, Budget, Formula, Native, Relation, Solver, Stop, Var, verify};
 
 /// Whether the constraints in `known` entail that one of the cubes holds; with no cubes, whether they are unsatisfiable.
-pub fn entails_some(known: &Cube, cubes: &[Cube]) -> bool {
+/// If `stop` says to stop, nothing is entailed.
+pub fn entails_some(known: &Cube, cubes: &[Cube], stop: &Stop) -> bool {
     let mut assertions: Vec<Formula> = known.iter().map(formula).collect();
     for cube in cubes {
         let violated: Vec<Formula> = cube.iter().map(|linear| !formula(linear)).collect();
         assertions.push(Formula::or(violated));
     }
-    match Native::new().check(&assertions, &Budget::default()) {
+    let budget = Budget { stop: Some(Stop::clone(stop)), ..Budget::default() };
+    match Native::new().check(&assertions, &budget) {
         Answer::Unsat(refutation) => verify(&assertions, &refutation.proof),
         _ => false,
     }

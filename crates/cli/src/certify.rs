@@ -1,59 +1,150 @@
 //! `fencewright certify`: is this certificate a proof about this program?
 
+use std::cell::OnceCell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::{Certificate, check};
+use fencewright_certify::{Certificate, Rejection, Stop, check};
+use fencewright_engines::{Limits, Reason};
+use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
-use fencewright_report::words::grouped;
+use fencewright_report::certify::{Answer, Certified};
 
 use crate::args::CertifyArgs;
-use crate::input::{describe, display_name, load_program, read_up_to, tell_notes};
-use crate::output::{Output, complain};
+use crate::input::{describe, display_name, is_standard_input, load_or_tell, tell_notes};
+use crate::output::Output;
 use crate::status::Status;
 use crate::stop;
 
-/// A larger certificate is not read.
-const MOST_BYTES: u64 = 2 << 30;
+/// A longer certificate is not read.
+const MOST_BYTES: u64 = 1 << 29;
 
 /// Checks a certificate against a program, without any engine.
 pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
+    if is_standard_input(&args.certificate) && is_standard_input(&args.file) {
+        let why = "the certificate and the program cannot both come from the standard input";
+        out.refuse(args.json, "certify", why, None);
+        return Status::Bad;
+    }
+    let limits = args.limits.starting_now();
     let name = display_name(&args.certificate);
-    let certificate = read_up_to(&args.certificate, MOST_BYTES)
-        .map_err(|error| describe(&error))
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "this is not text".into()))
-        .and_then(|text| {
-            Certificate::from_json(&text).map_err(|error| format!("not a certificate: {error}"))
-        });
-    let certificate = match certificate {
+    let program = display_name(&args.file);
+    let certificate = match read(&args.certificate, &limits) {
         Ok(certificate) => certificate,
-        Err(message) => {
-            complain(&name, &escape(&message));
+        Err(Unread::Bad(why)) => {
+            out.refuse(args.json, &name, &why, None);
             return Status::Bad;
         }
+        Err(Unread::GivenUp(reason)) => {
+            let answer = Answer::Unknown(reason.to_string());
+            let certified =
+                Certified { name: &name, program: &program, certificate: None, answer, seconds: 0.0 };
+            return tell(&certified, args.json, out);
+        }
     };
-    let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
-    tell_notes(&loaded);
+    let loaded = match load_or_tell(&args.file, &args.input, &limits, args.json, out) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    if !args.json {
+        tell_notes(&loaded);
+    }
     let start = Instant::now();
-    let search = stop::Search::begin();
-    let result = check(&certificate, &loaded.program, &stop::is_asked);
-    drop(search);
+    let answer = match about_something_else(args, &certificate) {
+        Some(why) => Answer::Rejected(why),
+        None => checked(&certificate, &loaded, &limits),
+    };
     let seconds = start.elapsed().as_secs_f64();
-    let properties = escape(&certificate.properties.join(", "));
-    let model = certificate.machine.buffers().model().name();
-    match result {
-        Ok(accepted) => {
-            out.print(&format!(
-                "{}: accepted: {properties} under {model} ({} control states, {} formulas, {} steps, {seconds:.3} s)\n",
-                escape(&name),
-                grouped(accepted.controls as u64),
-                grouped(accepted.cubes as u64),
-                grouped(accepted.steps as u64),
-            ));
-            Status::Fine
+    let certified =
+        Certified { name: &name, program: &program, certificate: Some(&certificate), answer, seconds };
+    tell(&certified, args.json, out)
+}
+
+fn tell(certified: &Certified<'_>, json: bool, out: &mut Output) -> Status {
+    out.print(&if json { certified.json() } else { certified.text() });
+    match certified.answer {
+        Answer::Accepted(_) => Status::Fine,
+        Answer::Rejected(_) => Status::Violated,
+        Answer::Unknown(_) => Status::Unknown,
+    }
+}
+
+/// Why the certificate is not the one that was asked for, if it is not.
+fn about_something_else(args: &CertifyArgs, certificate: &Certificate) -> Option<String> {
+    let model = certificate.machine.buffers().model();
+    if let Some(wanted) = args.model.map(|m| m.0).filter(|wanted| *wanted != model) {
+        return Some(format!("the certificate is about {}, not about {}", model.name(), wanted.name()));
+    }
+    let missing = args.property.iter().find(|name| !certificate.properties.contains(name))?;
+    Some(format!("the certificate is not about the property `{missing}`"))
+}
+
+fn checked(certificate: &Certificate, loaded: &Loaded, limits: &Limits) -> Answer {
+    let _search = stop::Search::begin();
+    let watched = limits.clone();
+    let stop: Stop = Arc::new(move || watched.exceeded(0).is_some());
+    match check(certificate, &loaded.program, &stop) {
+        Ok(accepted) => Answer::Accepted(accepted),
+        Err(Rejection::Stopped) => {
+            // What the checker has allocated is free again; time does not come back.
+            let memory = limits.memory.map(Reason::Memory);
+            let reason = limits.exceeded(0).or(memory).unwrap_or(Reason::Cancelled);
+            Answer::Unknown(reason.to_string())
         }
-        Err(rejection) => {
-            out.print(&format!("{}: rejected: {}\n", escape(&name), escape(&rejection.to_string())));
-            Status::Violated
+        Err(rejection) => Answer::Rejected(rejection.to_string()),
+    }
+}
+
+/// Why there is no certificate.
+enum Unread {
+    /// It cannot be read, or is none.
+    Bad(String),
+    /// A limit was reached.
+    GivenUp(Reason),
+}
+
+fn read(path: &Path, limits: &Limits) -> Result<Certificate, Unread> {
+    let text: Box<dyn Read> = match is_standard_input(path) {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(path).map_err(|error| Unread::Bad(describe(&error)))?),
+    };
+    let (given_up, too_long) = (OnceCell::new(), OnceCell::new());
+    let watched = Watched { text, limits, read: 0, given_up: &given_up, too_long: &too_long };
+    let result = Certificate::read(watched);
+    if let Some(reason) = given_up.into_inner() {
+        return Err(Unread::GivenUp(reason));
+    }
+    if too_long.get().is_some() {
+        let why = format!("the file is too long: more than {} MiB are no certificate", MOST_BYTES >> 20);
+        return Err(Unread::Bad(why));
+    }
+    result.map_err(|error| Unread::Bad(escape(&format!("not a certificate: {error}"))))
+}
+
+/// A text that ends when a limit is reached, or when it becomes too long.
+struct Watched<'a> {
+    text: Box<dyn Read>,
+    limits: &'a Limits,
+    read: u64,
+    given_up: &'a OnceCell<Reason>,
+    too_long: &'a OnceCell<()>,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(reason) = self.limits.exceeded(0) {
+            let _ = self.given_up.set(reason);
+            return Ok(0);
         }
+        if self.read > MOST_BYTES {
+            let _ = self.too_long.set(());
+            return Ok(0);
+        }
+        let length = self.text.read(buffer)?;
+        self.read += length as u64;
+        Ok(length)
     }
 }

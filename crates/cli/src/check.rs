@@ -7,7 +7,7 @@ use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
-    Checked, Engine, EngineOptions, Progress, Task, Verdict, cegar, check_each, contexts, registry,
+    Checked, Engine, EngineOptions, Limits, Progress, Task, Verdict, cegar, check_each, contexts, registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -51,9 +51,11 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
             status = status.and(Status::Unknown);
             continue;
         }
-        status = status.and(match load_or_tell(path, &args.common.input, args.common.json, out) {
-            Some(loaded) => checker.check_file(&loaded, out),
-            None => Status::Bad,
+        let limits = args.common.limits_from_now();
+        let loaded = load_or_tell(path, &args.common.input, &limits, args.common.json, out);
+        status = status.and(match loaded {
+            Ok(loaded) => checker.check_file(&loaded, &limits, out),
+            Err(status) => status,
         });
     }
     status
@@ -122,7 +124,8 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check_file(&self, loaded: &Loaded, out: &mut Output) -> Status {
+    /// Checks a file under all models, the first of them with what loading it has left.
+    fn check_file(&self, loaded: &Loaded, limits: &Limits, out: &mut Output) -> Status {
         let properties = match select(loaded, &self.args.property) {
             Ok(properties) => properties,
             Err(message) => {
@@ -133,6 +136,7 @@ impl Checker<'_> {
         if self.args.common.is_talkative() {
             tell_notes(loaded);
         }
+        let mut limits = limits.clone();
         let mut status = Status::Fine;
         for &model in self.args.model.models() {
             if out.is_closed() {
@@ -144,7 +148,8 @@ impl Checker<'_> {
                 status = status.and(Status::Unknown);
                 continue;
             }
-            status = status.and(self.check_model(loaded, model, &properties, out));
+            status = status.and(self.check_model(loaded, model, &properties, &limits, out));
+            limits = self.args.common.limits_from_now();
         }
         status
     }
@@ -154,11 +159,11 @@ impl Checker<'_> {
         loaded: &Loaded,
         model: MemoryModel,
         properties: &[Property],
+        limits: &Limits,
         out: &mut Output,
     ) -> Status {
         let common = &self.args.common;
         let task = Task::new(&loaded.program, model, properties.to_vec());
-        let limits = common.limits_from_now();
         let _search = stop::Search::begin();
         let show = common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
@@ -166,7 +171,7 @@ impl Checker<'_> {
         let mut tell =
             |_: usize, checked: &Checked| progress::make_room(|| self.tell(source, model, checked, out));
         let results = progress::shown(show, &measured, || {
-            check_each(self.engine, &task, &limits, &measured, common.confirm(), &mut tell)
+            check_each(self.engine, &task, limits, &measured, common.confirm(), &mut tell)
         });
         let status = results.iter().fold(Status::Fine, |status, checked| {
             status.and(match checked.verdict() {

@@ -1,5 +1,6 @@
 //! `fencewright convert`: the same program in another format.
 
+use fencewright_engines::Limits;
 use fencewright_lang::ast::{self, ExprKind, Item};
 use fencewright_lang::{Diagnostic, Format, Loaded, export, fw};
 
@@ -17,7 +18,10 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         complain(&output.to_string_lossy(), &why);
         return Status::Bad;
     }
-    let Some(mut loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    let mut loaded = match load_program(&args.file, &args.input, &Limits::default()) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
     override_constants(&mut loaded.file, &args.input.define);
     let converted = match convert(&loaded, args.to.0) {
         Ok(converted) => converted,

@@ -36,23 +36,23 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
         if out.is_closed() || stop::is_asked() {
             return status.and(Status::Unknown);
         }
+        let limits = args.common.limits.starting_now();
         let loaded = match args.write {
             true if is_standard_input(path) => {
                 out.refuse(json, "-", "the standard input cannot be written to; use --diff", None);
                 status = status.and(Status::Bad);
                 continue;
             }
-            true => {
-                load_original(path, &args.common.input).map(|(loaded, original)| (loaded, Some(original)))
-            }
-            false => load_quietly(path, &args.common.input).map(|loaded| (loaded, None)),
+            true => load_original(path, &args.common.input, &limits)
+                .map(|(loaded, original)| (loaded, Some(original))),
+            false => load_quietly(path, &args.common.input, &limits).map(|loaded| (loaded, None)),
         };
         status = status.and(match loaded {
             Ok((loaded, original)) => file(args, path, &loaded, original.as_ref(), out),
             Err(unloadable) => {
                 write_error(&unloadable.message);
                 out.tell_failure(json, &unloadable.failure);
-                Status::Bad
+                unloadable.status
             }
         });
     }

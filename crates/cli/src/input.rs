@@ -1,16 +1,19 @@
 //! Reading programs.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use fencewright_engines::Limits;
 use fencewright_lang::source::{MAX_FILE_BYTES, escape};
-use fencewright_lang::{Loaded, load};
-use fencewright_report::json::Failure;
+use fencewright_lang::{Loaded, Stop, load, load_unless};
+use fencewright_report::json;
 
 use crate::args::InputArgs;
 use crate::files::Original;
 use crate::output::{Output, complain, error_colour, write_error};
+use crate::status::Status;
 
 /// Of a longer file, enough is read to see that it is too long.
 pub const MOST_BYTES: u64 = MAX_FILE_BYTES as u64 + 1;
@@ -63,58 +66,83 @@ pub struct Unloadable {
     /// All messages, for the standard error.
     pub message: String,
     /// The first one, for programs.
-    pub failure: Failure,
+    pub failure: json::Failure,
+    /// Bad input, or input for which time or memory was not enough.
+    pub status: Status,
 }
 
 /// Loads a program; if that fails, says why on the standard error.
-pub fn load_program(path: &Path, input: &InputArgs) -> Option<Loaded> {
-    load_quietly(path, input)
-        .map_err(|unloadable| write_error(&unloadable.message))
-        .ok()
-        .map(|loaded| *loaded)
+pub fn load_program(path: &Path, input: &InputArgs, limits: &Limits) -> Result<Loaded, Status> {
+    load_quietly(path, input, limits).map(|loaded| *loaded).map_err(|unloadable| {
+        write_error(&unloadable.message);
+        unloadable.status
+    })
 }
 
 /// Loads a program; if that fails, says why on the standard error, and if `json` is wanted on the standard output too.
-pub fn load_or_tell(path: &Path, input: &InputArgs, json: bool, out: &mut Output) -> Option<Loaded> {
-    match load_quietly(path, input) {
-        Ok(loaded) => Some(*loaded),
-        Err(unloadable) => {
-            write_error(&unloadable.message);
-            out.tell_failure(json, &unloadable.failure);
-            None
-        }
-    }
+pub fn load_or_tell(
+    path: &Path,
+    input: &InputArgs,
+    limits: &Limits,
+    json: bool,
+    out: &mut Output,
+) -> Result<Loaded, Status> {
+    load_quietly(path, input, limits).map(|loaded| *loaded).map_err(|unloadable| {
+        write_error(&unloadable.message);
+        out.tell_failure(json, &unloadable.failure);
+        unloadable.status
+    })
 }
 
 /// Loads a program, or says why that is not possible.
-pub fn load_quietly(path: &Path, input: &InputArgs) -> Result<Box<Loaded>, Box<Unloadable>> {
+pub fn load_quietly(path: &Path, input: &InputArgs, limits: &Limits) -> Result<Box<Loaded>, Box<Unloadable>> {
     let name = display_name(path);
-    let bytes = read(path).map_err(|error| unreadable(&name, &error))?;
-    load_bytes(&name, &bytes, input)
+    let bytes = read(path).map_err(|error| unusable(&name, describe(&error), Status::Bad))?;
+    load_bytes(&name, &bytes, input, limits)
 }
 
 /// Loads a program whose file is to be replaced later, and gives the file as it is now.
-pub fn load_original(path: &Path, input: &InputArgs) -> Result<(Box<Loaded>, Original), Box<Unloadable>> {
+pub fn load_original(
+    path: &Path,
+    input: &InputArgs,
+    limits: &Limits,
+) -> Result<(Box<Loaded>, Original), Box<Unloadable>> {
     let name = display_name(path);
-    let original = Original::read(path, MOST_BYTES).map_err(|error| unreadable(&name, &error))?;
-    Ok((load_bytes(&name, &original.bytes, input)?, original))
+    let original =
+        Original::read(path, MOST_BYTES).map_err(|error| unusable(&name, describe(&error), Status::Bad))?;
+    Ok((load_bytes(&name, &original.bytes, input, limits)?, original))
 }
 
-fn unreadable(name: &str, error: &io::Error) -> Unloadable {
-    let why = describe(error);
+/// Something about the whole file.
+fn unusable(name: &str, why: String, status: Status) -> Unloadable {
     let message = format!("fencewright: {}: {why}\n", escape(name));
-    Unloadable { message, failure: Failure::new(name, why, None) }
+    Unloadable { message, failure: json::Failure::new(name, why, None), status }
 }
 
-fn load_bytes(name: &str, bytes: &[u8], input: &InputArgs) -> Result<Box<Loaded>, Box<Unloadable>> {
-    let loaded = load(name, bytes, input.format.map(|f| f.0), &input.define).map_err(|error| {
-        let first = error.diagnostics.first();
-        let position = first.map(|d| error.source.line_column(d.span.start as usize));
-        let why = first.map_or_else(String::new, |d| d.message.clone());
-        let message = error.source.render(&error.diagnostics, error_colour());
-        Unloadable { message, failure: Failure::new(name, why, position) }
-    })?;
-    Ok(Box::new(loaded))
+fn load_bytes(
+    name: &str,
+    bytes: &[u8],
+    input: &InputArgs,
+    limits: &Limits,
+) -> Result<Box<Loaded>, Box<Unloadable>> {
+    // What was allocated is free again by the time of the message.
+    let reason = OnceCell::new();
+    let ask = || limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
+    match load_unless(&Stop::when(&ask), name, bytes, input.format.map(|f| f.0), &input.define) {
+        Ok(loaded) => Ok(Box::new(loaded)),
+        Err(load::Failure::Wrong(error)) => {
+            let first = error.diagnostics.first();
+            let position = first.map(|d| error.source.line_column(d.span.start as usize));
+            let why = first.map_or_else(String::new, |d| d.message.clone());
+            let message = error.source.render(&error.diagnostics, error_colour());
+            let failure = json::Failure::new(name, why, position);
+            Err(Box::new(Unloadable { message, failure, status: Status::Bad }))
+        }
+        Err(load::Failure::Stopped) => {
+            let why = reason.into_inner().map_or_else(String::new, |reason| reason.to_string());
+            Err(Box::new(unusable(name, format!("not even loaded: {why}"), Status::Unknown)))
+        }
+    }
 }
 
 /// Tells what a reader should know about an imported program.

@@ -58,7 +58,7 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
             }
             Err(unloadable) => {
                 write_error(&unloadable.message);
-                status = status.and(Status::Bad);
+                status = status.and(unloadable.status);
                 entries.push(Entry::Failure(unloadable.failure));
             }
         }
@@ -153,7 +153,7 @@ impl Tester<'_> {
     }
 
     fn test_file(&self, path: &Path) -> FileResult {
-        let loaded = load_quietly(path, &self.args.input)?;
+        let loaded = load_quietly(path, &self.args.input, &self.args.limits.starting_now())?;
         let properties = &loaded.program.properties;
         let conditions: Vec<&Property> =
             properties.iter().filter(|p| matches!(p.kind, PropertyKind::Finally(..))).collect();
@@ -165,7 +165,7 @@ impl Tester<'_> {
                 escape(&loaded.source.name)
             );
             let failure = Failure::new(&loaded.source.name, why, None);
-            return Err(Box::new(Unloadable { message, failure }));
+            return Err(Box::new(Unloadable { message, failure, status: Status::Bad }));
         }
         let mut outcomes = Vec::new();
         for &model in self.args.model.models() {

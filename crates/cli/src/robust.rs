@@ -41,14 +41,17 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
             status = status.and(Status::Unknown);
             continue;
         }
-        let Some(loaded) = load_or_tell(path, &args.common.input, args.common.json, out) else {
-            status = status.and(Status::Bad);
-            continue;
+        let limits = args.common.limits_from_now();
+        let loaded = match load_or_tell(path, &args.common.input, &limits, args.common.json, out) {
+            Ok(loaded) => loaded,
+            Err(failed) => {
+                status = status.and(failed);
+                continue;
+            }
         };
         if args.common.is_talkative() {
             tell_notes(&loaded);
         }
-        let limits = args.common.limits_from_now();
         let _search = stop::Search::begin();
         let show = args.common.is_talkative() && progress::is_watched();
         let measured = Progress::default();

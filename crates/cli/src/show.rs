@@ -14,13 +14,16 @@ use crate::stop;
 
 /// Prints the graphs of all threads, or the extended program.
 pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
-    let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    let limits = args.limits.starting_now().with_own_solver(args.solver.no_z3);
+    let loaded = match load_program(&args.file, &args.input, &limits) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
     if !args.extended {
         out.print(&dot::graphs(Source::from(&loaded)));
         return Status::Fine;
     }
     let lazy = Lazy { options: lazy_options(&args.lazy), ..Lazy::default() };
-    let limits = args.limits.starting_now().with_own_solver(args.solver.no_z3);
     let _search = stop::Search::begin();
     let extended = match lazy.extended(&loaded.program, &limits, &Progress::default()) {
         Ok(extended) => extended,

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::rc::Rc;
 
+use fencewright_engines::Limits;
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
@@ -34,7 +35,10 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Status {
         complain("run", "the program cannot come from the standard input when the choices do");
         return Status::Bad;
     }
-    let Some(loaded) = load_program(&args.file, &args.input) else { return Status::Bad };
+    let loaded = match load_program(&args.file, &args.input, &Limits::default()) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
     tell_notes(&loaded);
     let seed = args.seed.unwrap_or_else(Random::fresh_seed);
     out.print(&format!("{} steps under {}, --seed {seed}\n", choice_word(args), args.model.0.name()));

@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::{Files, run};
+use std::io::Write;
+use std::process::Stdio;
+
+use common::{Files, Outcome, command, finish, run};
 
 const TICKET: &str = "\
 shared next, serving;
@@ -143,4 +146,104 @@ fn a_buffer_that_no_machine_has_is_rejected() {
         std::fs::write(&proof, text.replacen(from, to, 1)).expect("writable");
         assert_eq!(run(["certify", &proof, &program]).status, 1, "{to}");
     }
+}
+
+/// A program, a proof of it, and the text of that proof.
+fn proved() -> (Files, String, String, String) {
+    let files = files();
+    let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
+    assert_eq!(run(["check", "--engine", "cegar", "--certificate", &proof, &program]).status, 0);
+    let text = files.read("proof.json");
+    (files, program, proof, text)
+}
+
+#[test]
+fn a_certificate_must_be_about_what_was_asked_for() {
+    let (_files, program, proof, _) = proved();
+    let with = |options: &[&str]| run([&["certify"], options, &[&proof, &program]].concat());
+    assert_eq!(with(&["--model", "tso", "--property", "mutex"]).status, 0);
+    let outcome = with(&["--model", "pso"]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stdout.contains("rejected: the certificate is about tso, not about pso"), "{outcome:?}");
+    let outcome = with(&["--property", "mutex", "--property", "assertions"]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stdout.contains("not about the property `assertions`"), "{outcome:?}");
+}
+
+#[test]
+fn certify_answers_in_json_too() {
+    let (files, program, proof, _) = proved();
+    let accepted = &run(["certify", "--json", &proof, &program]).json_lines()[0];
+    assert_eq!(accepted["verdict"], "accepted");
+    assert_eq!(
+        (&accepted["model"], &accepted["properties"][0], &accepted["reason"]),
+        (&"tso".into(), &"mutex".into(), &serde_json::Value::Null)
+    );
+    assert!(accepted["control_states"].as_u64() > Some(0) && accepted["steps"].as_u64() > Some(0));
+    let outcome = run(["certify", "--json", &proof, &files.text("other.fw")]);
+    let rejected = &outcome.json_lines()[0];
+    assert_eq!((outcome.status, &rejected["verdict"]), (1, &"rejected".into()), "{rejected}");
+    assert_eq!(rejected["reason"], "the certificate is about another program");
+    let outcome = run(["certify", "--json", "--timeout", "0", &proof, &program]);
+    let unknown = &outcome.json_lines()[0];
+    assert_eq!((outcome.status, &unknown["verdict"]), (3, &"unknown".into()), "{unknown}");
+    assert_eq!(unknown["reason"], "no answer within 0 s");
+    let outcome = run(["certify", "--json", &program, &program]);
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    assert!(outcome.json_lines()[0]["error"].as_str().is_some_and(|e| e.contains("not a certificate")));
+}
+
+/// Runs `certify` on a certificate that starts like this and never ends.
+fn certify_endless(options: [&str; 2], program: &str, start: &str, piece: &str) -> Outcome {
+    let arguments = ["certify", options[0], options[1], "-", program];
+    let mut child = command().args(arguments).stdin(Stdio::piped()).spawn().expect("the command starts");
+    let mut stdin = child.stdin.take().expect("the standard input is piped");
+    let piece = piece.repeat(1 << 16);
+    let _ = stdin.write_all(start.as_bytes());
+    while stdin.write_all(piece.as_bytes()).is_ok() {}
+    finish(child)
+}
+
+#[test]
+fn an_endless_certificate_ends() {
+    let (_files, program, ..) = proved();
+    let outcome = certify_endless(["--memory", "32M"], &program, "{\"format\":\"", "a");
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("unknown: no answer within 32 MiB of memory"), "{outcome:?}");
+    let outcome = certify_endless(["--timeout", "100ms"], &program, "", " ");
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("unknown: no answer within 0.100 s"), "{outcome:?}");
+    let outcome = certify_endless(["--timeout", "none"], &program, "", " ");
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("too long"), "{outcome:?}");
+}
+
+#[test]
+fn hostile_certificates_are_refused_in_time() {
+    let (files, program, proof, text) = proved();
+    let certify = |text: &str| {
+        files.write("proof.json", text.as_bytes());
+        run(["certify", "--timeout", "1s", "--memory", "256M", &proof, &program])
+    };
+    // Nested deeply, and numbers that nobody can compute with.
+    assert_eq!(certify(&"[".repeat(1_000_000)).status, 2);
+    assert_eq!(
+        certify(&text.replacen("\"version\":1", &format!("\"version\":{}", "[".repeat(10_000)), 1)).status,
+        2
+    );
+    for extreme in [i64::MIN, i64::MIN + 1, i64::MAX] {
+        assert_eq!(certify(&text.replace("\"constant\":0", &format!("\"constant\":{extreme}"))).status, 1);
+        // Other lists end like a term: then it is no certificate at all.
+        assert!(matches!(certify(&text.replace(",1]", &format!(",{extreme}]"))).status, 1 | 2));
+        assert_eq!(certify(&text.replace(",-1]", &format!(",{extreme}]"))).status, 1);
+    }
+    assert_eq!(certify(&text.replace("\"constant\":", "\"constant\":1e400")).status, 2);
+    // One state with an invariant of very many parts: every step has to be compared with all of them.
+    let first = text.find("\"invariant\":[").expect("there is a state") + "\"invariant\":[".len();
+    let part = |n: usize| format!("[{{\"terms\":[[0,1],[1,-2]],\"constant\":{n}}}],");
+    let many: String = (0..300_000).map(part).collect();
+    let start = std::time::Instant::now();
+    let outcome = certify(&format!("{}{many}{}", &text[..first], &text[first..]));
+    assert!(matches!(outcome.status, 1 | 3), "{outcome:?}");
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }

@@ -52,7 +52,9 @@ fn wait_for_handler(child: &Child) {
 #[test]
 fn while_input_is_read_the_first_signal_ends_the_process() {
     for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-        for arguments in [&["check", "-"][..], &["fences", "-"], &["fmt", "-"], &["certify", "-", "-"]] {
+        for arguments in
+            [&["check", "-"][..], &["fences", "-"], &["fmt", "-"], &["certify", "-", "missing.fw"]]
+        {
             let child = command().args(arguments).stdin(Stdio::piped()).spawn().expect("it starts");
             wait_for_handler(&child);
             send(signal, &child);

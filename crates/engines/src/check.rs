@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use fencewright_certify::{Certificate, Rejection};
+use fencewright_certify::{Certificate, Rejection, Stop};
 use fencewright_memory::Machine;
 
 use fencewright_program::oracle::{self, Reachable};
@@ -382,7 +382,7 @@ impl Confirmation<'_, '_> {
         let certificate =
             Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
         let finishing = self.limits.finishing();
-        let stop = || finishing.exceeded(0).is_some();
+        let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
         let evidence = match self.confirm.states {
             0 => Evidence::Unchecked(certificate),
             _ => match fencewright_certify::check(&certificate, self.task.program, &stop) {

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod certify;
 pub mod dot;
 pub mod fences;
 pub mod invariants;

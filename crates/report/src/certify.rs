@@ -1,0 +1,95 @@
+//! What became of a certificate, as text and as JSON.
+
+use fencewright_certify::{Accepted, Certificate};
+use fencewright_lang::source::escape;
+use serde::Serialize;
+
+use crate::json::{line, micros};
+use crate::words::grouped;
+
+/// Whether a certificate is a proof.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It is one, and this much was checked.
+    Accepted(Accepted),
+    /// It is none, for this reason.
+    Rejected(String),
+    /// Nobody knows, for this reason.
+    Unknown(String),
+}
+
+/// A certificate, the program it is checked against, and what became of it.
+pub struct Certified<'a> {
+    /// What the file of the certificate is called.
+    pub name: &'a str,
+    /// What the program is called.
+    pub program: &'a str,
+    /// The certificate; nothing if it was not even read to its end.
+    pub certificate: Option<&'a Certificate>,
+    /// What became of it.
+    pub answer: Answer,
+    /// How long checking took.
+    pub seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    certificate: &'a str,
+    file: &'a str,
+    model: Option<&'static str>,
+    properties: Option<&'a [String]>,
+    verdict: &'static str,
+    reason: Option<&'a str>,
+    control_states: Option<usize>,
+    formulas: Option<usize>,
+    steps: Option<usize>,
+    seconds: f64,
+}
+
+impl Certified<'_> {
+    /// One line for people, line break included.
+    pub fn text(&self) -> String {
+        let name = escape(self.name);
+        match &self.answer {
+            Answer::Accepted(accepted) => {
+                let properties = self.certificate.map_or_else(String::new, |c| c.properties.join(", "));
+                format!(
+                    "{name}: accepted: {} under {} ({} control states, {} formulas, {} steps, {:.3} s)\n",
+                    escape(&properties),
+                    self.model().unwrap_or_default(),
+                    grouped(accepted.controls as u64),
+                    grouped(accepted.cubes as u64),
+                    grouped(accepted.steps as u64),
+                    self.seconds,
+                )
+            }
+            Answer::Rejected(why) => format!("{name}: rejected: {}\n", escape(why)),
+            Answer::Unknown(why) => format!("{name}: unknown: {}\n", escape(why)),
+        }
+    }
+
+    /// One line of JSON, line break included.
+    pub fn json(&self) -> String {
+        let (verdict, reason, accepted) = match &self.answer {
+            Answer::Accepted(accepted) => ("accepted", None, Some(accepted)),
+            Answer::Rejected(why) => ("rejected", Some(why.as_str()), None),
+            Answer::Unknown(why) => ("unknown", Some(why.as_str()), None),
+        };
+        line(&Object {
+            certificate: self.name,
+            file: self.program,
+            model: self.model(),
+            properties: self.certificate.map(|c| c.properties.as_slice()),
+            verdict,
+            reason,
+            control_states: accepted.map(|a| a.controls),
+            formulas: accepted.map(|a| a.cubes),
+            steps: accepted.map(|a| a.steps),
+            seconds: micros(self.seconds),
+        })
+    }
+
+    fn model(&self) -> Option<&'static str> {
+        self.certificate.map(|c| c.machine.buffers().model().name())
+    }
+}
