@@ -36,7 +36,7 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
         if out.is_closed() || stop::is_asked() {
             return status.and(Status::Unknown);
         }
-        let limits = args.common.limits.starting_now();
+        let limits = args.common.limits_from_now();
         let loaded = match args.write {
             true if is_standard_input(path) => {
                 out.refuse(json, "-", "the standard input cannot be written to; use --diff", None);
@@ -48,7 +48,7 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
             false => load_quietly(path, &args.common.input, &limits).map(|loaded| (loaded, None)),
         };
         status = status.and(match loaded {
-            Ok((loaded, original)) => file(args, path, &loaded, original.as_ref(), out),
+            Ok((loaded, original)) => file(args, path, &loaded, original.as_ref(), &limits, out),
             Err(unloadable) => {
                 write_error(&unloadable.message);
                 out.tell_failure(json, &unloadable.failure);
@@ -59,12 +59,13 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     status
 }
 
-/// Finds fences for one file; `original` is what to write them back to.
+/// Finds fences for one file with what loading it has left of the limits; `original` is what to write them back to.
 fn file(
     args: &FencesArgs,
     path: &Path,
     loaded: &Loaded,
     original: Option<&Original>,
+    limits: &Limits,
     out: &mut Output,
 ) -> Status {
     if args.common.is_talkative() {
@@ -77,9 +78,8 @@ fn file(
             return Status::Bad;
         }
     };
-    let limits = args.common.limits_from_now();
     let _search = stop::Search::begin();
-    let work = Work { args, path, loaded, original, goal: &*goal, limits: &limits };
+    let work = Work { args, path, loaded, original, goal: &*goal, limits };
     let status = if args.audit { work.audited(out) } else { work.found(out) };
     out.flush();
     status

@@ -128,3 +128,24 @@ fn names_that_would_change_what_a_terminal_shows() {
     assert_eq!(outcome.status, 1, "{outcome:?}");
     assert!(!outcome.stdout.contains(['\x1b', '\u{202e}']), "{outcome:?}");
 }
+
+#[test]
+fn a_file_that_takes_too_long_to_load_is_unknown() {
+    // Two million words: much more than the memory allowed here.
+    let text = format!("shared x; thread p {{ {} }} forbid two: x == 2;", "x = 1;\n".repeat(450_000));
+    let files = Files::new(&[("large.fw", &text), ("safe.fw", SAFE)]);
+    let (large, safe) = (files.text("large.fw"), files.text("safe.fw"));
+    for name in ["check", "robust", "fences"] {
+        let outcome = run([name, "--json", "--memory", "20M", &large, &safe]);
+        assert_eq!(outcome.status, 3, "{name}: {outcome:?}");
+        let why = "not even loaded: no answer within 20 MiB of memory";
+        assert!(outcome.stderr.contains(why), "{name}: {outcome:?}");
+        let objects = outcome.json_lines();
+        assert_eq!((objects.len(), &objects[0]["error"]), (2, &why.into()), "{name}: {objects:?}");
+        let outcome = run([name, "--quiet", "--timeout", "1ms", &large]);
+        assert_eq!(outcome.status, 3, "{name}: {outcome:?}");
+        assert!(outcome.stderr.contains("no answer within 0.001 s"), "{name}: {outcome:?}");
+    }
+    let outcome = run(["show", "--memory", "20M", &large]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (3, ""), "{outcome:?}");
+}

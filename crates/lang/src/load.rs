@@ -1,6 +1,6 @@
 //! From bytes to a program: decode, recognise the format, parse or import, lower.
 
-use fencewright_program::{Formula, Program};
+use fencewright_program::{Formula, Program, Span};
 
 use crate::ast;
 use crate::diagnostic::Diagnostic;
@@ -110,7 +110,18 @@ fn lower_with_filter(
     Ok((program, filter))
 }
 
+/// The longest text of another tool that is read: 4 MiB. Importers are not asked to stop; so much takes them a fraction of a second.
+const MAX_IMPORTED_BYTES: usize = 4 << 20;
+
 fn parse(source: &SourceFile, format: Format, stop: &Stop<'_>) -> Result<Imported, Vec<Diagnostic>> {
+    if format != Format::Fw && source.text.len() > MAX_IMPORTED_BYTES {
+        let message = format!(
+            "the file is too large: {} bytes, and at most {MAX_IMPORTED_BYTES} (4 MiB) of a {} file are read",
+            source.text.len(),
+            format.name()
+        );
+        return Err(vec![Diagnostic::new(Span::default(), message)]);
+    }
     match format {
         Format::Fw => {
             let (file, diagnostics) = fw::parse_unless(stop, &source.text);

@@ -8,7 +8,7 @@ use crate::stop::Stop;
 
 /// More parts than this, over the whole program, are a mistake or an attack: statements, parts of expressions and formulas, operations, each
 /// counted as often as it is copied. Each takes about 100 bytes.
-const MOST_PARTS: usize = 1 << 23;
+const MOST_PARTS: usize = 1 << 22;
 
 /// What is said then.
 pub const TOO_LARGE: &str = "this program is too large when it is expanded";

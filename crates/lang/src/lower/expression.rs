@@ -28,6 +28,11 @@ pub enum Before<'a> {
 impl<'a> ThreadLowering<'a, '_> {
     /// Splits an expression into what must happen before and the pure rest.
     pub fn flatten(&mut self, e: &'a ast::Expr, before: &mut Vec<Before<'a>>) -> Result<Pure> {
+        self.flatten_part(e, false, before)
+    }
+
+    /// Splits a part of an expression; if it is known to have no accesses, nobody has to look for them again.
+    fn flatten_part(&mut self, e: &'a ast::Expr, pure: bool, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.effort.spend(1, e.span)?;
         match &e.kind {
             ExprKind::Int(value) => Ok(Expr::Const(*value)),
@@ -49,7 +54,9 @@ impl<'a> ThreadLowering<'a, '_> {
                 before.push(Before::Load(register, address, e.span));
                 Ok(Expr::Leaf(register))
             }
-            ExprKind::Unary(op, operand) => Ok(folded(Expr::unary(*op, self.flatten(operand, before)?))),
+            ExprKind::Unary(op, operand) => {
+                Ok(folded(Expr::unary(*op, self.flatten_part(operand, pure, before)?)))
+            }
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right)
                 if self.decided(*op, left).is_some() =>
             {
@@ -61,15 +68,16 @@ impl<'a> ThreadLowering<'a, '_> {
                     }
                 }
             }
-            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if self.has_access(right) => {
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.has_access(right) => {
                 // The right side must not be loaded when the left one decides.
                 let register = self.temporary();
                 before.push(Before::Condition(register, e));
                 Ok(Expr::Leaf(register))
             }
             ExprKind::Binary(op, left, right) => {
-                let left = self.flatten(left, before)?;
-                let right = self.flatten(right, before)?;
+                let left = self.flatten_part(left, pure, before)?;
+                let right_is_pure = pure || matches!(op, BinaryOp::And | BinaryOp::Or);
+                let right = self.flatten_part(right, right_is_pure, before)?;
                 self.constants.check_operator(*op, left.constant(), right.constant(), e.span)?;
                 Ok(folded(Expr::binary(*op, left, right)))
             }

@@ -1,0 +1,148 @@
+//! Large files: loading takes time and memory in proportion to them, short files that mean large programs are refused, and
+//! loading stops when asked.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use fencewright_lang::load::{Failure, load_unless};
+use fencewright_lang::{Loaded, Stop, load};
+
+/// How many items the files have. What is quadratic takes half a minute or more for so many, what is not takes less than a second.
+const MANY: usize = 80_000;
+/// The allowance for slow machines.
+const LONG: Duration = Duration::from_secs(20);
+
+/// `text` for each number, one after the other.
+fn each(text: impl Fn(usize) -> String) -> String {
+    (0..MANY).map(text).collect()
+}
+
+#[track_caller]
+fn loads(name: &str, text: &str) -> Loaded {
+    let start = Instant::now();
+    let loaded = load(name, text.as_bytes(), None, &[]);
+    let seconds = start.elapsed();
+    let loaded = loaded.unwrap_or_else(|error| panic!("{}", error.diagnostics[0].message));
+    assert!(seconds < LONG, "{name}: {seconds:?}");
+    loaded
+}
+
+/// The first error, which must come soon.
+#[track_caller]
+fn error(text: &str) -> String {
+    let start = Instant::now();
+    let error = load("a.fw", text.as_bytes(), None, &[]).expect_err("this is no program");
+    assert!(start.elapsed() < LONG, "{:?}", start.elapsed());
+    assert!(error.diagnostics.len() <= 1_001, "{} errors", error.diagnostics.len());
+    error.diagnostics[0].message.clone()
+}
+
+const THREAD: &str = "shared x; thread p { x = 1; }\n";
+
+#[test]
+fn declarations() {
+    loads("consts.fw", &format!("{}{THREAD}", each(|n| format!("const c{n} = {n};\n"))));
+    loads("chain.fw", &format!("const c = 0;\n{}{THREAD}", each(|n| format!("const c{n} = c + {n};\n"))));
+    let family = "shared x; thread p[i in 0..250] { x = c1; }";
+    loads("family.fw", &format!("{}{family}", each(|n| format!("const c{n} = {n};\n"))));
+    let registers = each(|n| format!("var r{n};\n"));
+    loads("registers.fw", &format!("shared x; thread p {{ {registers} x = 1; }}"));
+}
+
+#[test]
+fn statements() {
+    let thread = |body: &str| format!("shared x; thread p {{ var r; {body} }}");
+    loads("stores.fw", &thread(&"x = 1;\n".repeat(MANY)));
+    loads("labels.fw", &thread(&each(|n| format!("l{n}: r = x;\n"))));
+    loads("gotos.fw", &thread(&each(|n| format!("l{n}: if r == {n} {{ goto l{}; }}\n", n * 7_919 % MANY))));
+    loads("for.fw", &thread(&format!("for i in 0..{MANY} {{ const k = i + 1; l: x = k; }}")));
+    loads("choose.fw", &thread(&format!("choose {{ x = 1; }} {}", "or { x = 2; }\n".repeat(MANY))));
+    loads("atomic.fw", &thread(&"atomic { if x == 1 { x = 2; } }\n".repeat(MANY / 4)));
+    loads("condition.fw", &thread(&format!("if r == 1 {} {{ x = 1; }}", "&& x == 1\n".repeat(MANY))));
+}
+
+#[test]
+fn properties_and_hints() {
+    loads("named.fw", &format!("{THREAD}{}", each(|n| format!("forbid f{n}: x == {n};\n"))));
+    let loaded = loads("unnamed.fw", &format!("{THREAD}{}", each(|n| format!("forbid x == {n};\n"))));
+    let names = loaded.program.properties.iter().map(|p| p.name.as_str());
+    assert!(names.clone().take(3).eq(["forbid", "forbid-2", "forbid-3"]));
+    assert_eq!(names.last(), Some(format!("forbid-{MANY}").as_str()));
+    let labels = format!("shared x; thread p {{ {} }}\n", each(|n| format!("l{n}: x = 1;\n")));
+    loads("at.fw", &format!("{labels}{}", each(|n| format!("forbid p@l{n} && x == 3;\n"))));
+    loads("spare.fw", &format!("{labels}{}", each(|n| format!("spare p@l{n};\ncost p@l{n} 3;\n"))));
+    let registers = format!("shared x; thread p {{ {} x = 1; }}\n", each(|n| format!("var r{n};\n")));
+    loads("registers.fw", &format!("{registers}{}", each(|n| format!("forbid p.r{n} == 3;\n"))));
+    loads("hints.fw", &format!("{THREAD}predicates {{ {} }}", each(|n| format!("x == {n};\n"))));
+    let disjunction = each(|n| format!("|| x == {}\n", n + 3));
+    loads("formula.fw", &format!("{THREAD}forbid x == 2 {disjunction};"));
+}
+
+#[test]
+fn other_formats() {
+    let transitions = each(|n| format!("transition q{n} q{} write 1 {}\n", n + 1, n % 7));
+    loads("automaton.txt", &format!("thread t\ninitial q0\n{transitions}end\n"));
+    let rows = " MOV [x],$1 | MOV [y],$1 ;\n".repeat(MANY);
+    loads("test.litmus", &format!("X86 T\n{{ }}\n P0 | P1 ;\n{rows}exists (x=1)\n"));
+    let text = each(|n| format!(" L{n}: write: x := 1;\n"));
+    loads("a.rmm", &format!("forbidden *\ndata\n x = 0 : [0:1]\nprocess\ntext\n{text} CS: nop\n"));
+    let huge = format!("X86 T\n{{ }}\n P0 ;\n{}exists (x=1)\n", " MOV [x],$1 ;\n".repeat(400_000));
+    let error = load("huge.litmus", huge.as_bytes(), None, &[]).expect_err("it is too large");
+    assert!(error.diagnostics[0].message.contains("4 MiB"), "{}", error.diagnostics[0].message);
+}
+
+#[test]
+fn errors() {
+    // Which name was meant is not looked for among very many.
+    let names = each(|n| format!("const long_name_{n} = 1;\n"));
+    let uses = each(|n| format!("long_nam_{n} = 1;\n"));
+    assert!(error(&format!("{names}shared x; thread p {{ {uses} }}")).contains("unknown name"));
+    let formulas = each(|n| format!("forbid f{n}: y == {n};\n"));
+    assert!(error(&format!("{THREAD}{formulas}")).contains("unknown name"));
+    let threads = each(|n| format!("thread p{n} {{ skip; }}\n"));
+    assert!(error(&format!("shared x;\n{threads}")).contains("more than 250 threads"));
+}
+
+#[test]
+fn short_texts_of_large_programs_are_refused() {
+    let large = "this program is too large when it is expanded";
+    let condition = "&& r == 1 ".repeat(200_000);
+    let family = |body: &str| format!("shared x; thread p[i in 0..250] {{ var r; {body} }}");
+    assert_eq!(error(&family(&format!("if r == 2 {condition} {{ x = 1; }}"))), large);
+    assert_eq!(error(&family(&each(|n| format!("var r{n};\n")))), large);
+    let consts = each(|n| format!("const c{n} = 0;\n"));
+    let thread = |body: &str| format!("shared x; thread p {{ var r; {body} }}");
+    assert_eq!(error(&thread(&format!("for i in 0..200000 {{ {consts} }}"))), large);
+    // A long way that every alternative starts with.
+    let alternatives = "or { r = 2; }".repeat(1_000);
+    let stores = "r = 1;\n".repeat(MANY);
+    assert_eq!(error(&thread(&format!("atomic {{ {stores} choose {{ r = 1; }} {alternatives} }}"))), large);
+    let nested = "exists i in 0..1000: exists j in 0..1000: exists k in 0..1000: x == i + j + k";
+    assert_eq!(error(&format!("{THREAD}forbid {nested};")), large);
+    // What is too large only because there are many of them.
+    let quantified = "forbid i != j in 0..1000: x == i + j;\n".repeat(1_000);
+    assert_eq!(error(&format!("{THREAD}{quantified}")), large);
+}
+
+#[test]
+fn loading_stops_when_asked() {
+    let texts = [
+        format!("shared x; thread p {{ {} }}", "x = 1;\n".repeat(MANY)),
+        format!("shared x; thread p {{ for i in 0..{MANY} {{ x = i; }} }}"),
+        format!("{THREAD}forbid exists i in 0..1000: exists j in 0..1000: x == i + j;"),
+    ];
+    for text in &texts {
+        // Whenever it is asked, it stops at once.
+        for after in [1, 3, 30, 100] {
+            let asked = Cell::new(0);
+            let ask = || {
+                asked.set(asked.get() + 1);
+                asked.get() >= after
+            };
+            let result = load_unless(&Stop::when(&ask), "a.fw", text.as_bytes(), None, &[]);
+            assert!(matches!(result, Err(Failure::Stopped)), "{after}: {}", result.is_ok());
+            assert_eq!(asked.get(), after, "nobody is asked again");
+        }
+    }
+    assert!(load_unless(&Stop::when(&|| false), "a.fw", texts[0].as_bytes(), None, &[]).is_ok());
+}
