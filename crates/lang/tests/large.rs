@@ -65,9 +65,9 @@ fn statements() {
 fn properties_and_hints() {
     loads("named.fw", &format!("{THREAD}{}", each(|n| format!("forbid f{n}: x == {n};\n"))));
     let loaded = loads("unnamed.fw", &format!("{THREAD}{}", each(|n| format!("forbid x == {n};\n"))));
-    let names = loaded.program.properties.iter().map(|p| p.name.as_str());
+    let mut names = loaded.program.properties.iter().map(|p| p.name.as_str());
     assert!(names.clone().take(3).eq(["forbid", "forbid-2", "forbid-3"]));
-    assert_eq!(names.last(), Some(format!("forbid-{MANY}").as_str()));
+    assert_eq!(names.next_back(), Some(format!("forbid-{MANY}").as_str()));
     let labels = format!("shared x; thread p {{ {} }}\n", each(|n| format!("l{n}: x = 1;\n")));
     loads("at.fw", &format!("{labels}{}", each(|n| format!("forbid p@l{n} && x == 3;\n"))));
     loads("spare.fw", &format!("{labels}{}", each(|n| format!("spare p@l{n};\ncost p@l{n} 3;\n"))));
