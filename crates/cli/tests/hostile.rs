@@ -29,7 +29,7 @@ fn survive(name: &str, contents: &[u8]) {
             3 if outcome.stdout.is_empty() || !outcome.stderr.is_empty() => {
                 outcome.stderr.contains("not even loaded")
             }
-            status => (status == 2) == !outcome.stderr.is_empty(),
+            status => (status == 2) != outcome.stderr.is_empty(),
         };
         assert!(told, "{name}: {command:?}: {outcome:?}");
         assert!(!outcome.stderr.contains('\x1b') && !outcome.stdout.contains('\x1b'), "{name}: {command:?}");
