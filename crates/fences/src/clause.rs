@@ -9,7 +9,7 @@
 //! Before that, delays that do not matter are shortened: a flush moves forward over everything it commutes with, and steps that the
 //! violation does not need are left out. The clause becomes smaller and says more.
 //!
-//! Where a property looks at labels, the fences that are there may be why it is violated ([`labels`](crate::labels)). The clause then also
+//! Where a property looks at labels, the fences that are there may be why it is violated (module `labels`). The clause then also
 //! asks for one of them to be gone.
 
 use std::collections::{HashMap, VecDeque};
