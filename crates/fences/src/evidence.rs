@@ -32,6 +32,10 @@ impl Search<'_> {
 
     /// A violation of the program that has all of a set but one fence.
     pub(crate) fn without(&self, set: &[Item], item: Item) -> Option<Because> {
+        // There may be thousands of fences, and making a program without one of them takes a while.
+        if self.is_over() {
+            return None;
+        }
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
         // One that was seen before, if the other fences leave it.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));

@@ -263,6 +263,9 @@ impl Search<'_> {
     fn lost(&self, set: &[Item], property: String) -> Learnt {
         let mut fewest = set.to_vec();
         for item in set {
+            if self.is_over() {
+                break;
+            }
             let rest: Vec<Item> = fewest.iter().copied().filter(|other| other != item).collect();
             let fenced = Fenced::new(self.placed, &self.catalogue.chosen(&rest));
             if self.goal.lacks(&fenced.program, &property, self.limits, self.progress) == Some(true) {

@@ -30,6 +30,8 @@ const MOST_CELLS: usize = 1 << 12;
 const MOST_LOCATIONS: usize = 1 << 20;
 /// Locations times registers of one thread.
 const MOST_LIVE: usize = 1 << 26;
+/// How many names a message lists.
+const MOST_LISTED: usize = 20;
 
 /// What names mean outside of threads.
 #[derive(Default)]
@@ -77,10 +79,13 @@ pub fn lower_unless(
     }
     for (name, _) in defines {
         if lowering.constants.get(name).is_none() {
-            let known: Vec<&str> = lowering.constants.names().collect();
-            let help = match known.is_empty() {
-                true => "it has no top-level constants".to_string(),
-                false => format!("its constants are {}", known.join(", ")),
+            let mut known: Vec<&str> = lowering.constants.names().collect();
+            known.sort_unstable();
+            let listed = known[..known.len().min(MOST_LISTED)].join(", ");
+            let help = match known.len().saturating_sub(MOST_LISTED) {
+                _ if known.is_empty() => "it has no top-level constants".to_string(),
+                0 => format!("its constants are {listed}"),
+                more => format!("its constants are {listed} and {more} others"),
             };
             let message = format!("-D {name}: the program has no constant `{name}`");
             lowering.diagnostics.push(Diagnostic::new(Default::default(), message).help(help));
