@@ -67,6 +67,12 @@ fn properties_with_very_many_cases() {
 }
 
 #[test]
+fn very_many_fences() {
+    let text = hard::jumps(2_000);
+    keeps_limits(&text, &["fences", "--goal", "robustness"], 3000, 128);
+}
+
+#[test]
 fn very_many_properties() {
     let text = hard::properties(2_000);
     keeps_limits(&text, &["check"], 200, 64);
