@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 
 use fencewright_memory::{CellId, Command, Control, Machine, Outcome, Step};
-use fencewright_program::{Property, Span, ThreadId};
+use fencewright_program::{EdgeId, Property, Span, ThreadId};
 
 use super::live::{LiveCells, known_at_first};
 use super::symmetry::{Permutation, Symmetry};
@@ -60,12 +60,31 @@ struct ControlNode<D: Domain> {
     seen: HashSet<D::State>,
 }
 
+/// A step, prepared. The step itself is not kept: there are very many, and the machine makes it again when a path needs it.
 struct Prepared<T> {
-    step: Step,
+    name: StepName,
     target: usize,
     transition: T,
+    /// How it leaves what the machine represents, if it does.
+    beyond: Option<(&'static str, Span)>,
     /// Who stands where after the step, if the target was made canonical.
     order: Option<Permutation>,
+}
+
+/// What tells a step from the others that leave the same control state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct StepName {
+    thread: ThreadId,
+    edge: Option<EdgeId>,
+    flushed: Option<u32>,
+    case: u32,
+}
+
+impl StepName {
+    fn of(step: &Step) -> Self {
+        let Step { thread, edge, flushed, case, .. } = *step;
+        StepName { thread, edge, flushed, case }
+    }
 }
 
 struct Node<S> {
@@ -205,9 +224,9 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         let mut control = self.machine.initial();
         let mut path = Vec::with_capacity(taken.len());
         for (prepared, way) in taken {
-            let thread = ThreadId(who.at(prepared.step.thread.index()) as u32);
-            let wanted = (thread, prepared.step.edge, prepared.step.flushed, prepared.step.case);
-            let same = |step: &Step| (step.thread, step.edge, step.flushed, step.case) == wanted;
+            let thread = ThreadId(who.at(prepared.name.thread.index()) as u32);
+            let wanted = StepName { thread, ..prepared.name };
+            let same = |step: &Step| StepName::of(step) == wanted;
             let step =
                 self.machine.steps(&control).into_iter().find(same).expect("identical threads do the same");
             if let Outcome::Control(next) = &step.outcome {
@@ -238,8 +257,8 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
             fresh.clear();
             self.domain.post(&prepared.transition, &self.nodes[node].state, &mut fresh);
             // Leaving the machine is not a violation: there may still be one elsewhere.
-            if let (Outcome::Beyond(what, span), false) = (&prepared.step.outcome, fresh.is_empty()) {
-                self.beyond.get_or_insert((what, *span));
+            if let (Some(beyond), false) = (prepared.beyond, fresh.is_empty()) {
+                self.beyond.get_or_insert(beyond);
                 fresh.clear();
             }
             for (way, state) in &fresh {
@@ -279,24 +298,25 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                     return Err(Stop::Limit(reason));
                 }
                 // Leaving the machine is noticed in `expand`; no state is stored for it.
-                let (target, order) = match &step.outcome {
-                    Outcome::Control(next) => match self.symmetry.and_then(|s| s.canonical(next)) {
-                        Some((canonical, order)) => (self.control(canonical), Some(order)),
-                        None => (self.control(next.clone()), None),
+                let name = StepName::of(&step);
+                let (target, order, beyond) = match step.outcome {
+                    Outcome::Control(next) => match self.symmetry.and_then(|s| s.canonical(&next)) {
+                        Some((canonical, order)) => (self.control(canonical), Some(order), None),
+                        None => (self.control(next), None, None),
                     },
-                    Outcome::Beyond(..) => (control, None),
+                    Outcome::Beyond(what, span) => (control, None, Some((what, span))),
                 };
                 self.bearable(target)?;
                 let (before, after) = (&self.controls[control].live, &self.controls[target].live);
-                let mut commands = step.commands.clone();
+                let mut commands = step.commands;
                 if let (Some(symmetry), Some(order)) = (self.symmetry, &order) {
                     commands.extend(symmetry.renaming(self.machine, after, order));
                 }
                 let transition = self.domain.transition(before, &commands, after);
-                // Roughly: the step itself, and the transition with its ways.
+                // Roughly: the transition with its ways.
                 let size = 256 + 32 * (before.len() + after.len() + 4 * commands.len());
                 self.bytes += size as u64;
-                Ok(Prepared { step, target, transition, order })
+                Ok(Prepared { name, target, transition, beyond, order })
             })
             .collect()
     }
