@@ -5,6 +5,7 @@
 //! | a full fence | its thread passes the place with a store in its buffer |
 //! | a store-store fence | a store that its thread issues after the place reaches memory before one issued before it |
 //! | a locked instruction for a store | the store never arrives in memory, the thread does something else before it does, or an older store arrives later |
+//! | a locked instruction for a store that faults | its thread has a store in its buffer |
 //!
 //! Before that, delays that do not matter are shortened: a flush moves forward over everything it commutes with, and steps that the
 //! violation does not need are left out. The clause becomes smaller and says more.
@@ -186,6 +187,8 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
                     let earliest = buffer.earliest.get(after);
                     latest.zip(earliest).is_some_and(|(latest, &earliest)| earliest < latest)
                 }
+                // What faults stores nothing, but a locked instruction waits for older stores before it faults.
+                Kind::Swap if faults(&replayed.effects[n]) => latest.is_some_and(|arrived| arrived > n),
                 Kind::Swap => buffer.stores[before..after].iter().any(|store| {
                     let own = busy.get(&event.thread).map_or(&[][..], Vec::as_slice);
                     let next = own.get(own.partition_point(|&m| m <= n));
@@ -200,6 +203,10 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
         }
     }
     found
+}
+
+fn faults(effect: &[Access]) -> bool {
+    effect.iter().any(|access| matches!(access, Access::Fault(_)))
 }
 
 /// A buffered store of an execution: the numbers of the events that issued it and that brought it to memory.

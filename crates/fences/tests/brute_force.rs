@@ -12,8 +12,8 @@ use fencewright_program::oracle::explore;
 use fencewright_program::reference::holds;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, EdgeId, Expr, Formula, Init, Location, LocationId, MemoryModel,
-    Observable, Op, Program, Property, PropertyKind, Quantifier, Reference, RegisterId, Span, State, Thread,
-    ThreadId, VariableId,
+    Observable, Op, Program, Property, PropertyKind, Quantifier, Range, Reference, RegisterId, Span, State,
+    Thread, ThreadId, VariableId,
 };
 use fencewright_testing::{Random, Shape, program};
 
@@ -97,17 +97,20 @@ fn outcomes(program: &Program, model: MemoryModel, all: bool) -> Option<HashSet<
     Some(found)
 }
 
-/// A random program whose threads mostly store and load: few others need fences.
+/// A random program whose threads mostly store and load: few others need fences. Some stores fault; a store to replace is known by its
+/// place in the text.
 fn accesses(random: &mut Random) -> Program {
     let mut program = program(random, Shape { threads: 2, length: 4, loops: false, ..Shape::default() });
     for variable in &mut program.variables {
-        variable.range = None;
+        variable.range = random.one_in(3).then_some(Range { low: 0, high: 1 });
     }
     let variables = program.variables.len();
-    for thread in &mut program.threads {
+    for (t, thread) in program.threads.iter_mut().enumerate() {
         thread.registers.iter_mut().for_each(|r| (r.range, r.init) = (None, Init::Value(0)));
         let registers = thread.registers.len();
-        for edge in &mut thread.edges {
+        for (e, edge) in thread.edges.iter_mut().enumerate() {
+            let at = (100_000 + 1_000 * t + e) as u32;
+            edge.span = Span { start: at, end: at };
             let variable = VariableId(random.below(variables) as u32);
             let scalar = program.variables[variable.index()].indices.is_none();
             let address = Address { variable, index: None };
@@ -141,13 +144,6 @@ fn no_cheaper_set_suffices() {
         seed += 1;
         let mut random = Random::new(9_000_000 + seed);
         let mut program = accesses(&mut random);
-        // A store to replace is known by its place in the text.
-        for (t, thread) in program.threads.iter_mut().enumerate() {
-            for (e, edge) in thread.edges.iter_mut().enumerate() {
-                let at = (100_000 + 1_000 * t + e) as u32;
-                edge.span = Span { start: at, end: at };
-            }
-        }
         let has =
             |t: &Thread, wanted: fn(&Op) -> bool| t.edges.iter().flat_map(|e| e.action.ops()).any(wanted);
         let store = |op: &Op| matches!(op, Op::Store(..));
@@ -317,7 +313,8 @@ fn fences_that_do_harm_are_avoided() {
         };
         program.properties = kinds.into_iter().enumerate().map(property).collect();
         let placed = placed(program, || random.one_in(4));
-        let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap: None, in_loop: 0 };
+        let swap = random.one_in(2).then(|| 1 + random.below(2) as u64);
+        let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap, in_loop: 0 };
         let candidates = candidates(&placed, model, prices);
         if placed.program.properties.is_empty() || candidates.len() > most {
             continue;

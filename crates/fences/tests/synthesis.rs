@@ -173,6 +173,30 @@ fn all_cheapest_sets_are_listed_and_verified() {
     assert_eq!(one.cost, found.cost);
 }
 
+/// A locked instruction waits for older stores even if it faults.
+#[test]
+fn a_locked_instruction_in_place_of_a_store_that_faults() {
+    let text = "shared x, z, y: 0..3;
+                thread p { var r = 5; l0: choose { x = 1; } or { z = 1; } l1: y = r; }
+                forbid a: x == 0 && z == 0 && !p@l0 && !p@l1 && !p@end;";
+    let placed = places(&loaded("test", text.as_bytes()), &[]).expect("it was lowered before");
+    let prices = Prices { full: 9, swap: Some(1), ..Prices::default() };
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let goal = Safety {
+            model,
+            properties: vec!["a".into()],
+            engine: Auto::default(),
+            confirm: Confirm::default(),
+        };
+        let options = Options { prices, ..Options::default() };
+        let found = synthesise(&placed, &goal, &options, &Limits::default(), &Progress::default());
+        assert_eq!((found.verdict, found.optimal), (Verdict::Fixed, true));
+        let places: Vec<&str> =
+            found.fences.iter().map(|chosen| &text[chosen.fence.place.offset as usize..]).collect();
+        assert!(found.cost == 1 && places[0].starts_with("y = r"), "{places:?}");
+    }
+}
+
 /// Labels before statements that take no step of their own, and where control leads back to at once.
 const STEPLESS: [&str; 20] = [
     "x = 1; choose { const c = 1; } choose { const d = 1; } or { x = 2; }",
