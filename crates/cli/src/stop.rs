@@ -19,9 +19,11 @@ pub fn install() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    let ignored = ignored_signals();
-    // Whoever starts a process that shall outlive its terminal, as nohup does, ignores signals on its behalf.
-    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    // Whoever starts a process that shall outlive its terminal, as nohup does, ignores SIGHUP on its behalf. Shells ignore SIGINT for
+    // what they start in the background, but whoever sends that signal to this very process means it.
+    let outlives_terminal = ignored_signals() >> (SIGHUP - 1) & 1 == 1;
+    let wanted =
+        [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !outlives_terminal);
     let Ok(mut signals) = Signals::new(wanted) else { return };
     // A thread of its own, and not a signal handler, so that it may do anything.
     let watch = move || {

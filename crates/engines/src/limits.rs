@@ -117,6 +117,18 @@ impl Limits {
     }
 }
 
+/// Frees what a search of so many states has stored. Millions of small pieces take seconds, which a command that has reached its limit
+/// does not have: a thread of its own does it, for which the end of the process does not wait.
+pub fn discard<T: Send + 'static>(states: usize, garbage: T) {
+    if states > SOON_FREED {
+        // Without a thread they are freed here.
+        let _ = std::thread::Builder::new().spawn(move || drop(garbage));
+    }
+}
+
+/// So many states are freed in no time.
+const SOON_FREED: usize = 1_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@
 //! context was one, when it was its turn.
 
 use std::hash::BuildHasher;
+use std::mem::take;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -18,6 +19,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::graph::{Evidence, Graph, PathStep, Prepared};
 use crate::domain::Domain;
+use crate::limits::discard;
 use crate::search::live::known_at_first;
 use crate::task::{Limits, Progress, Reason};
 
@@ -216,7 +218,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
                     }
                     Stage::Deepening => {
                         self.explored += 1;
-                        let newest = std::mem::take(&mut self.queue);
+                        let newest = take(&mut self.queue);
                         let mut before = std::mem::replace(&mut self.frontier, newest);
                         if !std::mem::replace(&mut self.ended, false) {
                             self.earlier.append(&mut before);
@@ -241,7 +243,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         if last {
             self.ended = true;
             // An earlier search has ended the earlier layers, but where states cover others it may have had other states.
-            let earlier = std::mem::take(&mut self.earlier);
+            let earlier = take(&mut self.earlier);
             if !self.domain.is_discrete() {
                 self.turning.extend(earlier);
             }
@@ -279,7 +281,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             {
                 return Err(reason);
             }
-            let mut fresh = std::mem::take(&mut self.fresh);
+            let mut fresh = take(&mut self.fresh);
             fresh.clear();
             let Prepared { transition, target, .. } = &self.graph.steps[n as usize];
             let target = *target;
@@ -406,5 +408,12 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
             &self.graph.controls[self.nodes[found.nodes[found.nodes.len() - 1] as usize].control as usize];
         let evidence = &end.evidence.as_ref().expect("it was looked at")[found.evidence];
         !follow(states, &evidence.transition).is_empty()
+    }
+}
+
+impl<D: Domain> Drop for Layers<'_, '_, D> {
+    fn drop(&mut self) {
+        let graph = (take(&mut self.graph.controls), take(&mut self.graph.steps));
+        discard(self.nodes.len(), (take(&mut self.nodes), graph));
     }
 }

@@ -26,11 +26,11 @@ pub type Live = [CellId];
 
 /// A representation of the contents of cells. A state stands for a set of valuations of the live cells; every operation may
 /// make it larger, never smaller.
-pub trait Domain {
+pub trait Domain: 'static {
     /// A set of valuations.
-    type State: Clone + Eq + std::hash::Hash;
+    type State: Clone + Eq + std::hash::Hash + Send;
     /// The commands of a step, prepared for the cells that matter before and after it.
-    type Transition;
+    type Transition: Send;
 
     /// The state as a conjunction of constraints on the live cells.
     fn cube(&self, live: &Live, state: &Self::State) -> Cube;

@@ -5,6 +5,7 @@
 //! once and prepared for the domain, with only the cells that matter on both sides.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::mem::take;
 use std::sync::atomic::Ordering;
 
 use fencewright_memory::{CellId, Command, Control, Machine, Outcome, Step};
@@ -13,6 +14,7 @@ use fencewright_program::{EdgeId, Property, Span, ThreadId};
 use super::live::{LiveCells, known_at_first};
 use super::symmetry::{Permutation, Symmetry};
 use crate::domain::Domain;
+use crate::limits::discard;
 use crate::task::{Limits, Order, Progress, Reason, Task};
 
 /// How a search ended.
@@ -131,13 +133,15 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     }
 
     /// The same search, with states that differ only by the symmetry taken as one.
-    pub fn with_symmetry(self, symmetry: Option<&'a Symmetry>) -> Self {
-        Reach { symmetry, ..self }
+    pub fn with_symmetry(mut self, symmetry: Option<&'a Symmetry>) -> Self {
+        self.symmetry = symmetry;
+        self
     }
 
     /// The same search, in this order.
-    pub fn in_order(self, order: Order) -> Self {
-        Reach { order, ..self }
+    pub fn in_order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
     }
 
     /// How many states are stored.
@@ -253,7 +257,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                 result = Err(Stop::Limit(reason));
                 break;
             }
-            let mut fresh = std::mem::take(&mut self.fresh);
+            let mut fresh = take(&mut self.fresh);
             fresh.clear();
             self.domain.post(&prepared.transition, &self.nodes[node].state, &mut fresh);
             // Leaving the machine is not a violation: there may still be one elsewhere.
@@ -382,5 +386,12 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         let (nodes, seen) = (Vec::new(), HashSet::new());
         self.controls.push(ControlNode { control, live, steps: None, violations: None, nodes, seen });
         number
+    }
+}
+
+impl<D: Domain> Drop for Reach<'_, '_, D> {
+    fn drop(&mut self) {
+        let states = self.nodes.len();
+        discard(states, (take(&mut self.nodes), take(&mut self.controls), take(&mut self.numbers)));
     }
 }
