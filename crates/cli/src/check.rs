@@ -239,7 +239,7 @@ const NO_PROPERTY: &str = "the program states no property, so there is nothing t
 
 /// The properties with these names; without names, all that the program states.
 fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
-    let (program, source) = (&loaded.program, &loaded.source);
+    let program = &loaded.program;
     if names.is_empty() {
         return match program.properties.is_empty() {
             true => Err(NO_PROPERTY.into()),
@@ -255,18 +255,31 @@ fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
             Some(property) => selected.push(property.clone()),
             None if name == "deadlock" => selected.push(Property::deadlock()),
             None => {
-                let place = |property: &Property| match property.span == Span::default() {
-                    true => escape(&property.name),
-                    false => {
-                        let (line, column) = source.line_column(property.span.start as usize);
-                        format!("{} ({}:{line}:{column})", escape(&property.name), escape(&source.name))
-                    }
-                };
-                let known = program.properties.iter().map(place).chain(["deadlock".into()]);
-                let known = known.collect::<Vec<_>>().join(", ");
+                let mut known = stated(loaded);
+                known.push("deadlock".into());
+                let known = known.join(", ");
                 return Err(format!("no property is called `{}`; there is {known}", escape(name)));
             }
         }
     }
     Ok(selected)
+}
+
+/// How many properties a message lists.
+const MOST_LISTED: usize = 20;
+
+/// The properties that a program states, with their places, for messages.
+pub fn stated(loaded: &Loaded) -> Vec<String> {
+    let Loaded { program, source, .. } = loaded;
+    let place = |property: &Property| match property.span == Span::default() {
+        true => escape(&property.name),
+        false => {
+            let (line, column) = source.line_column(property.span.start as usize);
+            format!("{} ({}:{line}:{column})", escape(&property.name), escape(&source.name))
+        }
+    };
+    let mut listed: Vec<String> = program.properties.iter().take(MOST_LISTED).map(place).collect();
+    let more = program.properties.len() - listed.len();
+    listed.extend((more > 0).then(|| format!("{more} more")));
+    listed
 }

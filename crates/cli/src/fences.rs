@@ -15,9 +15,11 @@ use fencewright_lang::source::{escape, marked_like};
 use fencewright_lang::{Format, Loaded, load};
 use fencewright_memory::attack::Notion;
 use fencewright_program::{MemoryModel, Span};
+use fencewright_report::json::Failure;
 use fencewright_report::{Source, Style, fences};
 
 use crate::args::{FencesArgs, GoalArg};
+use crate::check::stated;
 use crate::files::Original;
 use crate::input::{describe, display_name, is_standard_input, load_original, load_quietly, tell_notes};
 use crate::output::{Output, complain, write_error};
@@ -33,8 +35,13 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     out.style.full = args.common.full;
     let mut status = Status::Fine;
     for path in &args.common.files {
-        if out.is_closed() || stop::is_asked() {
+        if out.is_closed() {
             return status.and(Status::Unknown);
+        }
+        if stop::is_asked() {
+            out.tell_failure(json, &Failure::new(display_name(path), "stopped", None));
+            status = status.and(Status::Unknown);
+            continue;
         }
         let limits = args.common.limits_from_now();
         let loaded = match args.write {
@@ -123,8 +130,8 @@ fn goal(args: &FencesArgs, loaded: &Loaded) -> Result<Box<dyn Goal>, Refusal> {
             return refuse("--property", why);
         }
         if !loaded.program.properties.iter().any(|p| p.name == *name) {
-            let known: Vec<&str> = loaded.program.properties.iter().map(|p| p.name.as_str()).collect();
-            let there = if known.is_empty() { "none".into() } else { escape(&known.join(", ")) };
+            let known = stated(loaded);
+            let there = if known.is_empty() { "none".into() } else { known.join(", ") };
             return refuse(file, &format!("no property is called `{}`; there is {there}", escape(name)));
         }
     }
@@ -325,13 +332,15 @@ fn diff_name(side: &str, path: &Path) -> String {
         true => display_name(path).into_bytes(),
         false => path.as_os_str().as_encoded_bytes().to_vec(),
     };
+    // `a/` and `b/` end with the slash that an absolute name begins with.
+    let name = name.strip_prefix(b"/").unwrap_or(&name);
     let plain = |byte: &u8| (b' '..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
     if name.iter().all(plain) {
         let end = if name.contains(&b' ') { "\t" } else { "" };
-        return format!("{side}{}{end}", String::from_utf8_lossy(&name));
+        return format!("{side}{}{end}", String::from_utf8_lossy(name));
     }
     let mut quoted = format!("\"{side}");
-    for byte in name {
+    for &byte in name {
         match byte {
             b'\t' => quoted.push_str("\\t"),
             b'\n' => quoted.push_str("\\n"),
