@@ -69,7 +69,7 @@ fn properties_with_very_many_cases() {
 #[test]
 fn very_many_fences() {
     let text = hard::jumps(2_000);
-    keeps_limits(&text, &["fences", "--goal", "robustness"], 3000, 128);
+    keeps_limits(&text, &["fences", "--goal", "robustness"], 3000, 64);
 }
 
 #[test]
