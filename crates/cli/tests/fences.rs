@@ -344,9 +344,9 @@ fn every_exit_path_prints_an_object() {
 #[test]
 fn a_diff_quotes_names_as_git_does() {
     for (name, quoted) in [
-        ("two words.fw", "a/{}/two words.fw\t"),
-        ("tab\tline\nquote\"back\\.fw", "\"a/{}/tab\\tline\\nquote\\\"back\\\\.fw\""),
-        ("\u{e9}.fw", "\"a/{}/\\303\\251.fw\""),
+        ("two words.fw", "a{}/two words.fw\t"),
+        ("tab\tline\nquote\"back\\.fw", "\"a{}/tab\\tline\\nquote\\\"back\\\\.fw\""),
+        ("\u{e9}.fw", "\"a{}/\\303\\251.fw\""),
     ] {
         let files = Files::new(&[(name, BUFFERING)]);
         let path = files.text(name);
