@@ -126,8 +126,8 @@ pub fn discard<T: Send + 'static>(states: usize, garbage: T) {
     }
 }
 
-/// So many states are freed in no time.
-const SOON_FREED: usize = 1_000;
+/// So many states are freed soon enough, and what is freed here is free when the next search begins.
+const SOON_FREED: usize = 20_000;
 
 #[cfg(test)]
 mod tests {
