@@ -121,7 +121,6 @@ impl MachineName {
             Buffers::Sc => MachineName::Sc,
             Buffers::Queue { model, bound } => MachineName::Queue { model: of(model), bound },
             // A machine with groups leaves behaviour out: a proof must be one for queues, or the checker rejects it.
-            Buffers::Grouped { groups } => MachineName::Queue { model: Model::Tso, bound: groups },
             Buffers::Partial { model, k, kept } => MachineName::Partial {
                 model: of(model),
                 k,

@@ -19,7 +19,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fencewright_memory::linear::{Cube, Simple, ways};
-use fencewright_memory::{Buffers, CellId, Command, Control, Entry, Linear, Machine, Outcome, Step};
+use fencewright_memory::{
+    Buffers, CellId, Command, Control, Entry, Linear, Machine, Outcome, Step, StoreBuffers,
+};
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Stop;
 

@@ -12,10 +12,10 @@ use fencewright_engines::{
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_memory::Kept;
-use fencewright_memory::extend::AttackingStore;
 use fencewright_program::{MemoryModel, Property, Span};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, text};
+use fencewright_transform::extend::AttackingStore;
 
 use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
 use crate::input::{describe, display_name, load_or_tell, tell_notes};

@@ -13,10 +13,10 @@ use fencewright_lang::edit::{Edit, What, edited};
 use fencewright_lang::places::places;
 use fencewright_lang::source::{escape, marked_like};
 use fencewright_lang::{Format, Loaded, load};
-use fencewright_memory::attack::Notion;
 use fencewright_program::{MemoryModel, Span};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, Style, fences};
+use fencewright_transform::attack::Notion;
 
 use crate::args::{FencesArgs, GoalArg};
 use crate::check::stated;

@@ -2,9 +2,9 @@
 
 use fencewright_engines::robust::{Options, Search, analyse};
 use fencewright_engines::{Progress, explicit};
-use fencewright_memory::attack::Notion;
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, robust};
+use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
 use crate::input::{display_name, load_or_tell, tell_notes};

@@ -3,8 +3,8 @@
 use fencewright_engines::auto::Auto;
 use fencewright_engines::robust;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
-use fencewright_memory::attack::Notion;
 use fencewright_program::{MemoryModel, Program, Property, Trace};
+use fencewright_transform::attack::Notion;
 
 /// What a goal says about a program.
 pub enum Examined {

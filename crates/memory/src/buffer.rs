@@ -6,7 +6,6 @@
 //! | `Queue` | THESIS16 Fig. 2.19, EXTRA13 Fig. 5 and 12 | appends; at the bound, *overflow* | the oldest entry (PSO: of any cell before the first barrier) |
 //! | `Partial`, oldest kept | FENCES12 Fig. 5, THESIS16 Fig. 3.10 | WRITE-L, WRITE-G | UPDATE-NE; when no ordered entry is left, UPDATE-AM and UPDATE-AS |
 //! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
-//! | `Grouped` | CONTEXT24 Fig. 4 | a new group; beyond the bound two neighbours become one: see [`groups`](crate::groups) | the oldest group |
 //!
 //! `Partial` keeps k stores in order (PSO: k for each memory cell) and of all others only which cells they are to and, for each such
 //! cell, the value of the newest of them, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an
@@ -22,7 +21,6 @@ use fencewright_program::{Expr, MemoryModel, ThreadId};
 
 use crate::cells::{Cell, CellId, Cells};
 use crate::control::{BufferShape, Entry};
-use crate::groups::Groups;
 use crate::machine::Command;
 
 /// Which end of a partial buffer is kept in order.
@@ -55,12 +53,6 @@ pub enum Buffers {
         /// Which ones.
         kept: Kept,
     },
-    /// TSO with stores in groups that leave together, at most so many groups in each thread. For machines that show what can
-    /// happen, not for proofs: a bound leaves behaviour out.
-    Grouped {
-        /// How many groups fit, at least one.
-        groups: u32,
-    },
 }
 
 /// A change of one buffer: the commands that go with it and the new shape.
@@ -82,36 +74,50 @@ pub enum Stored {
     Overflow,
 }
 
-impl Buffers {
-    /// The memory model it represents.
-    pub fn model(self) -> MemoryModel {
-        match self {
-            Buffers::Sc => MemoryModel::Sc,
-            Buffers::Queue { model, .. } | Buffers::Partial { model, .. } => model,
-            Buffers::Grouped { .. } => MemoryModel::Tso,
-        }
-    }
+/// What the edges of a program do to store buffers: all that a [`Machine`](crate::Machine) needs to know of them to perform an edge.
+/// How stores leave a buffer is up to whoever uses the machine.
+pub trait StoreBuffers: Copy {
+    /// Whether threads have buffers at all: under SC they have none.
+    fn exist(self) -> bool;
 
     /// How many ordered positions a buffer can have, barriers included, for a program with so many memory cells.
-    pub fn positions(self, cells: usize) -> u32 {
+    fn positions(self, cells: usize) -> u32;
+
+    /// A store of `value` to memory cell `target`.
+    fn store(
+        self,
+        cells: &Cells,
+        thread: ThreadId,
+        shape: &BufferShape,
+        target: u32,
+        value: Expr<CellId>,
+    ) -> Stored;
+
+    /// The cell that holds the newest buffered store to memory cell `target`, if there is one.
+    fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId>;
+
+    /// `sfence`: what it leaves in the buffer.
+    fn barrier(self, shape: &BufferShape) -> BufferShape;
+}
+
+impl StoreBuffers for Buffers {
+    fn exist(self) -> bool {
+        self != Buffers::Sc
+    }
+
+    fn positions(self, cells: usize) -> u32 {
         let stores = match self {
             Buffers::Sc => 0,
             Buffers::Queue { bound, .. } => bound,
             Buffers::Partial { model: MemoryModel::Pso, k, .. } => k.saturating_mul(cells as u32),
             // With the newest kept, a store enters the queue before the oldest entry leaves it.
             Buffers::Partial { k, .. } => k,
-            Buffers::Grouped { groups } => groups.saturating_mul(cells as u32),
         };
         // Under PSO each barrier stands behind a store.
         if self.model() == MemoryModel::Pso { 2 * stores + 1 } else { stores }
     }
 
-    fn is_pso(self) -> bool {
-        self.model() == MemoryModel::Pso
-    }
-
-    /// A store of `value` to memory cell `target`.
-    pub fn store(
+    fn store(
         self,
         cells: &Cells,
         thread: ThreadId,
@@ -146,11 +152,40 @@ impl Buffers {
             Buffers::Partial { k, kept: Kept::Newest, .. } => {
                 Stored::Buffered(vec![self.push_newest(cells, thread, shape, target, value, k)])
             }
-            Buffers::Grouped { groups } => {
-                let stored = Groups::of(shape).stored(cells, thread, target, value, groups.max(1) as usize);
-                Stored::Buffered(stored)
-            }
         }
+    }
+
+    fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId> {
+        let position = shape.queue.iter().rposition(|e| *e == Entry::Store(target));
+        let ordered = position.map(|p| cells.id(Cell::Entry(thread, p as u32)));
+        let in_set = shape.set.contains(&target).then(|| cells.id(Cell::Last(thread, target)));
+        match self {
+            Buffers::Partial { kept: Kept::Oldest, .. } => in_set.or(ordered),
+            _ => ordered.or(in_set),
+        }
+    }
+
+    /// Under PSO a barrier, unless nothing is buffered or a barrier is there already.
+    fn barrier(self, shape: &BufferShape) -> BufferShape {
+        let mut shape = shape.clone();
+        if self.is_pso() && !matches!(shape.queue.last(), None | Some(Entry::Barrier)) {
+            shape.queue.push(Entry::Barrier);
+        }
+        shape
+    }
+}
+
+impl Buffers {
+    /// The memory model it represents.
+    pub fn model(self) -> MemoryModel {
+        match self {
+            Buffers::Sc => MemoryModel::Sc,
+            Buffers::Queue { model, .. } | Buffers::Partial { model, .. } => model,
+        }
+    }
+
+    fn is_pso(self) -> bool {
+        self.model() == MemoryModel::Pso
     }
 
     /// WRITE-L, and a store into an exact queue: under PSO entries behind the last barrier stay sorted by cell.
@@ -215,34 +250,8 @@ impl Buffers {
         Change { commands: [vec![moved], shifts, after.commands].concat(), shape: after.shape }
     }
 
-    /// The cell that holds the newest buffered store to memory cell `target`, if there is one.
-    pub fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId> {
-        if let Buffers::Grouped { .. } = self {
-            return Groups::of(shape).newest(cells, thread, target);
-        }
-        let position = shape.queue.iter().rposition(|e| *e == Entry::Store(target));
-        let ordered = position.map(|p| cells.id(Cell::Entry(thread, p as u32)));
-        let in_set = shape.set.contains(&target).then(|| cells.id(Cell::Last(thread, target)));
-        match self {
-            Buffers::Partial { kept: Kept::Oldest, .. } => in_set.or(ordered),
-            _ => ordered.or(in_set),
-        }
-    }
-
-    /// `sfence`: under PSO a barrier, unless nothing is buffered or a barrier is there already.
-    pub fn barrier(self, shape: &BufferShape) -> BufferShape {
-        let mut shape = shape.clone();
-        if self.is_pso() && !matches!(shape.queue.last(), None | Some(Entry::Barrier)) {
-            shape.queue.push(Entry::Barrier);
-        }
-        shape
-    }
-
     /// The cells that hold the values of a buffer of this shape.
     pub fn values(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<CellId> {
-        if let Buffers::Grouped { .. } = self {
-            return Groups::of(shape).values(cells, thread).map(|(_, _, id)| id).collect();
-        }
         let stores = shape.queue.iter().enumerate().filter(|(_, e)| **e != Entry::Barrier);
         let ordered = stores.map(|(p, _)| cells.id(Cell::Entry(thread, p as u32)));
         ordered.chain(shape.set.iter().map(|&c| cells.id(Cell::Last(thread, c)))).collect()
@@ -251,11 +260,6 @@ impl Buffers {
     /// All flushes that are possible: the memory cell that is written, and the change.
     pub fn flushes(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<(u32, Change)> {
         let kept = match self {
-            Buffers::Grouped { .. } => {
-                let groups = Groups::of(shape);
-                let oldest = shape.queue.iter().find_map(Entry::cell);
-                return oldest.map(|c| (c, groups.flushed(cells, thread, 1))).into_iter().collect();
-            }
             Buffers::Partial { kept, .. } => kept,
             _ => Kept::Oldest,
         };

@@ -28,7 +28,7 @@ pub struct BufferShape {
 pub enum Entry {
     /// A store to this memory cell.
     Store(u32),
-    /// A store-store fence; where stores are in groups, the end of one group and the start of the next.
+    /// A store-store fence, or whatever else separates entries in a machine of one's own.
     Barrier,
 }
 

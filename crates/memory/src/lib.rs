@@ -10,20 +10,14 @@
 
 #![forbid(unsafe_code)]
 
-pub mod attack;
 pub mod buffer;
 pub mod cells;
-pub mod contexts;
 pub mod control;
-pub mod extend;
-pub mod groups;
 pub mod linear;
 pub mod machine;
 
-pub use buffer::{Buffers, Kept};
+pub use buffer::{Buffers, Change, Kept, StoreBuffers, Stored};
 pub use cells::{Cell, CellId, Cells};
-pub use contexts::{ContextControl, ContextStep, Contexts, Move};
 pub use control::{BufferShape, Control, Entry};
-pub use groups::Groups;
 pub use linear::Linear;
 pub use machine::{Command, Machine, Outcome, Step};

@@ -9,7 +9,7 @@ use fencewright_program::{
     PropertyKind, Quantifier, RegisterId, Span, ThreadId,
 };
 
-use crate::buffer::{Buffers, Stored};
+use crate::buffer::{Buffers, StoreBuffers, Stored};
 use crate::cells::{Cell, CellId, Cells};
 use crate::control::{BufferShape, Control};
 
@@ -56,11 +56,11 @@ pub enum Outcome {
 
 /// A program under a representation of buffers.
 #[derive(Clone, Debug)]
-pub struct Machine<'p> {
+pub struct Machine<'p, B = Buffers> {
     /// The program.
     pub program: &'p Program,
     /// The representation of buffers.
-    pub buffers: Buffers,
+    pub buffers: B,
     /// The cells.
     pub cells: Cells,
 }
@@ -90,44 +90,7 @@ enum End {
     Beyond(&'static str),
 }
 
-impl<'p> Machine<'p> {
-    /// The machine of a program.
-    pub fn new(program: &'p Program, buffers: Buffers) -> Self {
-        Machine { program, buffers, cells: Cells::new(program, buffers.positions(program.cells())) }
-    }
-
-    /// The initial control state.
-    pub fn initial(&self) -> Control {
-        let threads = &self.program.threads;
-        let buffers = if self.buffers == Buffers::Sc { 0 } else { threads.len() };
-        Control {
-            locations: threads.iter().map(|t| t.entry).collect(),
-            buffers: vec![BufferShape::default(); buffers],
-            lock: None,
-        }
-    }
-
-    /// What is known about cells at the start: a list of assumptions about registers and memory.
-    pub fn initial_values(&self) -> Vec<Command> {
-        let mut known = Vec::new();
-        let mut cell = |id: CellId, init: Init| match init {
-            Init::Value(v) => known.push(Command::Assign(id, Expr::Const(v))),
-            Init::Any(range) => {
-                known.push(Command::Havoc(id));
-                known.extend(within(self.program.chosen(range), id));
-            }
-        };
-        for (c, init) in self.program.variables.iter().flat_map(|v| &v.init).enumerate() {
-            cell(self.cells.id(Cell::Memory(c as u32)), *init);
-        }
-        for (t, thread) in self.program.threads() {
-            for (r, register) in thread.registers.iter().enumerate() {
-                cell(self.cells.id(Cell::Register(t, RegisterId(r as u32))), register.init);
-            }
-        }
-        known
-    }
-
+impl Machine<'_> {
     /// All steps that leave a control state.
     pub fn steps(&self, control: &Control) -> Vec<Step> {
         self.steps_until(control, &|| false).expect("nobody stops it")
@@ -174,6 +137,45 @@ impl<'p> Machine<'p> {
             });
         }
     }
+}
+
+impl<'p, B: StoreBuffers> Machine<'p, B> {
+    /// The machine of a program.
+    pub fn new(program: &'p Program, buffers: B) -> Self {
+        Machine { program, buffers, cells: Cells::new(program, buffers.positions(program.cells())) }
+    }
+
+    /// The initial control state.
+    pub fn initial(&self) -> Control {
+        let threads = &self.program.threads;
+        let buffers = if self.buffers.exist() { threads.len() } else { 0 };
+        Control {
+            locations: threads.iter().map(|t| t.entry).collect(),
+            buffers: vec![BufferShape::default(); buffers],
+            lock: None,
+        }
+    }
+
+    /// What is known about cells at the start: a list of assumptions about registers and memory.
+    pub fn initial_values(&self) -> Vec<Command> {
+        let mut known = Vec::new();
+        let mut cell = |id: CellId, init: Init| match init {
+            Init::Value(v) => known.push(Command::Assign(id, Expr::Const(v))),
+            Init::Any(range) => {
+                known.push(Command::Havoc(id));
+                known.extend(within(self.program.chosen(range), id));
+            }
+        };
+        for (c, init) in self.program.variables.iter().flat_map(|v| &v.init).enumerate() {
+            cell(self.cells.id(Cell::Memory(c as u32)), *init);
+        }
+        for (t, thread) in self.program.threads() {
+            for (r, register) in thread.registers.iter().enumerate() {
+                cell(self.cells.id(Cell::Register(t, RegisterId(r as u32))), register.init);
+            }
+        }
+        known
+    }
 
     /// The steps of one edge of a thread.
     pub fn edge_steps(&self, control: &Control, thread: ThreadId, id: EdgeId, steps: &mut Vec<Step>) {
@@ -201,7 +203,7 @@ impl<'p> Machine<'p> {
             }
             Action::Atomic { drains, .. } => access && (drained || !drains),
             Action::Op(Op::Load(..)) => access,
-            Action::Op(Op::Store(..)) => access || self.buffers != Buffers::Sc,
+            Action::Op(Op::Store(..)) => access || self.buffers.exist(),
             Action::Op(_) => true,
         };
         if !enabled {
@@ -253,8 +255,8 @@ impl<'p> Machine<'p> {
     }
 
     /// Whether stores of an action go straight to memory.
-    pub(crate) fn is_direct(&self, action: &Action) -> bool {
-        self.buffers == Buffers::Sc || matches!(action, Action::Atomic { drains: true, .. })
+    pub fn is_direct(&self, action: &Action) -> bool {
+        !self.buffers.exist() || matches!(action, Action::Atomic { drains: true, .. })
     }
 
     /// All ways to perform one operation after `way`.

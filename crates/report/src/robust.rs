@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use fencewright_engines::Reason;
 use fencewright_engines::robust::{Attack, Finding, Robustness, Shape, Witness};
 use fencewright_lang::source::escape;
-use fencewright_memory::attack::Notion;
 use fencewright_program::happens_before::Relation;
 use fencewright_program::{EventKind, Span};
+use fencewright_transform::attack::Notion;
 use serde::Serialize;
 
 use crate::json::{Trace, line, micros};

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use fencewright_memory::{CellId, Command, ContextControl, ContextStep, Contexts, Groups, Move};
+use fencewright_memory::{CellId, Command};
 use fencewright_program::{Property, Span, ThreadId};
 use rustc_hash::FxBuildHasher;
 
+use super::groups::Groups;
+use super::machine::{ContextControl, ContextStep, Contexts, Move};
 use super::relevance::Relevance;
 use crate::domain::Domain;
 use crate::task::{Limits, Reason};

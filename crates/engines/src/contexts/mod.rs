@@ -1,6 +1,6 @@
 //! Engine `contexts`: everything that can happen within so many contexts (CONTEXT24).
 //!
-//! The machine [`Contexts`] with one of the domains: `order`, for which programs of the paper's fragment are decided exactly, whatever the
+//! The machine `Contexts` with one of the domains: `order`, for which programs of the paper's fragment are decided exactly, whatever the
 //! values and however long the buffers; or zones or predicates for everything else, where a path that is no execution makes
 //! the domain more precise, as in `cegar`. The number of contexts grows from 1 on, so a violation is found with the
 //! smallest number that shows it.
@@ -10,14 +10,16 @@
 //! certificate.
 
 mod graph;
+mod groups;
 mod layers;
+mod machine;
 mod relevance;
 mod trace;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use fencewright_memory::{Cells, Command, Contexts};
+use fencewright_memory::{Cells, Command};
 use fencewright_program::{MemoryModel, Property, PropertyKind};
 
 use crate::cegar::Cegar;
@@ -29,6 +31,7 @@ use crate::examine::{self, Examined};
 use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Round, Task};
 use graph::{Graph, most_groups};
 use layers::{Found, Layers, Next};
+use machine::Contexts;
 use relevance::Relevance;
 
 /// How to search.

@@ -13,12 +13,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencewright_memory::{Cell, CellId, ContextControl, Contexts};
+use fencewright_memory::{Cell, CellId};
 use fencewright_program::{
     Action, BinaryOp, Edge, EdgeId, Expr, LocationId, MemoryModel, Observable, Op, Program, Property,
     PropertyKind, RegisterId, Thread, ThreadId,
 };
 
+use super::machine::{ContextControl, Contexts};
 use crate::facts::{Effect, Facts, Flow};
 use crate::liveness::LiveRegisters;
 use crate::looks::Looks;

@@ -2,10 +2,10 @@
 //!
 //! A group stands for several stores: here they are counted, so that when a group leaves, as many stores leave a real buffer.
 
-use fencewright_memory::Move;
 use fencewright_program::{Property, ThreadId, Trace};
 
 use super::layers::Found;
+use super::machine::Move;
 use crate::concrete::Execution;
 use crate::task::{Limits, Task};
 

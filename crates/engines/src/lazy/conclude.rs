@@ -1,7 +1,7 @@
 //! What the robustness of a program says about a property that holds under SC.
 
-use fencewright_memory::extend::{AttackingStore, Extended};
 use fencewright_program::{Observable, Property, PropertyKind};
+use fencewright_transform::extend::{AttackingStore, Extended};
 
 use crate::task::Reason;
 

@@ -1,7 +1,7 @@
 //! Engine `lazy`: lazy TSO reachability (THESIS16 Algorithm 3.1).
 //!
 //! Is a violation reachable under SC? If not, an [`Oracle`] is asked along which paths stores should be delayed, the program is
-//! extended so that under SC it does along them what TSO does ([`fencewright_memory::extend`]), and the extended program is
+//! extended so that under SC it does along them what TSO does ([`fencewright_transform::extend`]), and the extended program is
 //! checked under SC in turn. When the oracle says that SC and TSO no longer differ, the extended program does under SC all that the
 //! original one does under TSO.
 //!
@@ -11,15 +11,15 @@
 //! * What robustness says is about states with empty buffers. That is enough for final states; for control states and
 //!   registers, because buffers can be emptied without anybody moving; and for deadlocks. It is not for a property that looks at
 //!   memory: there the answer is a violation or `unknown`. With locks, buffers cannot always be emptied: see
-//!   [`Extended::released`](fencewright_memory::extend::Extended::released).
+//!   [`Extended::released`](fencewright_transform::extend::Extended::released).
 
 mod conclude;
 mod enumerate;
 mod oracle;
 mod rounds;
 
-use fencewright_memory::extend::{AttackingStore, Extended};
 use fencewright_program::{MemoryModel, Program};
+use fencewright_transform::extend::{AttackingStore, Extended};
 
 use crate::auto::Auto;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_memory::extend::{AttackingStore, Extended, Refused};
 use fencewright_program::{EdgeId, MemoryModel, Property, PropertyKind, Quantifier, Span, ThreadId, Trace};
+use fencewright_transform::extend::{AttackingStore, Extended, Refused};
 
 use super::Lazy;
 use super::conclude::{self, Conclusion};

@@ -1,6 +1,6 @@
 //! Engine `robust`: robustness against TSO, and freedom from triangular races (THESIS16 s.2.3.3, s.3.1.2, s.5.2).
 //!
-//! Robustness is reachability under SC of the program that [`fencewright_memory::attack`] makes: all attacks of all threads are in
+//! Robustness is reachability under SC of the program that [`fencewright_transform::attack`] makes: all attacks of all threads are in
 //! one program, so that what they have in common is explored once, and each has a property of its own, so that one run decides
 //! them all. Other engines do the work: `explicit` where there are finitely many states, `cegar` where integers are unbounded.
 //!
@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fencewright_certify::Certificate;
-use fencewright_memory::attack::{self, Instrumented, Notion};
 use fencewright_program::{EdgeId, MemoryModel, Numbers, Program, ThreadId, Variable};
+use fencewright_transform::attack::{self, Instrumented, Notion};
 
 use crate::auto::Auto;
 use crate::cegar::{self, Cegar};

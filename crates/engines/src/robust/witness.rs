@@ -1,11 +1,11 @@
 //! Witnesses: the one place where an execution becomes evidence against robustness.
 
-use fencewright_memory::attack::{Instrumented, Notion, Origin};
 use fencewright_program::happens_before::{HappensBefore, Link, Triangle, triangular_race};
 use fencewright_program::reference::{Buffered, holds};
 use fencewright_program::{
     EdgeId, Event, EventKind, MemoryModel, Program, Reference, Replayed, ThreadId, Trace,
 };
+use fencewright_transform::attack::{Instrumented, Notion, Origin};
 
 use crate::task::Reason;
 

@@ -5,17 +5,54 @@
 //! next one's begin does. So a buffer is a list of *groups*, oldest first: the stores of one group leave in the same context, with
 //! no other thread looking in between, and of several stores to one memory cell in a group only the last one counts. As long as there
 //! is room every store is a group of its own and nothing has been guessed. When one more would be too many, two neighbours
-//! become one group, any two: if all stores leave in so many contexts, two of them in one more group are for the same context.
+//! become one group, any two: with k contexts, k + 1 groups mean that two of them leave in the same context.
 //!
 //! The value of memory cell c in group g of a thread is in its entry cell g * (memory cells) + c, so moving a group is a list of
 //! assignments. Every value moves to an older group or stays, so in the order of groups none is overwritten before it has moved.
 
-use fencewright_program::{Expr, ThreadId};
+use fencewright_memory::{BufferShape, Cell, CellId, Cells, Change, Command, Entry, StoreBuffers, Stored};
+use fencewright_program::{Expr, MemoryModel, ThreadId};
 
-use crate::buffer::Change;
-use crate::cells::{Cell, CellId, Cells};
-use crate::control::{BufferShape, Entry};
-use crate::machine::Command;
+/// Buffers whose stores are in groups, under TSO; under SC there are none. For showing what can happen, not for proofs: a
+/// bound on the number of groups leaves behaviour out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupedBuffers {
+    /// SC or TSO.
+    pub model: MemoryModel,
+    /// How many groups fit into the buffer of a thread, at least one.
+    pub groups: u32,
+}
+
+impl StoreBuffers for GroupedBuffers {
+    fn exist(self) -> bool {
+        self.model != MemoryModel::Sc
+    }
+
+    fn positions(self, cells: usize) -> u32 {
+        if self.exist() { self.groups.saturating_mul(cells as u32) } else { 0 }
+    }
+
+    fn store(
+        self,
+        cells: &Cells,
+        thread: ThreadId,
+        shape: &BufferShape,
+        target: u32,
+        value: Expr<CellId>,
+    ) -> Stored {
+        let most = self.groups.max(1) as usize;
+        Stored::Buffered(Groups::of(shape).stored(cells, thread, target, value, most))
+    }
+
+    fn newest(self, cells: &Cells, thread: ThreadId, shape: &BufferShape, target: u32) -> Option<CellId> {
+        Groups::of(shape).newest(cells, thread, target)
+    }
+
+    /// Under TSO stores leave in order without it.
+    fn barrier(self, shape: &BufferShape) -> BufferShape {
+        shape.clone()
+    }
+}
 
 /// The groups of a buffer, oldest first: each the memory cells it writes, sorted, without repetition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_memory::extend::{AttackingStore, Extended};
 use fencewright_program::oracle::explore;
 use fencewright_program::{
     Action, EdgeId, LocationId, MemoryModel, Op, Program, Reference, State, ThreadId, Trace,
 };
 use fencewright_testing::{Random, Shape, program};
+use fencewright_transform::extend::{AttackingStore, Extended};
 
 const MOST_STATES: usize = 3_000;
 

@@ -2,7 +2,7 @@
 //!
 //! An execution consists of contexts. In each one thread is *active*: only it takes edges, and only its stores leave the buffer. A
 //! load of another thread cannot come in between, so it makes no difference when in a context stores leave: they do at its end, or
-//! where the thread needs an empty buffer. Stores that leave together are a [group](crate::groups).
+//! where the thread needs an empty buffer. Stores that leave together are a [group](super::groups).
 //!
 //! | Fig. 4 | here |
 //! |---|---|
@@ -18,15 +18,12 @@
 //! older write of this context to the same variable would follow at the end; here the older ones have left before. Under SC there
 //! are no buffers, and all of this is the usual context bound.
 
+use fencewright_memory::{Cells, Command, Control, Machine, Outcome, Step};
 use fencewright_program::{
     EdgeId, MemoryModel, Observable, Op, Program, Property, PropertyKind, Span, ThreadId,
 };
 
-use crate::buffer::Buffers;
-use crate::cells::Cells;
-use crate::control::Control;
-use crate::groups::Groups;
-use crate::machine::{Command, Machine, Outcome, Step};
+use super::groups::{GroupedBuffers, Groups};
 
 /// A control state: one of the machine, and who is active.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -76,26 +73,19 @@ pub struct ContextStep {
 /// A program whose threads take turns.
 #[derive(Clone, Debug)]
 pub struct Contexts<'p> {
-    machine: Machine<'p>,
+    machine: Machine<'p, GroupedBuffers>,
 }
 
 impl<'p> Contexts<'p> {
     /// The machine of a program with at most so many groups in each buffer. Under PSO there is none.
     pub fn new(program: &'p Program, model: MemoryModel, groups: u32) -> Option<Self> {
-        let buffers = match model {
-            MemoryModel::Sc => Buffers::Sc,
-            MemoryModel::Tso => Buffers::Grouped { groups },
-            MemoryModel::Pso => return None,
-        };
-        Some(Contexts { machine: Machine::new(program, buffers) })
+        let buffers = GroupedBuffers { model, groups };
+        (model != MemoryModel::Pso).then(|| Contexts { machine: Machine::new(program, buffers) })
     }
 
     /// The same machine, with the same cells, but from here on with fewer groups.
     pub fn with_groups(&self, groups: u32) -> Self {
-        let buffers = match self.machine.buffers {
-            Buffers::Grouped { .. } => Buffers::Grouped { groups },
-            other => other,
-        };
+        let buffers = GroupedBuffers { groups, ..self.machine.buffers };
         Contexts { machine: Machine { buffers, ..self.machine.clone() } }
     }
 

@@ -1,0 +1,13 @@
+//! Transformations: programs made from other programs, so that executions under SC of the new program stand for executions under
+//! TSO of the old one.
+//!
+//! * [`attack`]: the program with its attacks in it, which decides robustness;
+//! * [`extend`]: the program with stores delayed along some of its paths, for lazy reachability.
+//!
+//! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this
+//! crate depends on `fencewright-program` and on nothing else.
+
+#![forbid(unsafe_code)]
+
+pub mod attack;
+pub mod extend;
