@@ -57,7 +57,7 @@ fn with_places(thread: &Thread, id: ThreadId, places: &mut Vec<Place>) -> (Threa
         let first_edge = edges.len() as u32;
         if leaves(n) {
             let offset = 1_000 * id.0 + n as u32;
-            let span = Span { start: offset, end: offset };
+            let span = Span::default().point(offset);
             let here = vec![(id, EdgeId(first_edge))];
             places.push(Place { offset, side: Side::Before, statement: span, label: None, edges: here });
             edges.push(Edge { from: before, to: after, action: Action::Op(Op::Skip), span });
@@ -110,7 +110,7 @@ fn accesses(random: &mut Random) -> Program {
         let registers = thread.registers.len();
         for (e, edge) in thread.edges.iter_mut().enumerate() {
             let at = (100_000 + 1_000 * t + e) as u32;
-            edge.span = Span { start: at, end: at };
+            edge.span = Span::default().point(at);
             let variable = VariableId(random.below(variables) as u32);
             let scalar = program.variables[variable.index()].indices.is_none();
             let address = Address { variable, index: None };

@@ -69,7 +69,7 @@ pub fn edited(loaded: &Loaded, edits: &[Edit]) -> Result<String, String> {
 }
 
 fn slice(text: &str, span: Span) -> &str {
-    text.get(span.start as usize..span.end as usize).unwrap_or("")
+    text.get(span.range()).unwrap_or("")
 }
 
 /// The blanks at the start of the line of an offset, and whether there is nothing else before it.

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencewright_program::{
-    Action, Edge, EdgeId, LocationId, Observable, Op, Program, Property, Span, Thread, ThreadId,
+    Action, Edge, EdgeId, FileId, LocationId, Observable, Op, Program, Property, Span, Thread, ThreadId,
 };
 
 use crate::ast::{Block, Item, Statement, StatementKind};
@@ -23,10 +23,18 @@ use crate::diagnostic::Diagnostic;
 use crate::load::Loaded;
 use crate::lower::{self, Defines};
 
+/// While places are being found, an empty step has a span in this file, at the number of its place. No program has so many files.
+const EMPTY_STEPS: FileId = FileId(u32::MAX);
+
+/// The number of the place that a span marks, if it marks one.
+fn place_of(span: Span) -> Option<usize> {
+    (span.file == EMPTY_STEPS).then_some(span.start as usize)
+}
+
 /// A place for a fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where in the text it is: an offset.
+    /// Where in the file of the statement it is: an offset.
     pub offset: u32,
     /// Before a statement, or after one that ends a block.
     pub side: Side,
@@ -36,6 +44,13 @@ pub struct Place {
     pub label: Option<Span>,
     /// The empty steps that stand for it in the threads.
     pub edges: Vec<(ThreadId, EdgeId)>,
+}
+
+impl Place {
+    /// Where in the text it is, as an empty span.
+    pub fn point(&self) -> Span {
+        self.statement.point(self.offset)
+    }
 }
 
 /// Which side of a statement a place is on.
@@ -63,26 +78,24 @@ pub struct Placed {
 
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
-    // Spans beyond the text are those of empty steps.
-    let first = Span::new(loaded.source.text.len(), 0).start.saturating_add(1);
-    let (mut program, mut marks) = marked(loaded, defines, first, HashSet::new())?;
+    let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
     // A label that nothing leads to may name the same location as another one, but not if there is a step in between. So places that
     // nothing leads to are left out, if it matters.
     let reached: HashSet<usize> = program
         .threads
         .iter()
         .flat_map(|thread| &thread.edges)
-        .filter_map(|edge| Some(edge.span.start.checked_sub(first)? as usize))
+        .filter_map(|edge| place_of(edge.span))
         .collect();
     if looks_at_labels(&loaded.program) && reached.len() < marks.places.len() {
         let left_out = (0..marks.places.len()).filter(|n| !reached.contains(n)).collect();
-        (program, marks) = marked(loaded, defines, first, left_out)?;
+        (program, marks) = marked(loaded, defines, left_out)?;
     }
-    let Marks { first, mut places, opens, .. } = marks;
+    let Marks { mut places, opens, .. } = marks;
     let mut steps = BTreeMap::new();
     for ((t, source), marked) in loaded.program.threads().zip(&program.threads) {
         let place = |edge: &Edge| {
-            let n = edge.span.start.checked_sub(first)? as usize;
+            let n = place_of(edge.span)?;
             places.get(n).zip(opens.get(n).copied())
         };
         let own = own_steps(source, marked, &place);
@@ -90,18 +103,18 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     }
     for (t, thread) in program.threads.iter_mut().enumerate() {
         for (e, edge) in thread.edges.iter_mut().enumerate() {
-            if let Some(place) = edge.span.start.checked_sub(first).and_then(|n| places.get_mut(n as usize)) {
-                edge.span = Span { start: place.offset, end: place.offset };
+            if let Some(place) = place_of(edge.span).and_then(|n| places.get_mut(n)) {
+                edge.span = place.point();
                 place.edges.push((ThreadId(t as u32), EdgeId(e as u32)));
             }
         }
         for location in &mut thread.locations {
-            location.span = location.span.filter(|span| span.start < first);
+            location.span = location.span.filter(|span| place_of(*span).is_none());
         }
     }
     places.retain(|place| !place.edges.is_empty());
     let mut places = one_for_each_text(places);
-    places.sort_by_key(|place| place.offset);
+    places.sort_by_key(Place::point);
     Ok(Placed { program, places, steps })
 }
 
@@ -109,12 +122,11 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
 fn marked(
     loaded: &Loaded,
     defines: &Defines,
-    first: u32,
     left_out: HashSet<usize>,
 ) -> Result<(Program, Marks), Vec<Diagnostic>> {
     let mut file = loaded.file.clone();
     let mentioned = mentioned(&loaded.program);
-    let mut marks = Marks { first, places: Vec::new(), opens: Vec::new(), left_out, mentioned };
+    let mut marks = Marks { places: Vec::new(), opens: Vec::new(), left_out, mentioned };
     for item in &mut file.items {
         if let Item::Thread(thread) = item {
             marks.block(&mut thread.body, Start::Free, true);
@@ -180,7 +192,7 @@ fn own_steps<'p>(
             && step.action == Action::Op(Op::Skip)
             && step.to != there
         {
-            let is_within = |inner: Span, outer: Span| outer.start <= inner.start && inner.end <= outer.end;
+            let is_within = |inner: Span, outer: Span| outer.covers(inner);
             // The first that is before the innermost statement with the step (there may be more copies of it), behind its labels.
             let before =
                 |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
@@ -218,9 +230,9 @@ fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
 /// the same thread stay apart: the first is joined with the first of the others, and so on.
 fn one_for_each_text(places: Vec<Place>) -> Vec<Place> {
     let mut joined: Vec<Place> = Vec::new();
-    let mut known: HashMap<(u32, Span, Side), Vec<usize>> = HashMap::new();
+    let mut known: HashMap<(Span, Span, Side), Vec<usize>> = HashMap::new();
     for place in places {
-        let same = known.entry((place.offset, place.statement, place.side)).or_default();
+        let same = known.entry((place.point(), place.statement, place.side)).or_default();
         let shares = |other: &Place| other.edges.iter().any(|(t, _)| place.edges.iter().any(|(u, _)| t == u));
         match same.iter().copied().find(|&n| !shares(&joined[n])) {
             Some(n) => joined[n].edges.extend(place.edges),
@@ -242,7 +254,6 @@ enum Start {
 }
 
 struct Marks {
-    first: u32,
     places: Vec<Place>,
     /// For each place whether a block or a `for` is behind it.
     opens: Vec<bool>,
@@ -341,9 +352,8 @@ impl Marks {
         let number = self.places.len();
         self.places.push(Place { offset, side, statement, label, edges: Vec::new() });
         self.opens.push(opens);
-        let start = self.first.saturating_add(number as u32);
-        let mark =
-            Statement { labels: Vec::new(), kind: StatementKind::Skip, span: Span { start, end: start } };
+        let span = Span::new(number, number).in_file(EMPTY_STEPS);
+        let mark = Statement { labels: Vec::new(), kind: StatementKind::Skip, span };
         (!self.left_out.contains(&number)).then_some(mark)
     }
 }

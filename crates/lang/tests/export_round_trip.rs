@@ -158,7 +158,7 @@ fn litmus_has_the_width_that_it_needs() {
 
 fn check_error(result: Result<String, Vec<Diagnostic>>, message: &str, text: &str, place: &str) {
     let error = result.expect_err(text).remove(0);
-    let at = &text[error.span.start as usize..error.span.end as usize];
+    let at = &text[error.span.range()];
     assert_eq!((error.message.as_str(), at), (message, place), "{text}");
 }
 

@@ -2,12 +2,12 @@
 
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
-use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};
+use fencewright_program::{BinaryOp, FileId, Numbers, Span, UnaryOp};
 use proptest::prelude::*;
 
 // The generator. Everything it makes is canonical: what `print` promises to preserve.
 
-const NOWHERE: Span = Span { start: 0, end: 0 };
+const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0 };
 
 fn name() -> BoxedStrategy<Name> {
     let text = prop_oneof![
@@ -243,12 +243,12 @@ fn parse(text: &str) -> String {
 }
 
 fn tokens(text: &str) -> Vec<&str> {
-    let span = |s: Span| &text[s.start as usize..s.end as usize];
+    let span = |s: Span| &text[s.range()];
     fw::lex(text, usize::MAX).tokens.into_iter().map(|token| span(token.span)).collect()
 }
 
 fn comments(text: &str) -> Vec<&str> {
-    let span = |s: Span| &text[s.start as usize..s.end as usize];
+    let span = |s: Span| &text[s.range()];
     fw::lex(text, usize::MAX).comments.into_iter().map(span).collect()
 }
 

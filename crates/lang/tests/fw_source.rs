@@ -52,7 +52,7 @@ fn spans_of_all_kinds_are_shown() {
     assert_eq!(last_line(Span::new(4, 4)).as_deref(), Some("  │ ^"));
     assert_eq!(last_line(Span::new(6, 6)).as_deref(), Some("  │ ^"));
     assert_eq!(last_line(Span::new(900, 1000)).as_deref(), Some("  │ ^"));
-    assert_eq!(last_line(Span { start: 3, end: 1 }).as_deref(), Some("  │   ^"));
+    assert_eq!(last_line(Span::new(3, 1)).as_deref(), Some("  │   ^"));
 }
 
 #[test]

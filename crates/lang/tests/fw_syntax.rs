@@ -93,7 +93,7 @@ fn spans_point_at_the_text() {
     let text = "shared x;\nforbid a: (x + 1) * 2 == 3;";
     let (file, _) = fw::parse(text);
     let [_, Item::Property(property)] = file.items.as_slice() else { panic!("two items were written") };
-    let at = |span: fencewright_program::Span| &text[span.start as usize..span.end as usize];
+    let at = |span: fencewright_program::Span| &text[span.range()];
     assert_eq!(at(property.span), "forbid a: (x + 1) * 2 == 3;");
     assert_eq!(at(property.formula.span), "(x + 1) * 2 == 3");
 }

@@ -61,7 +61,7 @@ type Importer = fn(&str) -> Result<Imported, Vec<Diagnostic>>;
 
 /// Spans must be sound: whatever shows source lines relies on them.
 fn inside(span: Span, text: &str, name: &str) {
-    let range = span.start as usize..span.end as usize;
+    let range = span.range();
     assert!(text.get(range.clone()).is_some(), "{name}: span {range:?} of a text of {} bytes", text.len());
 }
 

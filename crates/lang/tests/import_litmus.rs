@@ -31,7 +31,7 @@ fn check_condition(condition: &str, expected: &str) {
 /// The import fails with this message, at this piece of the text.
 fn check_error(test: &str, message: &str, place: &str) {
     let error = import::litmus(test).expect_err(test).remove(0);
-    let at = &test[error.span.start as usize..error.span.end as usize];
+    let at = &test[error.span.range()];
     assert_eq!((error.message.as_str(), at), (message, place), "{test}");
 }
 

@@ -23,7 +23,7 @@ fn check_text(text: &str, body: &str) {
 /// The import fails with this message, at this piece of the text.
 fn check_error(rmm: &str, message: &str, place: &str) {
     let error = import::rmm(rmm).expect_err(rmm).remove(0);
-    let at = &rmm[error.span.start as usize..error.span.end as usize];
+    let at = &rmm[error.span.range()];
     assert_eq!((error.message.as_str(), at), (message, place), "{rmm}");
 }
 
@@ -175,7 +175,7 @@ fn spans_of_macros_stay_in_one_body() {
     let text = "forbidden * data x = 0 macro m(v) write: x := v endmacro process text m(1 + 1); nop";
     let imported = import::rmm(text).unwrap();
     let Some(fencewright_lang::ast::Item::Thread(thread)) = imported.file.items.get(1) else { panic!() };
-    let spans = thread.body.statements.iter().map(|s| &text[s.span.start as usize..s.span.end as usize]);
+    let spans = thread.body.statements.iter().map(|s| &text[s.span.range()]);
     assert_eq!(spans.collect::<Vec<_>>(), ["write: x :=", "nop"]);
 }
 

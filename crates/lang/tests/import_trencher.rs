@@ -21,7 +21,7 @@ fn check_step(instruction: &str, declarations: &str, registers: &str, statement:
 /// The import fails with this message, at this piece of the text.
 fn check_error(automata: &str, message: &str, place: &str) {
     let error = import::trencher(automata).expect_err(automata).remove(0);
-    let at = &automata[error.span.start as usize..error.span.end as usize];
+    let at = &automata[error.span.range()];
     assert_eq!((error.message.as_str(), at), (message, place), "{automata}");
 }
 

@@ -30,4 +30,4 @@ pub use model::{
 pub use property::{Formula, Observable, Property, PropertyKind, Quantifier};
 pub use reference::{Event, EventKind, Reference, State};
 pub use replay::{Replayed, Trace};
-pub use span::Span;
+pub use span::{FileId, Span};

@@ -1,8 +1,21 @@
 //! Where in the source text something stands.
 
-/// A half-open range of byte offsets in the one source file of a program.
+use std::ops::Range;
+
+/// One of the source files of a program, by its number. Whoever has read the files knows their names and texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u32);
+
+impl FileId {
+    /// The file that the program was asked for by; it may include others.
+    pub const MAIN: FileId = FileId(0);
+}
+
+/// A half-open range of byte offsets in one source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
+    /// The file.
+    pub file: FileId,
     /// Offset of the first byte.
     pub start: u32,
     /// Offset after the last byte.
@@ -10,14 +23,59 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of the bytes `start..end`; offsets beyond 4 GiB are clamped.
+    /// The span of the bytes `start..end` of the main file; offsets beyond 4 GiB are clamped.
     pub fn new(start: usize, end: usize) -> Self {
-        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Span { start: clamp(start), end: clamp(end) }
+        Span { file: FileId::MAIN, start: clamped(start), end: clamped(end) }
     }
 
-    /// The smallest span that covers both.
-    pub fn to(self, other: Span) -> Span {
-        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    /// The same bytes of another file.
+    pub fn in_file(self, file: FileId) -> Self {
+        Span { file, ..self }
+    }
+
+    /// The empty span at an offset of the same file.
+    pub fn point(self, offset: u32) -> Self {
+        Span { start: offset, end: offset, ..self }
+    }
+
+    /// From where this span starts up to an offset.
+    pub fn up_to(self, end: usize) -> Self {
+        Span { end: clamped(end), ..self }
+    }
+
+    /// The smallest span that covers both; if they are in different files, the first of them.
+    pub fn to(self, other: Span) -> Self {
+        if self.file != other.file {
+            return self;
+        }
+        Span { start: self.start.min(other.start), end: self.end.max(other.end), ..self }
+    }
+
+    /// Whether all of another span lies inside this one.
+    pub fn covers(self, other: Span) -> bool {
+        self.file == other.file && self.start <= other.start && other.end <= self.end
+    }
+
+    /// The offsets, for slicing the text of the file.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+fn clamped(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_different_files_are_not_joined() {
+        let header = FileId(1);
+        let (a, b) = (Span::new(2, 4), Span::new(7, 9));
+        assert_eq!(a.to(b), Span::new(2, 9));
+        assert_eq!(b.in_file(header).to(a), b.in_file(header));
+        assert!(a.to(b).covers(b) && !a.to(b).covers(b.in_file(header)));
     }
 }

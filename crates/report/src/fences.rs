@@ -6,7 +6,7 @@ use fencewright_fences::synthesis::{Because, thread_names};
 use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Unfixable, Verdict, audit::Need};
 use fencewright_lang::places::Side;
 use fencewright_lang::source::escape;
-use fencewright_program::{MemoryModel, Replayed, Span};
+use fencewright_program::{MemoryModel, Replayed};
 use serde::Serialize;
 
 use crate::json::{Trace, line, micros};
@@ -168,8 +168,7 @@ fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
 
 /// One fence with the line it belongs to.
 fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
-    let at = Span { start: fence.place.offset, end: fence.place.offset };
-    let (line, column) = source.position(at);
+    let (line, column) = source.position(fence.place.point());
     let word = match (fence.kind, fence.place.side) {
         (Kind::Swap, _) => "a locked instruction instead of",
         (Kind::Full, Side::Before) => "a fence before",
@@ -195,7 +194,7 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
 }
 
 fn short(source: Source<'_>, fence: &Candidate) -> String {
-    let (line, column) = source.position(Span { start: fence.place.offset, end: fence.place.offset });
+    let (line, column) = source.position(fence.place.point());
     format!("{} at {line}:{column}", fence.kind.name())
 }
 
@@ -281,7 +280,7 @@ struct Fence<'a> {
 }
 
 fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>) -> Fence<'a> {
-    let (line, column) = source.position(Span { start: fence.place.offset, end: fence.place.offset });
+    let (line, column) = source.position(fence.place.point());
     Fence {
         file: &source.file.name,
         line,

@@ -66,7 +66,7 @@ impl Source<'_> {
 
     /// All of a span on one line, white space collapsed.
     pub fn excerpt(&self, span: Span) -> String {
-        let text = self.file.text.get(span.start as usize..span.end as usize).unwrap_or("");
+        let text = self.file.text.get(span.range()).unwrap_or("");
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

@@ -196,7 +196,7 @@ impl Parser<'_> {
             && depth > MAX_DEPTH
         {
             // The whole expression may be pages long: its end is where the limit was passed.
-            return Err(self.too_deep(Span { start: span.end.saturating_sub(1), end: span.end }));
+            return Err(self.too_deep(Span { start: span.end.saturating_sub(1), ..span }));
         }
         operands.push(operand);
         Ok(())

@@ -205,12 +205,12 @@ impl Layout<'_> {
         let mut pieces = Vec::with_capacity(to - from);
         for token in from..to {
             let span = self.tokens[token].span;
-            let own = &self.text[span.start as usize..span.end as usize];
+            let own = &self.text[span.range()];
             let mut glued = String::new();
             while let Some(comment) = self.comments.get(self.next_comment)
                 && comment.token == token
             {
-                glued.push_str(&self.text[comment.span.start as usize..comment.span.end as usize]);
+                glued.push_str(&self.text[comment.span.range()]);
                 glued.push(' ');
                 self.next_comment += 1;
             }
@@ -269,7 +269,7 @@ impl Layout<'_> {
 
     fn write_comment(&mut self) {
         let span = self.comments[self.next_comment].span;
-        self.out.push_str(&self.text[span.start as usize..span.end as usize]);
+        self.out.push_str(&self.text[span.range()]);
         self.next_comment += 1;
     }
 

@@ -124,13 +124,13 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn text_of(&self, span: Span) -> &'a str {
-        &self.text[span.start as usize..span.end as usize]
+        &self.text[span.range()]
     }
 
     /// The end of the token taken last.
     pub(super) fn previous_end(&self) -> Span {
         let end = self.position.checked_sub(1).map_or(0, |previous| self.tokens[previous].span.end);
-        Span { start: end, end }
+        self.token().span.point(end)
     }
 
     /// From the start of `span` to the end of the token taken last.

@@ -256,7 +256,7 @@ fn comparison(scanner: &mut Scanner<'_>, test: &mut Test) -> Result<Item, Diagno
     };
     scanner.next();
     let right = side(scanner, test, left)?;
-    let span = Span { start: start.start, end: scanner.at as u32 };
+    let span = start.up_to(scanner.at);
     let item = Item { proposition: Proposition::Equal(left, right), span };
     Ok(match negated {
         false => item,
@@ -272,7 +272,7 @@ fn side(scanner: &mut Scanner<'_>, test: &mut Test, left: Place) -> Result<Side,
         let right = place(scanner, test)?;
         let unknown = |place| address(place, test).is_some();
         if unknown(left) != unknown(right) {
-            let span = Span { start: token.span.start, end: scanner.at as u32 };
+            let span = token.span.up_to(scanner.at);
             return Err(Diagnostic::new(span, "an address cannot be compared with a number"));
         }
         return Ok(Side::Place(right));
@@ -286,7 +286,7 @@ fn side(scanner: &mut Scanner<'_>, test: &mut Test, left: Place) -> Result<Side,
     match of_left {
         None => Ok(Side::Number(number)),
         Some(_) => {
-            let span = Span { start: token.span.start, end: scanner.at as u32 };
+            let span = token.span.up_to(scanner.at);
             Err(Diagnostic::new(span, "an address cannot be compared with a number"))
         }
     }

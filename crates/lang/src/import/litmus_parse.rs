@@ -232,7 +232,7 @@ impl Parser<'_> {
             }
             written.push(self.operand(&mut scanner)?);
         }
-        let span = Span { start: lock.unwrap_or(word.span).start, end: scanner.at as u32 };
+        let span = lock.unwrap_or(word.span).up_to(scanner.at);
         let is_memory = |w: &Written| matches!(w.operand, Operand::Memory(_));
         if written.iter().filter(|w| is_memory(w)).count() > 1 {
             return Err(Diagnostic::new(span, "an instruction cannot have two operands in memory"));
@@ -392,7 +392,7 @@ impl Parser<'_> {
         } else {
             Operand::Immediate(scanner.value()?)
         };
-        let span = Span { start: token.span.start, end: scanner.at as u32 };
+        let span = token.span.up_to(scanner.at);
         Ok(Written { operand, span, said: None, att })
     }
 
@@ -402,7 +402,7 @@ impl Parser<'_> {
         let start = *scanner;
         let first = scanner.peek();
         let computed = |end: usize| {
-            let span = Span { start: first.span.start, end: end as u32 };
+            let span = first.span.up_to(end);
             Diagnostic::new(span, "computed addresses are not supported")
                 .help("an address is that of a location, or a register that holds one from the start, and a constant")
         };
@@ -443,11 +443,7 @@ impl Parser<'_> {
             self.test.location_number(symbol)?
         } else if base.text == "%" || RegisterPart::parse(base.text).is_some() {
             let part = register(scanner)?;
-            self.test.address_in(
-                self.thread,
-                part,
-                Span { start: base.span.start, end: scanner.at as u32 },
-            )?
+            self.test.address_in(self.thread, part, base.span.up_to(scanner.at))?
         } else if base.kind == Kind::Word {
             scanner.next();
             self.test.location_number(base)?
@@ -466,7 +462,7 @@ impl Parser<'_> {
             return Err(computed(scanner.peek().span.end as usize));
         }
         scanner.next();
-        let span = Span { start: first.span.start, end: scanner.at as u32 };
+        let span = first.span.up_to(scanner.at);
         Ok(Some((self.test.at_offset(location, offset, span)?, att)))
     }
 }

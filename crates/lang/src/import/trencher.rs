@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
                     let from = self.expect("a state")?;
                     let to = self.expect("a state")?;
                     let instruction = self.instruction()?;
-                    let span = Span::new(word.span.start as usize, self.at);
+                    let span = word.span.up_to(self.at);
                     transitions.push(Transition { from, to, instruction, span });
                 }
                 "end" => {
