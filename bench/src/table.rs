@@ -4,7 +4,8 @@
 pub fn print(header: &[&str], rows: &[Vec<String>]) {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([header[column].len()]).max().unwrap_or(0)
+        // A column may be empty, header and all; its rule is still one character wide.
+        cells.chain([header[column].len()]).max().unwrap_or(0).max(1)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let line = |cells: Vec<String>| println!("| {} |", cells.join(" | "));

@@ -1,6 +1,13 @@
-//! How much memory the process uses: every allocation is counted.
+//! How much memory the process uses.
+//!
+//! Every allocation is counted, which is exact and costs nothing. But the system's allocator may hold far more than is allocated: each thread
+//! that allocates gets regions of its own, and what it frees there is of no use to the others. What counts for a limit is therefore also what the
+//! operating system says that the process has, less an allowance for the program itself and for the usual waste.
 
 use std::alloc::System;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use cap::Cap;
 
@@ -8,7 +15,48 @@ use cap::Cap;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// How many bytes are allocated.
+/// How much more than its allocations the process may have before that counts.
+const ALLOWANCE: u64 = 40 << 20;
+
+/// The operating system is asked at most this often: it takes some microseconds to answer, and limits are looked at far more often.
+const INTERVAL_MS: u64 = 3;
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// When to ask again, in milliseconds since the start.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// The last answer, in bytes.
+static RESIDENT: AtomicU64 = AtomicU64::new(0);
+
+/// How many bytes are in use: what is allocated, or what the process has beyond the allowance, whichever is more.
 pub fn used() -> u64 {
-    ALLOCATOR.allocated() as u64
+    let allocated = ALLOCATOR.allocated() as u64;
+    allocated.max(resident().saturating_sub(ALLOWANCE))
+}
+
+/// How many bytes the process has, as of a few milliseconds ago; 0 where the operating system does not say.
+fn resident() -> u64 {
+    let now = START.elapsed().as_millis() as u64;
+    let due = NEXT.load(Ordering::Relaxed);
+    // Of the threads that find it due, one asks.
+    if now >= due
+        && NEXT.compare_exchange(due, now + INTERVAL_MS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        && let Some(stats) = memory_stats::memory_stats()
+    {
+        RESIDENT.store(stats.physical_mem as u64, Ordering::Relaxed);
+    }
+    RESIDENT.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allocated_is_used() {
+        let before = used();
+        let block = vec![1u8; 64 << 20];
+        assert!(used() >= before.max(64 << 20), "{} bytes of {}", used(), block.len());
+    }
 }
