@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{BufferShape, Buffers, Control, Entry, Kept, Linear, Machine};
+use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear};
 use fencewright_program::{LocationId, MemoryModel, Program, ThreadId};
 use serde::{Deserialize, Serialize};
 
@@ -146,7 +146,11 @@ impl MachineName {
 
 impl Certificate {
     /// A certificate for these properties of a machine's program.
-    pub fn new(machine: &Machine<'_>, properties: Vec<String>, states: Vec<(Control, Vec<Cube>)>) -> Self {
+    pub fn new(
+        machine: &BufferMachine<'_>,
+        properties: Vec<String>,
+        states: Vec<(Control, Vec<Cube>)>,
+    ) -> Self {
         let mut cells = BTreeMap::new();
         let states = states
             .into_iter()

@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{
-    Buffers, CellId, Command, Control, Entry, Linear, Machine, Outcome, Step, StoreBuffers,
+    BufferMachine, Buffers, CellId, Command, Control, Entry, Linear, Outcome, Step, StoreBuffers,
 };
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Stop;
@@ -108,7 +108,7 @@ pub fn check(certificate: &Certificate, program: &Program, stop: &Stop) -> Resul
     if kept > MOST_KEPT {
         return Err(Rejection::Format(format!("no machine keeps {kept} stores in order")));
     }
-    let machine = Machine::new(program, certificate.machine.buffers());
+    let machine = BufferMachine::new(program, certificate.machine.buffers());
     if certificate.properties.is_empty() {
         return Err(Rejection::Format("it is about no property".into()));
     }
@@ -130,7 +130,7 @@ pub fn check(certificate: &Certificate, program: &Program, stop: &Stop) -> Resul
 const FEW: usize = 500;
 
 struct Checker<'a> {
-    machine: &'a Machine<'a>,
+    machine: &'a BufferMachine<'a>,
     states: Vec<Invariant>,
     numbers: HashMap<Control, usize>,
     stop: &'a Stop,
@@ -144,7 +144,11 @@ struct Invariant {
 }
 
 impl<'a> Checker<'a> {
-    fn new(machine: &'a Machine<'a>, certificate: &Certificate, stop: &'a Stop) -> Result<Self, Rejection> {
+    fn new(
+        machine: &'a BufferMachine<'a>,
+        certificate: &Certificate,
+        stop: &'a Stop,
+    ) -> Result<Self, Rejection> {
         let mut numbers = HashMap::new();
         let mut states = Vec::with_capacity(certificate.states.len());
         for (n, state) in certificate.states.iter().enumerate() {
@@ -374,8 +378,8 @@ impl<'a> Checker<'a> {
     }
 
     fn describe(&self, step: &Step) -> String {
-        let thread = &self.machine.program.thread(step.thread).name;
-        match (step.edge, step.flushed) {
+        let thread = &self.machine.program.thread(step.name.thread).name;
+        match (step.name.edge, step.name.flushed) {
             (Some(edge), _) => format!("edge {} of {thread}", edge.0),
             (None, Some(cell)) => format!("a flush of {} by {thread}", self.machine.program.cell_name(cell)),
             (None, None) => format!("a step of {thread}"),
@@ -408,7 +412,7 @@ fn is_normal(linear: &Linear, cells: usize) -> bool {
 }
 
 /// Whether a control state has the form of one of this machine.
-fn is_well_formed(machine: &Machine<'_>, control: &Control) -> bool {
+fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
     let initial = machine.initial();
     let threads = &machine.program.threads;
     let locations = control.locations.len() == threads.len()

@@ -13,7 +13,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use fencewright_certify::{Certificate, Rejection, Stop};
-use fencewright_memory::Machine;
+use fencewright_memory::BufferMachine;
 
 use fencewright_program::oracle::{self, Reachable};
 use fencewright_program::replay::ReplayError;
@@ -378,7 +378,7 @@ impl Confirmation<'_, '_> {
 
     /// What the checker of certificates says about an invariant.
     fn accepted(&self, invariant: &Invariant) -> (Verdict, Evidence) {
-        let machine = Machine::new(self.task.program, invariant.buffers);
+        let machine = BufferMachine::new(self.task.program, invariant.buffers);
         let certificate =
             Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
         let finishing = self.limits.finishing();

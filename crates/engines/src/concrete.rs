@@ -3,7 +3,7 @@
 //! The steps of an exact machine say which conditions the values must meet; a solver finds some, and the reference semantics has the last
 //! word.
 
-use fencewright_memory::{Buffers, Command, Control, Machine, Outcome, Step};
+use fencewright_memory::{BufferMachine, Buffers, Command, Control, Outcome, Step};
 use fencewright_program::{
     EdgeId, Event, EventKind, Init, MemoryModel, Op, Program, Property, ThreadId, Trace,
 };
@@ -13,7 +13,7 @@ use crate::encode::Encoding;
 
 /// The beginning of an execution: which events, and what they ask of the values.
 pub struct Execution<'p> {
-    machine: Machine<'p>,
+    machine: BufferMachine<'p>,
     model: MemoryModel,
     control: Control,
     encoding: Encoding,
@@ -34,14 +34,14 @@ impl<'p> Execution<'p> {
             MemoryModel::Sc => Buffers::Sc,
             model => Buffers::Queue { model, bound: events as u32 },
         };
-        let machine = Machine::new(program, buffers);
+        let machine = BufferMachine::new(program, buffers);
         let mut encoding = Encoding::default();
         encoding.push_any(&machine.initial_values());
         Execution { control: machine.initial(), machine, model, encoding, events: Vec::new() }
     }
 
     /// The exact machine.
-    pub fn machine(&self) -> &Machine<'p> {
+    pub fn machine(&self) -> &BufferMachine<'p> {
         &self.machine
     }
 
@@ -58,20 +58,21 @@ impl<'p> Execution<'p> {
     /// Takes a step of the exact machine.
     pub fn take(&mut self, step: Step) -> Option<()> {
         let Outcome::Control(next) = step.outcome else { return None };
-        let fault = next.locations[step.thread.index()] == self.machine.program.thread(step.thread).fault;
-        let what = match (step.edge, step.flushed) {
+        let fault =
+            next.locations[step.name.thread.index()] == self.machine.program.thread(step.name.thread).fault;
+        let what = match (step.name.edge, step.name.flushed) {
             (Some(edge), _) => Ok((edge, fault)),
             (None, cell) => Err(cell?),
         };
         self.encoding.push_any(&step.commands);
-        self.events.push(Taken { thread: step.thread, what });
+        self.events.push(Taken { thread: step.name.thread, what });
         self.control = next;
         Some(())
     }
 
     /// The execution, if there are values with which it is evidence about the property.
     pub fn finish(mut self, property: &Property, budget: &Budget) -> Option<Trace> {
-        let evidence = self.machine.evidence(&self.control, property)?;
+        let evidence = self.machine.evidence_condition(&self.control, property)?;
         self.encoding.push_any(&[Command::Assume(evidence)]);
         let Answer::Sat(found) = Tiered::new().check(&self.encoding.formulas, budget) else { return None };
         let value = |variable: Var| found.value(variable).to_i64();
@@ -107,7 +108,7 @@ impl<'p> Execution<'p> {
 
 /// The registers and memory that the encoding starts with: its first formula has a version for each.
 fn initial_values(
-    machine: &Machine<'_>,
+    machine: &BufferMachine<'_>,
     encoding: &Encoding,
     value: &impl Fn(Var) -> Option<i64>,
 ) -> Option<(Vec<Vec<i64>>, Vec<i64>)> {

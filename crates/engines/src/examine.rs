@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fencewright_memory::linear::{truths, ways};
-use fencewright_memory::{Buffers, Command, Linear, Machine};
+use fencewright_memory::{BufferMachine, Buffers, Command, Linear};
 use fencewright_program::Formula;
 use fencewright_smt::interpolate::interpolants;
 use fencewright_smt::{Answer, Atom, Budget, Native, Relation, Solver, Tiered};
@@ -71,7 +71,7 @@ fn constraints(encoding: &Encoding, atom: &Atom) -> Vec<Linear> {
 
 /// Predicates to start with: those that the source suggests, as templates.
 pub fn hints(task: &Task<'_>) -> BTreeSet<Template> {
-    let machine = Machine::new(task.program, Buffers::Sc);
+    let machine = BufferMachine::new(task.program, Buffers::Sc);
     let initial = machine.initial();
     let atoms = |formula: &Formula| {
         let e = machine.formula(&initial, formula);

@@ -17,7 +17,7 @@ use fencewright_engines::{
 };
 use fencewright_lang::load;
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{Buffers, Command, Kept, Machine};
+use fencewright_memory::{BufferMachine, Buffers, Command, Kept};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_testing::Random;
 
@@ -161,7 +161,7 @@ fn a_state_that_is_needed_cannot_be_left_out() {
     let (_, program) =
         examples().into_iter().find(|(name, _)| name == "bakery.fenced.fw").expect("the bakery");
     let certificate = certificates(&program, MemoryModel::Tso).remove(0);
-    let machine = Machine::new(&program, certificate.machine.buffers());
+    let machine = BufferMachine::new(&program, certificate.machine.buffers());
     let initial = certificate.states.iter().position(|s| s.control() == machine.initial()).expect("covered");
     for n in [initial, initial + 1, certificate.states.len() - 1] {
         let mut mutant = certificate.clone();
@@ -232,7 +232,7 @@ impl Engine for Liar {
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let buffers = Buffers::Partial { model: task.model, k: 1, kept: Kept::Newest };
-        let machine = Machine::new(task.program, buffers);
+        let machine = BufferMachine::new(task.program, buffers);
         let live = LiveCells::new(task, limits).expect("a small program");
         let domain = LyingZones { honest: Zones::new(1), questions: Default::default() };
         let mut reach = Reach::new(task, &machine, &live, domain);

@@ -74,7 +74,7 @@ pub enum Stored {
     Overflow,
 }
 
-/// What the edges of a program do to store buffers: all that a [`Machine`](crate::Machine) needs to know of them to perform an edge.
+/// What the edges of a program do to store buffers: all that a [`BufferMachine`](crate::BufferMachine) needs to know of them to perform an edge.
 /// How stores leave a buffer is up to whoever uses the machine.
 pub trait StoreBuffers: Copy {
     /// Whether threads have buffers at all: under SC they have none.

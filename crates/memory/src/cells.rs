@@ -53,6 +53,11 @@ impl Cells {
         self.memory
     }
 
+    /// The cells of the program itself: memory and registers.
+    pub fn variables(&self) -> std::ops::Range<CellId> {
+        0..self.entries
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.total as usize

@@ -11,13 +11,15 @@
 #![forbid(unsafe_code)]
 
 pub mod buffer;
+pub mod buffer_machine;
 pub mod cells;
 pub mod control;
 pub mod linear;
 pub mod machine;
 
 pub use buffer::{Buffers, Change, Kept, StoreBuffers, Stored};
+pub use buffer_machine::BufferMachine;
 pub use cells::{Cell, CellId, Cells};
 pub use control::{BufferShape, Control, Entry};
 pub use linear::Linear;
-pub use machine::{Command, Machine, Outcome, Step};
+pub use machine::{Command, Contents, Evidence, Machine, Outcome, Step, StepName};

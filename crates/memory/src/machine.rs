@@ -1,17 +1,14 @@
-//! The machine: steps of a program under a representation of its buffers.
+//! What a machine is: control states, and steps between them that perform commands on integer cells.
 //!
-//! One step of a control state is an edge of a thread or a flush. Where the effect of an edge depends on data (which element of an
-//! array, whether a value is in its range) there is one step for each case, which starts by assuming that case. The rules are
-//! those of `fencewright_program::reference`, with registers and memory as cells.
+//! A search needs nothing else to explore a machine with any domain. The machines of this crate are the ones that certificates speak
+//! about; an engine may bring its own.
 
-use fencewright_program::{
-    Action, Address, BinaryOp, Bounds, EdgeId, Expr, Formula, Init, Observable, Op, Program, Property,
-    PropertyKind, Quantifier, RegisterId, Span, ThreadId,
-};
+use std::hash::Hash;
 
-use crate::buffer::{Buffers, StoreBuffers, Stored};
-use crate::cells::{Cell, CellId, Cells};
-use crate::control::{BufferShape, Control};
+use fencewright_program::{EdgeId, Expr, Property, Span, ThreadId};
+
+use crate::cells::CellId;
+use crate::control::Control;
 
 /// What a step does to cells; the commands of a step are performed in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,12 +21,20 @@ pub enum Command {
     Havoc(CellId),
 }
 
-/// Why a step leaves a machine with a bound on its buffers.
-pub const OVERFLOW: &str = "a store buffer overflows";
-
 /// A step of a machine.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct Step<N = StepName, C = Control> {
+    /// What tells it from the other steps of its control state, for paths.
+    pub name: N,
+    /// What happens to cells.
+    pub commands: Vec<Command>,
+    /// Where it leads.
+    pub outcome: Outcome<C>,
+}
+
+/// What tells a step of a [`BufferMachine`](crate::BufferMachine) from the others that leave the same control state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StepName {
     /// Who moves; for a flush, whose buffer.
     pub thread: ThreadId,
     /// The edge, or nothing for a flush.
@@ -39,451 +44,70 @@ pub struct Step {
     /// Which of the cases of the edge (element of an array, value in its range) this is: the same number means the same case in
     /// every machine of a program. For a flush, which of the ways to flush this cell.
     pub case: u32,
-    /// What happens to cells.
-    pub commands: Vec<Command>,
-    /// Where it leads.
-    pub outcome: Outcome,
 }
 
 /// Where a step leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Outcome<C = Control> {
     /// To a control state.
-    Control(Control),
+    Control(C),
     /// Out of what the machine represents: a buffer overflows, or an access leaves the window of an open array. Neither safe nor unsafe.
     Beyond(&'static str, Span),
 }
 
-/// A program under a representation of buffers.
-#[derive(Clone, Debug)]
-pub struct Machine<'p, B = Buffers> {
-    /// The program.
-    pub program: &'p Program,
-    /// The representation of buffers.
-    pub buffers: B,
-    /// The cells.
-    pub cells: Cells,
+/// How a state is evidence about a property: commands that can be performed exactly if it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// What tells it from other evidence of the same control state; each machine says what it means.
+    pub case: u32,
+    /// The commands. The last one assumes the condition; a machine that lets stores leave at the very end does that first.
+    pub commands: Vec<Command>,
 }
 
-/// More cases of one edge than this, or more commands in all of them together, are beyond the machine.
-const MOST_CASES: usize = 1 << 12;
-const MOST_COMMANDS: usize = 1 << 18;
-const TOO_MANY: End = End::Beyond("a step with too many cases");
-
-/// One way through the operations of an edge.
-#[derive(Clone)]
-struct Way {
-    commands: Vec<Command>,
-    buffer: Option<BufferShape>,
-    end: End,
-    /// Whether it differs from the way before it only by how the buffer is represented.
-    variant: bool,
+/// Whose values a cell holds. A domain that treats cells differently asks for this instead of knowing how a machine numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Its own: it is a variable, or a register.
+    Own,
+    /// Only values on their way to this memory cell.
+    StoresTo(CellId),
+    /// Values on their way to any memory cell.
+    Stores,
 }
 
-#[derive(Clone, PartialEq, Eq)]
-enum End {
-    /// All operations so far were performed.
-    Open,
-    /// One faulted.
-    Fault,
-    /// One left what the machine represents.
-    Beyond(&'static str),
-}
+/// A transition system over integer cells whose control is finite, or at least enumerable.
+///
+/// A machine never looks at the values of cells. So every machine works with every domain: a state of the whole is a control state
+/// together with what a domain knows about the cells that are live there.
+pub trait Machine {
+    /// A control state: everything about a state but the integers.
+    type Control: Clone + Eq + Hash;
+    /// What tells a step from the others of its control state.
+    type Name: Clone;
+    /// The steps of a control state come in phases, which a search may take at different times. Most machines have one: `()`.
+    type Phase: Copy + Eq;
 
-impl Machine<'_> {
-    /// All steps that leave a control state.
-    pub fn steps(&self, control: &Control) -> Vec<Step> {
-        self.steps_until(control, &|| false).expect("nobody stops it")
-    }
+    /// The control states in which an execution may begin.
+    fn initial_controls(&self) -> Vec<Self::Control>;
 
-    /// The same, unless `stop` says so: many edges may have many cases each.
-    pub fn steps_until(&self, control: &Control, stop: &dyn Fn() -> bool) -> Option<Vec<Step>> {
-        let mut steps = Vec::new();
-        for (thread, code) in self.program.threads() {
-            for (edge, _) in code.edges_from(control.locations[thread.index()]) {
-                if stop() {
-                    return None;
-                }
-                self.edge_steps(control, thread, edge, &mut steps);
-            }
-            if control.may_access(thread) {
-                self.flush_steps(control, thread, &mut steps);
-            }
-        }
-        Some(steps)
-    }
+    /// What is known about cells at the start. Each command is about one cell.
+    fn initial_values(&self) -> Vec<Command>;
 
-    /// The flushes of the buffer of a thread.
-    pub fn flush_steps(&self, control: &Control, thread: ThreadId, steps: &mut Vec<Step>) {
-        let Some(shape) = control.buffers.get(thread.index()) else { return };
-        for (case, (target, change)) in
-            self.buffers.flushes(&self.cells, thread, shape).into_iter().enumerate()
-        {
-            let mut next = control.clone();
-            next.buffers[thread.index()] = change.shape;
-            let mut commands = change.commands;
-            // Whatever a store may have been, its value was checked before it entered the buffer.
-            if commands.contains(&Command::Havoc(target)) {
-                let declared = self.program.variable_of(target).range;
-                commands.extend(within(self.program.writable(declared), target));
-            }
-            steps.push(Step {
-                thread,
-                edge: None,
-                flushed: Some(target),
-                case: case as u32,
-                commands,
-                outcome: Outcome::Control(next),
-            });
-        }
-    }
-}
-
-impl<'p, B: StoreBuffers> Machine<'p, B> {
-    /// The machine of a program.
-    pub fn new(program: &'p Program, buffers: B) -> Self {
-        Machine { program, buffers, cells: Cells::new(program, buffers.positions(program.cells())) }
-    }
-
-    /// The initial control state.
-    pub fn initial(&self) -> Control {
-        let threads = &self.program.threads;
-        let buffers = if self.buffers.exist() { threads.len() } else { 0 };
-        Control {
-            locations: threads.iter().map(|t| t.entry).collect(),
-            buffers: vec![BufferShape::default(); buffers],
-            lock: None,
-        }
-    }
-
-    /// What is known about cells at the start: a list of assumptions about registers and memory.
-    pub fn initial_values(&self) -> Vec<Command> {
-        let mut known = Vec::new();
-        let mut cell = |id: CellId, init: Init| match init {
-            Init::Value(v) => known.push(Command::Assign(id, Expr::Const(v))),
-            Init::Any(range) => {
-                known.push(Command::Havoc(id));
-                known.extend(within(self.program.chosen(range), id));
-            }
-        };
-        for (c, init) in self.program.variables.iter().flat_map(|v| &v.init).enumerate() {
-            cell(self.cells.id(Cell::Memory(c as u32)), *init);
-        }
-        for (t, thread) in self.program.threads() {
-            for (r, register) in thread.registers.iter().enumerate() {
-                cell(self.cells.id(Cell::Register(t, RegisterId(r as u32))), register.init);
-            }
-        }
-        known
-    }
-
-    /// The steps of one edge of a thread.
-    pub fn edge_steps(&self, control: &Control, thread: ThreadId, id: EdgeId, steps: &mut Vec<Step>) {
-        let code = self.program.thread(thread);
-        let edge = code.edge(id);
-        let drained = control.drained(thread);
-        let access = control.may_access(thread);
-        let mut next = control.clone();
-        next.locations[thread.index()] = edge.to;
-        let enabled = match &edge.action {
-            Action::Fence => drained,
-            Action::StoreFence => {
-                if let Some(shape) = next.buffers.get_mut(thread.index()) {
-                    *shape = self.buffers.barrier(shape);
-                }
-                true
-            }
-            Action::Lock => {
-                next.lock = Some(thread);
-                drained && control.lock.is_none()
-            }
-            Action::Unlock => {
-                next.lock = None;
-                drained && control.lock == Some(thread)
-            }
-            Action::Atomic { drains, .. } => access && (drained || !drains),
-            Action::Op(Op::Load(..)) => access,
-            Action::Op(Op::Store(..)) => access || self.buffers.exist(),
-            Action::Op(_) => true,
-        };
-        if !enabled {
-            return;
-        }
-        let direct = self.is_direct(&edge.action);
-        let first = Way {
-            commands: Vec::new(),
-            buffer: next.buffers.get(thread.index()).cloned(),
-            end: End::Open,
-            variant: false,
-        };
-        let mut ways = vec![first];
-        for op in edge.action.ops() {
-            let mut longer = Vec::new();
-            let mut commands = 0;
-            for way in ways {
-                let before = longer.len();
-                match way.end {
-                    End::Open => self.perform(thread, op, direct, way, &mut longer),
-                    _ => longer.push(way),
-                }
-                commands += longer[before..].iter().map(|way| way.commands.len()).sum::<usize>();
-                if longer.len() > MOST_CASES || commands > MOST_COMMANDS {
-                    longer = vec![Way { commands: Vec::new(), buffer: None, end: TOO_MANY, variant: false }];
-                    break;
-                }
-            }
-            ways = longer;
-        }
-        let mut cases = 0;
-        for way in ways {
-            cases += !way.variant as u32;
-            let mut next = next.clone();
-            if let Some(shape) = way.buffer {
-                next.buffers[thread.index()] = shape;
-            }
-            let outcome = match way.end {
-                End::Open => Outcome::Control(next),
-                End::Fault => {
-                    next.locations[thread.index()] = code.fault;
-                    Outcome::Control(next)
-                }
-                End::Beyond(what) => Outcome::Beyond(what, edge.span),
-            };
-            let case = cases - 1;
-            steps.push(Step { thread, edge: Some(id), flushed: None, case, commands: way.commands, outcome });
-        }
-    }
-
-    /// Whether stores of an action go straight to memory.
-    pub fn is_direct(&self, action: &Action) -> bool {
-        !self.buffers.exist() || matches!(action, Action::Atomic { drains: true, .. })
-    }
-
-    /// All ways to perform one operation after `way`.
-    fn perform(&self, thread: ThreadId, op: &Op, direct: bool, way: Way, ways: &mut Vec<Way>) {
-        let value =
-            |e: &Expr<RegisterId>| e.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
-        let register = |r: RegisterId| self.cells.id(Cell::Register(thread, r));
-        let writable =
-            |r: RegisterId| self.program.writable(self.program.thread(thread).registers[r.index()].range);
-        // Where a loaded or chosen value must lie for its register, if it may lie elsewhere.
-        let checked = self.program.checks(&self.program.thread(thread).registers, op).value;
-        let mut fault_if = |condition: Expr<CellId>, way: &Way| {
-            if condition.constant() != Some(0) {
-                let mut faulted = way.clone();
-                faulted.commands.push(Command::Assume(condition));
-                faulted.end = End::Fault;
-                ways.push(faulted);
-            }
-        };
-        let mut way = way;
-        match op {
-            Op::Skip => {}
-            Op::Assign(r, e) => {
-                let doubtful = self.program.doubtful(writable(*r), e);
-                let e = value(e);
-                if let Some(defined) = e.defined() {
-                    fault_if(defined.clone().not(), &way);
-                    way.commands.push(Command::Assume(defined));
-                }
-                doubtful.condition(&e).into_iter().for_each(|fits| fault_if(fits.not(), &way));
-                way.commands.extend(writable(*r).condition(&e).map(Command::Assume));
-                way.commands.push(Command::Assign(register(*r), e));
-            }
-            Op::Havoc(r, range) => {
-                let cell = register(*r);
-                // A value that does not fit is not written.
-                fault_if(Expr::Const(checked.is_some() as i64), &way);
-                way.commands.push(Command::Havoc(cell));
-                way.commands.extend(within(self.program.chosen(*range).and(writable(*r)), cell));
-            }
-            Op::Assume(e) => {
-                let e = value(e);
-                e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
-                way.commands.push(Command::Assume(e));
-            }
-            Op::Assert(e) => {
-                let e = value(e);
-                e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
-                fault_if(e.clone().not(), &way);
-                way.commands.push(Command::Assume(e));
-            }
-            Op::Load(r, address) => {
-                for (target, mut way) in self.addressed(thread, address, way, ways) {
-                    let buffered = way
-                        .buffer
-                        .as_ref()
-                        .and_then(|shape| self.buffers.newest(&self.cells, thread, shape, target));
-                    let source = buffered.unwrap_or_else(|| self.cells.id(Cell::Memory(target)));
-                    if let Some(fits) = checked.and_then(|bounds| bounds.condition(&Expr::Leaf(source))) {
-                        let mut faulted = way.clone();
-                        faulted.commands.push(Command::Assume(fits.not()));
-                        faulted.end = End::Fault;
-                        ways.push(faulted);
-                    }
-                    way.commands.extend(within(writable(*r), source));
-                    way.commands.push(Command::Assign(register(*r), Expr::Leaf(source)));
-                    ways.push(way);
-                }
-                return;
-            }
-            Op::Store(address, e) => {
-                let writable = self.program.writable(self.program.variables[address.variable.index()].range);
-                let doubtful = self.program.doubtful(writable, e);
-                let e = value(e);
-                for (target, mut way) in self.addressed(thread, address, way, ways) {
-                    let defined = e.defined();
-                    let faults = defined.clone().into_iter().chain(doubtful.condition(&e)).map(Expr::not);
-                    for condition in faults.filter(|c| c.constant() != Some(0)) {
-                        let mut faulted = way.clone();
-                        faulted.commands.push(Command::Assume(condition));
-                        faulted.end = End::Fault;
-                        ways.push(faulted);
-                    }
-                    way.commands
-                        .extend(defined.into_iter().chain(writable.condition(&e)).map(Command::Assume));
-                    let stored = match (&way.buffer, direct) {
-                        (Some(shape), false) => {
-                            self.buffers.store(&self.cells, thread, shape, target, e.clone())
-                        }
-                        _ => Stored::Memory,
-                    };
-                    match stored {
-                        Stored::Memory => {
-                            way.commands
-                                .push(Command::Assign(self.cells.id(Cell::Memory(target)), e.clone()));
-                        }
-                        Stored::Buffered(changes) => {
-                            let copies = std::iter::repeat_n(way, changes.len());
-                            for (n, (change, mut way)) in changes.into_iter().zip(copies).enumerate() {
-                                way.variant = n > 0;
-                                way.commands.extend(change.commands);
-                                way.buffer = Some(change.shape);
-                                ways.push(way);
-                            }
-                            continue;
-                        }
-                        Stored::Overflow => way.end = End::Beyond(OVERFLOW),
-                    }
-                    ways.push(way);
-                }
-                return;
-            }
-        }
-        ways.push(way);
-    }
-
-    /// The memory cells an address may denote, each with the assumption that it does; cases that fault or leave the window of
-    /// an open array go to `ways`.
-    fn addressed(
+    /// The steps of this phase that leave a control state, always in the same order; `None` if `stop` says that there is no time for that.
+    fn steps_in(
         &self,
-        thread: ThreadId,
-        address: &Address,
-        way: Way,
-        ways: &mut Vec<Way>,
-    ) -> Vec<(u32, Way)> {
-        let variable = &self.program.variables[address.variable.index()];
-        let (Some(index), Some(range)) = (&address.index, variable.indices) else {
-            return vec![(variable.base, way)];
-        };
-        let index = index.map(&mut |r| Expr::Leaf(self.cells.id(Cell::Register(thread, *r))));
-        let cell = |i: i64| variable.base + (i - range.low) as u32;
-        if let Some(i) = index.constant().filter(|&i| range.contains(i)) {
-            return vec![(cell(i), way)];
-        }
-        if variable.init.len() * way.commands.len() > MOST_COMMANDS {
-            ways.push(Way { end: TOO_MANY, ..way });
-            return Vec::new();
-        }
-        let compare = |op, i: i64| Expr::binary(op, index.clone(), Expr::Const(i));
-        let assuming = |condition, end| {
-            let mut way = way.clone();
-            way.commands.push(Command::Assume(condition));
-            way.end = end;
-            way
-        };
-        let end = if variable.open {
-            End::Beyond("an access that may be outside the modelled part of an open array")
-        } else {
-            End::Fault
-        };
-        ways.push(assuming(compare(BinaryOp::Lt, range.low), end.clone()));
-        ways.push(assuming(compare(BinaryOp::Gt, range.high), end));
-        ways.extend(index.defined().map(|defined| assuming(defined.not(), End::Fault)));
-        (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
-    }
+        phase: Self::Phase,
+        control: &Self::Control,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Vec<Step<Self::Name, Self::Control>>>;
 
-    /// The condition on cells under which a control state violates a property; 0 if none does. `None`: this machine cannot tell,
-    /// because the property asks for an existing final state or for deadlocks.
-    pub fn violation(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
-        let at_end = |holds: bool, formula: Expr<CellId>| if holds { formula } else { Expr::Const(0) };
-        match &property.kind {
-            PropertyKind::Never(formula) => Some(self.formula(control, formula)),
-            PropertyKind::Assertions => Some(Expr::Const(control.has_fault(self.program) as i64)),
-            PropertyKind::Finally(Quantifier::Never, formula) => {
-                Some(at_end(control.is_final(self.program), self.formula(control, formula)))
-            }
-            PropertyKind::Finally(Quantifier::Forall, formula) => {
-                Some(at_end(control.is_final(self.program), self.formula(control, formula).not()))
-            }
-            PropertyKind::Finally(Quantifier::Exists, _) | PropertyKind::NoDeadlock => None,
-        }
-    }
+    /// The ways in which a control state can be evidence about a property: that it is violated, or for a final state that is to exist, that
+    /// it does. `None`: the machine cannot tell.
+    fn evidence(&self, control: &Self::Control, property: &Property) -> Option<Vec<Evidence>>;
 
-    /// The condition on cells under which a control state is evidence about a property: a violation, or for a final state that is to
-    /// exist, that it is one. `None` for deadlocks.
-    pub fn evidence(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
-        match &property.kind {
-            PropertyKind::Finally(Quantifier::Exists, formula) if control.is_final(self.program) => {
-                Some(self.formula(control, formula))
-            }
-            PropertyKind::Finally(Quantifier::Exists, _) => Some(Expr::Const(0)),
-            _ => self.violation(control, property),
-        }
-    }
+    /// The cells whose values may still matter in a control state, sorted.
+    fn live(&self, control: &Self::Control) -> Vec<CellId>;
 
-    /// A formula about a state as an expression over cells.
-    pub fn formula(&self, control: &Control, formula: &Formula) -> Expr<CellId> {
-        let e = formula.map(&mut |observable| match observable {
-            Observable::At(thread, locations) => {
-                Expr::Const(locations.contains(&control.locations[thread.index()]) as i64)
-            }
-            Observable::Register(thread, register) => {
-                Expr::Leaf(self.cells.id(Cell::Register(*thread, *register)))
-            }
-            Observable::Memory(cell) => Expr::Leaf(self.cells.id(Cell::Memory(*cell))),
-        });
-        simplified(e)
-    }
-}
-
-/// That the value of a cell lies within bounds, if there are any.
-fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
-    bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
-}
-
-/// Constants folded, also where one side of a conjunction or disjunction decides.
-fn simplified(e: Expr<CellId>) -> Expr<CellId> {
-    match e {
-        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
-            let (left, right) = (simplified(*left), simplified(*right));
-            let decisive = |v: i64| (v != 0) == (op == BinaryOp::Or);
-            match (left.constant(), right.constant()) {
-                (Some(v), _) if decisive(v) => Expr::Const((v != 0) as i64),
-                (_, Some(v)) if decisive(v) && left.constant().is_some() => Expr::Const((v != 0) as i64),
-                (_, Some(0)) if op == BinaryOp::And && !left.may_divide_by_zero() => Expr::Const(0),
-                (Some(_), None) => Expr::binary(BinaryOp::Ne, right, Expr::Const(0)),
-                _ => Expr::binary(op, left, right),
-            }
-        }
-        Expr::Unary(op, operand) => {
-            let e = Expr::unary(op, simplified(*operand));
-            e.constant().map_or(e, Expr::Const)
-        }
-        Expr::Binary(op, left, right) => {
-            let e = Expr::binary(op, simplified(*left), simplified(*right));
-            e.constant().map_or(e, Expr::Const)
-        }
-        other => other,
-    }
+    /// For each cell whose values it holds.
+    fn contents(&self) -> Vec<Contents>;
 }

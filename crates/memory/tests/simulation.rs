@@ -1,7 +1,9 @@
 //! Every machine over-approximates the reference semantics: along random executions of random programs, each step of the
 //! reference semantics is matched by a step of the machine that leads to a related state.
 
-use fencewright_memory::{BufferShape, Buffers, Cell, Command, Control, Entry, Kept, Machine, Outcome, Step};
+use fencewright_memory::{
+    BufferMachine, BufferShape, Buffers, Cell, Command, Control, Entry, Kept, Outcome, Step,
+};
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
     Event, EventKind, Expr, MemoryModel, Program, Reference, RegisterId, State, ThreadId, oracle,
@@ -20,7 +22,13 @@ fn value(e: &Expr<u32>, cells: &[i64]) -> Option<i64> {
 }
 
 /// Runs the commands of a step; a `*` takes the value that the cell has in `wanted`, or else the next chosen one.
-fn run(machine: &Machine<'_>, step: &Step, from: &Pair, wanted: &[i64], chosen: &[i64]) -> Option<Pair> {
+fn run(
+    machine: &BufferMachine<'_>,
+    step: &Step,
+    from: &Pair,
+    wanted: &[i64],
+    chosen: &[i64],
+) -> Option<Pair> {
     let mut cells = from.cells.clone();
     let mut chosen = chosen.iter();
     for command in &step.commands {
@@ -46,7 +54,7 @@ fn run(machine: &Machine<'_>, step: &Step, from: &Pair, wanted: &[i64], chosen: 
 }
 
 /// The memory and registers of a state as cells of the machine; other cells are 0.
-fn cells_of(machine: &Machine<'_>, state: &State) -> Vec<i64> {
+fn cells_of(machine: &BufferMachine<'_>, state: &State) -> Vec<i64> {
     let mut cells = vec![0; machine.cells.len()];
     cells[..state.memory.len()].copy_from_slice(&state.memory);
     for (t, registers) in state.registers.iter().enumerate() {
@@ -58,7 +66,7 @@ fn cells_of(machine: &Machine<'_>, state: &State) -> Vec<i64> {
 }
 
 /// Whether the machine's state stands for this state of the reference semantics.
-fn related(machine: &Machine<'_>, pair: &Pair, state: &State) -> bool {
+fn related(machine: &BufferMachine<'_>, pair: &Pair, state: &State) -> bool {
     let exact = cells_of(machine, state);
     let data = (0..machine.cells.len() as u32).all(|c| match machine.cells.cell(c) {
         Cell::Memory(_) | Cell::Register(..) => pair.cells[c as usize] == exact[c as usize],
@@ -76,7 +84,7 @@ fn related(machine: &Machine<'_>, pair: &Pair, state: &State) -> bool {
 
 /// Whether a buffer is one that this shape with these values stands for.
 fn represents(
-    machine: &Machine<'_>,
+    machine: &BufferMachine<'_>,
     t: ThreadId,
     shape: &BufferShape,
     cells: &[i64],
@@ -124,12 +132,12 @@ fn represents(
     })
 }
 
-fn matched(machine: &Machine<'_>, pair: &Pair, event: &Event, next: &State) -> Option<Pair> {
+fn matched(machine: &BufferMachine<'_>, pair: &Pair, event: &Event, next: &State) -> Option<Pair> {
     let wanted = cells_of(machine, next);
     let steps = machine.steps(&pair.control);
     let same = |step: &&Step| match &event.kind {
-        EventKind::Step { edge, .. } => step.edge == Some(*edge) && step.thread == event.thread,
-        EventKind::Flush { cell } => step.flushed == Some(*cell) && step.thread == event.thread,
+        EventKind::Step { edge, .. } => step.name.edge == Some(*edge) && step.name.thread == event.thread,
+        EventKind::Flush { cell } => step.name.flushed == Some(*cell) && step.name.thread == event.thread,
     };
     let chosen: &[i64] = match &event.kind {
         EventKind::Step { chosen, .. } => chosen,
@@ -140,10 +148,10 @@ fn matched(machine: &Machine<'_>, pair: &Pair, event: &Event, next: &State) -> O
 }
 
 /// Whether a step of the machine says that this event leaves what is represented.
-fn leaves(machine: &Machine<'_>, pair: &Pair, event: &Event) -> bool {
+fn leaves(machine: &BufferMachine<'_>, pair: &Pair, event: &Event) -> bool {
     let EventKind::Step { edge, chosen } = &event.kind else { return false };
     let steps = machine.steps(&pair.control);
-    let mut same = steps.iter().filter(|s| s.edge == Some(*edge) && s.thread == event.thread);
+    let mut same = steps.iter().filter(|s| s.name.edge == Some(*edge) && s.name.thread == event.thread);
     same.any(|step| {
         // Where it would lead is of no interest, only whether its commands go through.
         let outcome = Outcome::Control(pair.control.clone());
@@ -154,7 +162,7 @@ fn leaves(machine: &Machine<'_>, pair: &Pair, event: &Event) -> bool {
 
 /// How many steps were compared, and how many were met that leave the window of an open array.
 fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random) -> (usize, usize) {
-    let machine = Machine::new(program, buffers);
+    let machine = BufferMachine::new(program, buffers);
     let model = buffers.model();
     let reference = Reference::new(program, model);
     let Ok(first) = oracle::initial_states(&reference, 100, &mut || false) else { return (0, 0) };

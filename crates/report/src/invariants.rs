@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use fencewright_certify::Certificate;
 use fencewright_lang::source::escape;
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{Cell, CellId, Machine};
+use fencewright_memory::{BufferMachine, Cell, CellId};
 use fencewright_program::{LocationId, ThreadId};
 
 use crate::words::Source;
@@ -35,7 +35,7 @@ impl Bounds {
 
 /// The invariants of a certificate, one line for each program point that can be reached.
 pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
-    let machine = Machine::new(source.program, certificate.machine.buffers());
+    let machine = BufferMachine::new(source.program, certificate.machine.buffers());
     let mut points: BTreeMap<(usize, LocationId), (Vec<CellId>, Bounds)> = BTreeMap::new();
     for state in &certificate.states {
         let cubes = state.cubes();
@@ -63,7 +63,7 @@ pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
 }
 
 /// Memory, and the registers of a thread that have a name in the source.
-fn cells_of(machine: &Machine<'_>, thread: usize) -> Vec<CellId> {
+fn cells_of(machine: &BufferMachine<'_>, thread: usize) -> Vec<CellId> {
     let interesting = |cell: &CellId| match machine.cells.cell(*cell) {
         Cell::Memory(_) => true,
         Cell::Register(t, r) => {
@@ -121,7 +121,7 @@ fn join(known: &mut Bounds, other: &Bounds) {
 }
 
 /// Bounds in words: values, ranges, and differences that do not follow from them.
-fn facts(machine: &Machine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<String> {
+fn facts(machine: &BufferMachine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<String> {
     let name = |n: usize| machine.cells.name(machine.program, cells[n - 1]);
     let mut facts = Vec::new();
     for n in 1..=cells.len() {

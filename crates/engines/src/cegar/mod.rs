@@ -11,9 +11,9 @@ mod path;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fencewright_memory::buffer_machine::OVERFLOW;
 use fencewright_memory::linear::is_nonlinear;
-use fencewright_memory::machine::OVERFLOW;
-use fencewright_memory::{Buffers, Command, Kept, Machine};
+use fencewright_memory::{BufferMachine, Buffers, Command, Kept};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 
 use crate::domain::order::{self, Relations};
@@ -114,7 +114,7 @@ impl Engine for Cegar {
             report.answers = vec![Answer::Unknown(Reason::Unsupported(reason, None)); answers.len()];
             return report;
         }
-        let exact = Machine::new(task.program, Buffers::Sc);
+        let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
             // What an over-approximation cannot show: that a state exists, or that nothing can move.
             let reals = task.program.has_real_choices();
@@ -141,7 +141,7 @@ impl Engine for Cegar {
                     break;
                 }
             };
-            let machine = Machine::new(task.program, self.buffers(task.model, precision.k));
+            let machine = BufferMachine::new(task.program, self.buffers(task.model, precision.k));
             rounds += 1;
             progress.say(match self.options.domain {
                 DomainName::Zones => {
@@ -216,7 +216,7 @@ fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
         Command::Havoc(_) => false,
     };
     let step = path.iter().map(|(step, _)| step).find(|step| step.commands.iter().any(is_nonlinear))?;
-    step.edge.map(|edge| program.thread(step.thread).edge(edge).span)
+    step.name.edge.map(|edge| program.thread(step.name.thread).edge(edge).span)
 }
 
 /// What a search found.
@@ -235,7 +235,7 @@ struct Run<'a> {
 
 fn search<D: Domain>(
     task: &Task<'_>,
-    machine: &Machine<'_>,
+    machine: &BufferMachine<'_>,
     live: &LiveCells,
     domain: D,
     order: Order,
@@ -290,7 +290,7 @@ impl Cegar {
     fn refine(
         &self,
         task: &Task<'_>,
-        machine: &Machine<'_>,
+        machine: &BufferMachine<'_>,
         live: &LiveCells,
         path: &Path,
         property: &Property,
@@ -312,7 +312,7 @@ impl Cegar {
                     return stuck("the solver says that it is possible");
                 }
                 let enough = |&more: &u32| {
-                    let finer = Machine::new(task.program, self.buffers(task.model, more));
+                    let finer = BufferMachine::new(task.program, self.buffers(task.model, more));
                     !path::feasible(&finer, live, path, property, EXACT, limits)
                 };
                 match (precision.k + 1..=MOST_KEPT).find(enough) {

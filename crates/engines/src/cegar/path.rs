@@ -1,6 +1,6 @@
 //! Examining an abstract counterexample (FENCES12 s.7): is it an execution, and if not, what was too coarse?
 
-use fencewright_memory::{Command, Control, Machine, Outcome, Step};
+use fencewright_memory::{BufferMachine, Command, Control, Outcome, Step};
 use fencewright_program::{Property, Trace};
 
 use crate::concrete::Execution;
@@ -26,7 +26,7 @@ pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Lim
 }
 
 /// Examines a path with exact integers, on the ways through its commands that the search took.
-pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property, limits: &Limits) -> Examined {
+pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, limits: &Limits) -> Examined {
     let last = match path.last() {
         Some((Step { outcome: Outcome::Control(control), .. }, _)) => control.clone(),
         _ => machine.initial(),
@@ -41,7 +41,7 @@ pub fn examine(machine: &Machine<'_>, path: &Path, property: &Property, limits: 
 /// Whether the events of a path can happen on a machine, with cells as precisely as zones with this clip constant know them, and
 /// end in a violation. The machine may be another one than that of the path.
 pub fn feasible(
-    machine: &Machine<'_>,
+    machine: &BufferMachine<'_>,
     live: &LiveCells,
     path: &Path,
     property: &Property,
@@ -97,6 +97,7 @@ pub fn feasible(
 
 /// Whether a step is the same event, and for an edge the same case of it, as one of another machine.
 fn same_event(step: &Step, event: &Step) -> bool {
+    let (step, event) = (step.name, event.name);
     let same_case = step.edge.is_none() || step.case == event.case;
     (step.thread, step.edge, step.flushed) == (event.thread, event.edge, event.flushed) && same_case
 }

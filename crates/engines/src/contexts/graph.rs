@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use fencewright_memory::{CellId, Command};
+use fencewright_memory::{self as machine, CellId, Command, Machine, Outcome, Step};
 use fencewright_program::{Property, Span, ThreadId};
 use rustc_hash::FxBuildHasher;
 
@@ -144,7 +144,7 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
             if let Some(reason) = limits.exceeded(self.bytes) {
                 return Err(reason);
             }
-            if !last && matches!(step.what, Move::Edge { merged: Some(_), .. }) {
+            if !last && matches!(step.name.what, Move::Edge { merged: Some(_), .. }) {
                 self.merged.get_or_insert(layer);
             }
             self.push(control, step, last, domain)?;
@@ -185,9 +185,9 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
             }
             for count in flushes.clone() {
                 let Some(step) = self.contexts.switch(&at, count, to) else { continue };
-                let hopeless = |next| last && self.relevance.hopeless(&self.contexts, next);
-                if !step.next.as_ref().is_ok_and(hopeless) {
-                    self.push(control, step, last, domain)?;
+                match &step.outcome {
+                    Outcome::Control(next) if last && self.relevance.hopeless(&self.contexts, next) => {}
+                    _ => self.push(control, step, last, domain)?,
                 }
             }
         }
@@ -198,22 +198,22 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
 
     /// Prepares a step.
     fn push(&mut self, from: u32, step: ContextStep, last: bool, domain: &D) -> Result<(), Reason> {
-        let ContextStep { thread, what, mut commands, next } = step;
+        let Step { name, mut commands, outcome } = step;
         let mut joined = false;
-        let target = match next {
-            Ok(next) => {
+        let target = match outcome {
+            Outcome::Control(next) => {
                 let (more, settled) = self.settled(next.clone(), last);
                 joined = self.contexts.pending(&settled) < self.contexts.pending(&next);
                 commands.extend(more);
                 Ok(self.control(settled, last, domain)?)
             }
-            Err(beyond) => Err(beyond),
+            Outcome::Beyond(what, span) => Err((what, span)),
         };
         let before = &self.controls[from as usize].live;
         let after = target.map_or(&[][..], |t| &self.controls[t as usize].live);
         let transition = domain.transition(before, &commands, after);
         self.bytes += (256 + 48 * commands.len() + 8 * (before.len() + after.len())) as u64;
-        let step = PathStep { thread, what, joined, commands, way: 0 };
+        let step = PathStep { thread: name.thread, what: name.what, joined, commands, way: 0 };
         self.steps.push(Prepared { step, target, transition });
         Ok(())
     }
@@ -274,7 +274,9 @@ impl<'a, 'p, D: Domain> Graph<'a, 'p, D> {
         }
         let mut found = Vec::new();
         for (property, p) in self.properties.iter().enumerate() {
-            for (flushed, commands) in self.contexts.evidence(at, p).unwrap_or_default() {
+            for machine::Evidence { case: flushed, commands } in
+                self.contexts.evidence(at, p).unwrap_or_default()
+            {
                 if let Some(reason) = limits.exceeded(self.bytes) {
                     return Err(reason);
                 }

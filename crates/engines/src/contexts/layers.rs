@@ -12,7 +12,7 @@ use std::mem::take;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use fencewright_memory::Command;
+use fencewright_memory::{Command, Machine};
 use fencewright_program::{Span, ThreadId};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
@@ -251,7 +251,7 @@ impl<'a, 'p, D: Domain> Layers<'a, 'p, D> {
         if self.explored > 0 {
             return Ok(());
         }
-        for first in self.graph.contexts.initial() {
+        for first in self.graph.contexts.initial_controls() {
             if let Some(reason) = limits.exceeded(self.bytes()) {
                 return Err(reason);
             }

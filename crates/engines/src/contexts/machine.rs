@@ -18,10 +18,10 @@
 //! older write of this context to the same variable would follow at the end; here the older ones have left before. Under SC there
 //! are no buffers, and all of this is the usual context bound.
 
-use fencewright_memory::{Cells, Command, Control, Machine, Outcome, Step};
-use fencewright_program::{
-    EdgeId, MemoryModel, Observable, Op, Program, Property, PropertyKind, Span, ThreadId,
+use fencewright_memory::{
+    BufferMachine, Cell, CellId, Cells, Command, Contents, Control, Evidence, Machine, Outcome, Step,
 };
+use fencewright_program::{EdgeId, MemoryModel, Observable, Op, Program, Property, PropertyKind, ThreadId};
 
 use super::groups::{GroupedBuffers, Groups};
 
@@ -34,6 +34,15 @@ pub struct ContextControl {
     pub active: ThreadId,
 }
 
+/// What tells a step from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextStepName {
+    /// The active thread.
+    pub thread: ThreadId,
+    /// What happens.
+    pub what: Move,
+}
+
 /// What happens in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
@@ -41,7 +50,7 @@ pub enum Move {
     Edge {
         /// The edge.
         edge: EdgeId,
-        /// Which of its cases: see [`Step::case`].
+        /// Which of its cases: see [`case`](fencewright_memory::StepName::case).
         case: u32,
         /// How many groups leave before it.
         flushed: u32,
@@ -58,35 +67,34 @@ pub enum Move {
 }
 
 /// A step.
-#[derive(Clone, Debug)]
-pub struct ContextStep {
-    /// The active thread.
-    pub thread: ThreadId,
-    /// What happens.
-    pub what: Move,
-    /// What happens to cells.
-    pub commands: Vec<Command>,
-    /// Where it leads; or how it leaves what the machine represents.
-    pub next: Result<ContextControl, (&'static str, Span)>,
+pub type ContextStep = Step<ContextStepName, ContextControl>;
+
+/// The steps of a control state, apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextPhase {
+    /// Those inside the context: edges of the active thread.
+    Inside,
+    /// The ends of the context.
+    Switch,
 }
 
 /// A program whose threads take turns.
 #[derive(Clone, Debug)]
 pub struct Contexts<'p> {
-    machine: Machine<'p, GroupedBuffers>,
+    machine: BufferMachine<'p, GroupedBuffers>,
 }
 
 impl<'p> Contexts<'p> {
     /// The machine of a program with at most so many groups in each buffer. Under PSO there is none.
     pub fn new(program: &'p Program, model: MemoryModel, groups: u32) -> Option<Self> {
         let buffers = GroupedBuffers { model, groups };
-        (model != MemoryModel::Pso).then(|| Contexts { machine: Machine::new(program, buffers) })
+        (model != MemoryModel::Pso).then(|| Contexts { machine: BufferMachine::new(program, buffers) })
     }
 
     /// The same machine, with the same cells, but from here on with fewer groups.
     pub fn with_groups(&self, groups: u32) -> Self {
         let buffers = GroupedBuffers { groups, ..self.machine.buffers };
-        Contexts { machine: Machine { buffers, ..self.machine.clone() } }
+        Contexts { machine: BufferMachine { buffers, ..self.machine.clone() } }
     }
 
     /// The program.
@@ -97,18 +105,6 @@ impl<'p> Contexts<'p> {
     /// The cells.
     pub fn cells(&self) -> &Cells {
         &self.machine.cells
-    }
-
-    /// The initial control states: anybody may be first.
-    pub fn initial(&self) -> Vec<ContextControl> {
-        let control = self.machine.initial();
-        let first = |(active, _)| ContextControl { control: control.clone(), active };
-        self.program().threads().map(first).collect()
-    }
-
-    /// What is known about cells at the start.
-    pub fn initial_values(&self) -> Vec<Command> {
-        self.machine.initial_values()
     }
 
     /// The groups of a thread's buffer.
@@ -135,11 +131,12 @@ impl<'p> Contexts<'p> {
                 continue;
             }
             let (before, control) = self.flushed(&at.control, thread, pending);
-            let mut taken = Vec::new();
-            self.machine.edge_steps(&control, thread, edge, &mut taken);
+            let mut edge_steps = Vec::new();
+            self.machine.edge_steps(&control, thread, edge, &mut edge_steps);
             let mut variants = (0, 0);
-            for step in taken {
-                variants = if step.case == variants.0 { (step.case, variants.1 + 1) } else { (step.case, 1) };
+            for step in edge_steps {
+                let case = step.name.case;
+                variants = if case == variants.0 { (case, variants.1 + 1) } else { (case, 1) };
                 steps.push(self.edge_step(&control, pending, &before, step, variants.1 - 1));
             }
         }
@@ -154,8 +151,8 @@ impl<'p> Contexts<'p> {
         step: Step,
         variant: u32,
     ) -> ContextStep {
-        let thread = step.thread;
-        let edge = step.edge.expect("it is an edge");
+        let thread = step.name.thread;
+        let edge = step.name.edge.expect("it is an edge");
         // A buffer with as many groups as before although a store has come has merged two.
         let merged = match &step.outcome {
             Outcome::Control(next) => {
@@ -168,12 +165,13 @@ impl<'p> Contexts<'p> {
             }
             Outcome::Beyond(..) => None,
         };
-        let next = match step.outcome {
-            Outcome::Control(control) => Ok(ContextControl { control, active: thread }),
-            Outcome::Beyond(what, span) => Err((what, span)),
+        let outcome = match step.outcome {
+            Outcome::Control(control) => Outcome::Control(ContextControl { control, active: thread }),
+            Outcome::Beyond(what, span) => Outcome::Beyond(what, span),
         };
         let commands = before.iter().cloned().chain(step.commands).collect();
-        ContextStep { thread, what: Move::Edge { edge, case: step.case, flushed, merged }, commands, next }
+        let what = Move::Edge { edge, case: step.name.case, flushed, merged };
+        Step { name: ContextStepName { thread, what }, commands, outcome }
     }
 
     /// The end of the context: the oldest groups leave and another thread is active. Not possible if groups should leave and another
@@ -183,8 +181,8 @@ impl<'p> Contexts<'p> {
             return None;
         }
         let (commands, control) = self.flushed(&at.control, at.active, flushed);
-        let next = Ok(ContextControl { control, active: to });
-        Some(ContextStep { thread: at.active, what: Move::Switch { flushed, to }, commands, next })
+        let name = ContextStepName { thread: at.active, what: Move::Switch { flushed, to } };
+        Some(Step { name, commands, outcome: Outcome::Control(ContextControl { control, active: to }) })
     }
 
     /// The oldest groups of a thread have left its buffer.
@@ -197,10 +195,42 @@ impl<'p> Contexts<'p> {
         next.buffers[thread.index()] = change.shape;
         (change.commands, next)
     }
+}
 
-    /// The ways in which an execution that ends here can be evidence about a property (see [`Machine::evidence`]): how many groups leave
-    /// at the very end, and commands that go through exactly if it is. `None`: the machine cannot tell.
-    pub fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<(u32, Vec<Command>)>> {
+impl Machine for Contexts<'_> {
+    type Control = ContextControl;
+    type Name = ContextStepName;
+    type Phase = ContextPhase;
+
+    /// Any thread may be active first.
+    fn initial_controls(&self) -> Vec<ContextControl> {
+        let control = self.machine.initial();
+        let first = |(active, _)| ContextControl { control: control.clone(), active };
+        self.program().threads().map(first).collect()
+    }
+
+    fn initial_values(&self) -> Vec<Command> {
+        self.machine.initial_values()
+    }
+
+    fn steps_in(
+        &self,
+        phase: ContextPhase,
+        at: &ContextControl,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Vec<ContextStep>> {
+        match phase {
+            ContextPhase::Inside => self.edges(at, stop),
+            ContextPhase::Switch => {
+                let others = self.program().threads().map(|(to, _)| to).filter(|&to| to != at.active);
+                let ways = others.flat_map(|to| (0..=self.pending(at)).map(move |count| (count, to)));
+                Some(ways.filter_map(|(count, to)| self.switch(at, count, to)).collect())
+            }
+        }
+    }
+
+    /// The case is the number of groups that leave at the very end.
+    fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<Evidence>> {
         let all = self.pending(at);
         let mut sees_memory = false;
         let formula = property.formula();
@@ -217,12 +247,32 @@ impl<'p> Contexts<'p> {
                 continue;
             }
             let (mut commands, control) = self.flushed(&at.control, at.active, count);
-            let condition = self.machine.evidence(&control, property)?;
+            let condition = self.machine.evidence_condition(&control, property)?;
             if condition.constant() != Some(0) {
                 commands.push(Command::Assume(condition));
-                found.push((count, commands));
+                found.push(Evidence { case: count, commands });
             }
         }
         Some(found)
+    }
+
+    /// Memory, all registers, and the values of all groups.
+    fn live(&self, at: &ContextControl) -> Vec<CellId> {
+        let mut live: Vec<CellId> = self.cells().variables().collect();
+        for (t, _) in self.program().threads() {
+            live.extend(self.groups(&at.control, t).values(self.cells(), t).map(|(_, _, id)| id));
+        }
+        live.sort_unstable();
+        live
+    }
+
+    fn contents(&self) -> Vec<Contents> {
+        let memory = |c: u32| self.cells().id(Cell::Memory(c));
+        let contents = |id: CellId| match self.cells().cell(id) {
+            Cell::Memory(_) | Cell::Register(..) => Contents::Own,
+            Cell::Entry(_, position) => Contents::StoresTo(memory(position % self.cells().memory())),
+            Cell::Last(_, c) => Contents::StoresTo(memory(c)),
+        };
+        (0..self.cells().len() as CellId).map(contents).collect()
     }
 }

@@ -10,16 +10,16 @@
 //! certificate.
 
 mod graph;
-mod groups;
+pub mod groups;
 mod layers;
-mod machine;
+pub mod machine;
 mod relevance;
 mod trace;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use fencewright_memory::{Cells, Command};
+use fencewright_memory::{Cells, Command, Machine};
 use fencewright_program::{MemoryModel, Property, PropertyKind};
 
 use crate::cegar::Cegar;

@@ -29,7 +29,7 @@ pub fn execution(task: &Task<'_>, found: &Found, property: &Property, limits: &L
                 let (mut steps, execution) = (Vec::new(), &mut replay.execution);
                 execution.machine().edge_steps(execution.control(), step.thread, edge, &mut steps);
                 let buffered = execution.buffered(step.thread);
-                execution.take(steps.into_iter().find(|s| s.case == case)?)?;
+                execution.take(steps.into_iter().find(|s| s.name.case == case)?)?;
                 let groups = &mut replay.groups[step.thread.index()];
                 if execution.buffered(step.thread) > buffered {
                     groups.push(1);

@@ -1,6 +1,6 @@
 //! The cells that matter in a control state of a machine.
 
-use fencewright_memory::{Cell, CellId, Command, Control, Machine};
+use fencewright_memory::{BufferMachine, Cell, CellId, Command, Control};
 use fencewright_program::ThreadId;
 
 use crate::liveness::LiveRegisters;
@@ -19,7 +19,7 @@ impl LiveCells {
     }
 
     /// The live cells of a control state, sorted: memory, live registers, and the buffer cells that its shapes mention.
-    pub fn of(&self, machine: &Machine<'_>, control: &Control) -> Vec<CellId> {
+    pub fn of(&self, machine: &BufferMachine<'_>, control: &Control) -> Vec<CellId> {
         let cells = &machine.cells;
         let mut live: Vec<CellId> =
             (0..machine.program.cells() as u32).map(|c| cells.id(Cell::Memory(c))).collect();

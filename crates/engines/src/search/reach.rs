@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem::take;
 use std::sync::atomic::Ordering;
 
-use fencewright_memory::{CellId, Command, Control, Machine, Outcome, Step};
-use fencewright_program::{EdgeId, Property, Span, ThreadId};
+use fencewright_memory::{BufferMachine, CellId, Command, Control, Machine, Outcome, Step, StepName};
+use fencewright_program::{Property, Span, ThreadId};
 
 use super::live::{LiveCells, known_at_first};
 use super::symmetry::{Permutation, Symmetry};
@@ -34,7 +34,7 @@ pub type Path = Vec<(Step, u32)>;
 
 /// A search in progress.
 pub struct Reach<'a, 'p, D: Domain> {
-    machine: &'a Machine<'p>,
+    machine: &'a BufferMachine<'p>,
     domain: D,
     properties: &'a [Property],
     live: &'a LiveCells,
@@ -73,22 +73,6 @@ struct Prepared<T> {
     order: Option<Permutation>,
 }
 
-/// What tells a step from the others that leave the same control state.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct StepName {
-    thread: ThreadId,
-    edge: Option<EdgeId>,
-    flushed: Option<u32>,
-    case: u32,
-}
-
-impl StepName {
-    fn of(step: &Step) -> Self {
-        let Step { thread, edge, flushed, case, .. } = *step;
-        StepName { thread, edge, flushed, case }
-    }
-}
-
 struct Node<S> {
     control: usize,
     state: S,
@@ -114,7 +98,7 @@ enum Stop {
 
 impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     /// A search of a machine for violations of the task's properties.
-    pub fn new(task: &'a Task<'p>, machine: &'a Machine<'p>, live: &'a LiveCells, domain: D) -> Self {
+    pub fn new(task: &'a Task<'p>, machine: &'a BufferMachine<'p>, live: &'a LiveCells, domain: D) -> Self {
         Reach {
             machine,
             domain,
@@ -230,7 +214,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         for (prepared, way) in taken {
             let thread = ThreadId(who.at(prepared.name.thread.index()) as u32);
             let wanted = StepName { thread, ..prepared.name };
-            let same = |step: &Step| StepName::of(step) == wanted;
+            let same = |step: &Step| step.name == wanted;
             let step =
                 self.machine.steps(&control).into_iter().find(same).expect("identical threads do the same");
             if let Outcome::Control(next) = &step.outcome {
@@ -292,7 +276,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
     /// The steps of a control state, prepared.
     fn prepare(&mut self, control: usize, limits: &Limits) -> Result<Vec<Prepared<D::Transition>>, Stop> {
         let stop = || limits.exceeded(self.bytes).is_some();
-        let Some(steps) = self.machine.steps_until(&self.controls[control].control, &stop) else {
+        let Some(steps) = self.machine.steps_in((), &self.controls[control].control, &stop) else {
             return Err(Stop::Limit(limits.exceeded(self.bytes).unwrap_or(Reason::Cancelled)));
         };
         steps
@@ -302,7 +286,7 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
                     return Err(Stop::Limit(reason));
                 }
                 // Leaving the machine is noticed in `expand`; no state is stored for it.
-                let name = StepName::of(&step);
+                let name = step.name;
                 let (target, order, beyond) = match step.outcome {
                     Outcome::Control(next) => match self.symmetry.and_then(|s| s.canonical(&next)) {
                         Some((canonical, order)) => (self.control(canonical), Some(order), None),

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{BufferShape, Cell, CellId, Command, Control, Linear, Machine};
+use fencewright_memory::{BufferMachine, BufferShape, Cell, CellId, Command, Control, Linear};
 use fencewright_program::{
     BinaryOp, Expr, Formula, LocationId, Observable, Property, PropertyKind, ThreadId,
 };
@@ -86,7 +86,12 @@ impl Symmetry {
     }
 
     /// The commands that rename the live cells of a canonical control state, after a step that knows them by their old names.
-    pub fn renaming(&self, machine: &Machine<'_>, live: &[CellId], order: &Permutation) -> Vec<Command> {
+    pub fn renaming(
+        &self,
+        machine: &BufferMachine<'_>,
+        live: &[CellId],
+        order: &Permutation,
+    ) -> Vec<Command> {
         let moved: Vec<(CellId, CellId)> = live
             .iter()
             .map(|&cell| (cell, renamed(machine, cell, &|position| order.at(position))))
@@ -102,7 +107,7 @@ impl Symmetry {
     /// All that an invariant up to symmetry stands for.
     pub fn expanded(
         &self,
-        machine: &Machine<'_>,
+        machine: &BufferMachine<'_>,
         states: Vec<(Control, Vec<Cube>)>,
         limits: &Limits,
     ) -> Result<Vec<(Control, Vec<Cube>)>, Reason> {
@@ -174,7 +179,7 @@ fn permuted(control: &Control, order: &Permutation) -> Control {
 }
 
 /// A cell with its thread renamed.
-fn renamed(machine: &Machine<'_>, cell: CellId, name: &impl Fn(usize) -> usize) -> CellId {
+fn renamed(machine: &BufferMachine<'_>, cell: CellId, name: &impl Fn(usize) -> usize) -> CellId {
     let to = |t: ThreadId| ThreadId(name(t.index()) as u32);
     machine.cells.id(match machine.cells.cell(cell) {
         Cell::Memory(c) => Cell::Memory(c),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_memory::{Buffers, Cell, Command, Machine};
+use fencewright_memory::{BufferMachine, Buffers, Cell, Command};
 use fencewright_program::{
     Action, BinaryOp, EdgeId, Expr, Formula, Numbers, Observable, Program, Property, PropertyKind,
     Quantifier, Span, UnaryOp,
@@ -61,7 +61,7 @@ pub fn fragment(
     least: Relations,
     limits: &Limits,
 ) -> Result<Order, Reason> {
-    let machine = Machine::new(program, Buffers::Sc);
+    let machine = BufferMachine::new(program, Buffers::Sc);
     let mut scan = Scan {
         components: Components::alone(machine.cells.len()),
         constants: BTreeSet::from([0]),
