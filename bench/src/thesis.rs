@@ -117,20 +117,20 @@ pub fn robustness() {
         let every = robust::Options { all: true, ..robust::Options::default() };
         let all = robust::analyse(&program, &every, &limits(), &Progress::default());
         let every = ms(start);
-        let feasible = all.attacks.iter().filter(|a| a.verdict == Finding::Feasible).count();
+        let feasible = all.attacks().iter().filter(|a| a.verdict == Finding::Feasible).count();
         let start = Instant::now();
         let goal = Robustness { options: robust::Options::default() };
         let found = synthesise(&placed, &goal, &Options::default(), &limits(), &Progress::default());
         let fences = ms(start);
         rows.push(vec![
             file.to_string(),
-            match verdict.robust {
+            match verdict.robust() {
                 Ok(true) => "robust".into(),
                 Ok(false) => "not robust".into(),
                 Err(reason) => reason.to_string(),
             },
             format!("{first:.1}"),
-            format!("{feasible} of {}", all.attacks.len()),
+            format!("{feasible} of {}", all.attacks().len()),
             grouped(all.states),
             format!("{every:.1}"),
             found.count.to_string(),

@@ -63,7 +63,7 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
             false => robust::text(source, &answer, args.all, args.common.quiet, out.style),
         });
         out.flush();
-        status = status.and(match answer.robust {
+        status = status.and(match answer.robust() {
             Ok(true) => Status::Fine,
             Ok(false) => Status::Violated,
             Err(_) => Status::Unknown,

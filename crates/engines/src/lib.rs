@@ -23,7 +23,7 @@ pub mod robust;
 pub mod search;
 pub mod task;
 
-pub use check::{Checked, Confirm, Evidence, Verdict, check, check_each};
+pub use check::{Checked, Confirm, Evidence, Exploration, Verdict, check, check_each};
 pub use task::{
     Answer, Early, Engine, Invariant, Limits, Listener, Part, Progress, Reason, Report, Round, Task,
 };

@@ -64,7 +64,7 @@ fn is_robust(program: &Program) -> bool {
     let limits = Limits::starting_now(Some(Duration::from_millis(100)), Some(1 << 28), Default::default());
     let mut options = robust::Options { confirm: Confirm::NOTHING, ..robust::Options::default() };
     options.explicit.workers = 1;
-    robust::analyse(program, &options, &limits, &Progress::default()).robust != Ok(false)
+    robust::analyse(program, &options, &limits, &Progress::default()).robust() != Ok(false)
 }
 
 fn agree_part(

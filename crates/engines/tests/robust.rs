@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fencewright_engines::robust::{Finding, Options, Robustness, Search, Shape, analyse};
-use fencewright_engines::{Confirm, Limits, Progress, Reason};
+use fencewright_engines::{Confirm, Exploration, Limits, Progress, Reason};
 use fencewright_program::happens_before::HappensBefore;
 use fencewright_program::oracle::explore;
 use fencewright_program::reference::Access;
@@ -181,11 +181,12 @@ fn brute_force(program: &Program, limit: usize) -> Option<bool> {
 
 fn ask(program: &Program, notion: Notion, search: Search, all: bool) -> Robustness {
     let limits = Limits::default().within(Duration::from_secs(20));
+    let exploration = Some(Exploration { states: 2_000, ..Exploration::default() });
     let mut options = Options {
         notion,
         search,
         all,
-        confirm: Confirm { states: 2_000, ..Confirm::default() },
+        confirm: Confirm { exploration, ..Confirm::default() },
         ..Options::default()
     };
     options.explicit.workers = 1;
@@ -212,9 +213,9 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
         // Nobody knows what is outside the window of an open array, but a witness inside is one, and without any attack
         // there is nothing to know.
         let inside = brute_force(program, 60_000);
-        match answer.robust {
+        match answer.robust() {
             Ok(robust) => {
-                assert!(!robust || answer.attacks.is_empty(), "program {seed}: robust?\n{program:#?}");
+                assert!(!robust || answer.attacks().is_empty(), "program {seed}: robust?\n{program:#?}");
                 assert!(
                     inside.is_none_or(|expected| expected == robust),
                     "program {seed}: robust?\n{program:#?}"
@@ -226,8 +227,8 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
         seen.outside += 1;
         return;
     }
-    let robust = match &answer.robust {
-        Ok(robust) => *robust,
+    let robust = match answer.robust() {
+        Ok(robust) => robust,
         Err(Reason::Unsupported(..)) => {
             seen.unsupported += 1;
             return;
@@ -248,8 +249,8 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
         witness.trace().replay(program, MemoryModel::Tso).expect("a witness replays");
     }
     let every = ask(program, Notion::HappensBefore, Search::Explicit, true);
-    assert_eq!(every.robust, Ok(robust), "program {seed}: all attacks");
-    let feasible = every.attacks.iter().filter(|a| a.verdict == Finding::Feasible);
+    assert_eq!(every.robust(), Ok(robust), "program {seed}: all attacks");
+    let feasible = every.attacks().iter().filter(|a| a.verdict == Finding::Feasible);
     assert_eq!(feasible.clone().count() > 0, !robust, "program {seed}");
     for attack in feasible {
         assert_eq!(attack.path.first(), Some(&attack.store), "program {seed}");
@@ -264,8 +265,8 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
         assert_eq!(sc.states, drained, "program {seed}: states under SC and TSO");
     }
     let race = ask(program, Notion::Triangular, Search::Explicit, false);
-    let race_free = match &race.robust {
-        Ok(free) => *free,
+    let race_free = match race.robust() {
+        Ok(free) => free,
         Err(Reason::Unsupported(..)) => return,
         Err(reason) => panic!("program {seed}: triangular: {reason}"),
     };
@@ -273,12 +274,12 @@ fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
     seen.racy += usize::from(!race_free);
     if symbolically {
         let symbolic = ask(program, Notion::HappensBefore, Search::Cegar, false);
-        match symbolic.robust {
+        match symbolic.robust() {
             Ok(found) => {
                 seen.symbolic += 1;
                 assert_eq!(found, robust, "program {seed}: symbolically");
                 // A long certificate may not be checked in the time there is.
-                seen.certified += usize::from(symbolic.checked == Some(true));
+                seen.certified += usize::from(symbolic.checked() == Some(true));
             }
             Err(Reason::Contradiction(what)) => panic!("program {seed}: {what}"),
             Err(_) => {}
@@ -382,7 +383,7 @@ fn the_trencher_corpus_agrees_with_its_expected_answers() {
         for (notion, answer) in [(Notion::HappensBefore, columns[1]), (Notion::Triangular, columns[3])] {
             for all in [false, true] {
                 let found = ask(&loaded, notion, Search::Auto, all);
-                assert_eq!(found.robust, Ok(answer == "yes"), "{}: {}", columns[0], notion.name());
+                assert_eq!(found.robust(), Ok(answer == "yes"), "{}: {}", columns[0], notion.name());
             }
         }
         programs += 1;
@@ -400,8 +401,8 @@ fn check(text: &str, robust: bool, race_free: bool) {
     for search in [Search::Explicit, Search::Cegar] {
         for (notion, expected) in [(Notion::HappensBefore, robust), (Notion::Triangular, race_free)] {
             let answer = ask(&program, notion, search, false);
-            assert_eq!(answer.robust, Ok(expected), "{} with {search:?}", notion.name());
-            assert_eq!(answer.checked, Some(true), "{} with {search:?}", notion.name());
+            assert_eq!(answer.robust(), Ok(expected), "{} with {search:?}", notion.name());
+            assert_eq!(answer.checked(), Some(true), "{} with {search:?}", notion.name());
         }
     }
 }
@@ -540,8 +541,8 @@ fn unbounded_integers() {
         ("alternating-bit.fw", true),
     ] {
         let answer = ask(&example(name), Notion::HappensBefore, Search::Auto, false);
-        assert_eq!(answer.robust, Ok(robust), "{name}");
-        assert_eq!(answer.checked, Some(true), "{name}");
+        assert_eq!(answer.robust(), Ok(robust), "{name}");
+        assert_eq!(answer.checked(), Some(true), "{name}");
     }
     // Tickets grow without end, and a store can be delayed past a load of another cell: only a symbolic proof ends.
     let guarded = "\
@@ -560,18 +561,18 @@ thread p[me in 0..2] {
 }
 ";
     let answer = ask(&parse(guarded), Notion::HappensBefore, Search::Auto, false);
-    assert_eq!(answer.robust, Ok(true));
-    assert!(!answer.attacks.is_empty());
-    assert!(answer.certificate.is_some());
-    assert_eq!(answer.checked, Some(true));
+    assert_eq!(answer.robust(), Ok(true));
+    assert!(!answer.attacks().is_empty());
+    assert!(!answer.certificates().is_empty());
+    assert_eq!(answer.checked(), Some(true));
 }
 
 #[test]
 fn threads_that_are_alike_have_the_same_attacks() {
     let text = "shared x, y; thread p[me in 0..2] { var r; x = 1; r = y; } thread q { var r; y = 1; r = x; }";
     let every = ask(&parse(text), Notion::HappensBefore, Search::Explicit, true);
-    assert_eq!(every.attacks.len(), 3);
-    for attack in &every.attacks {
+    assert_eq!(every.attacks().len(), 3);
+    for attack in every.attacks() {
         assert_eq!(attack.verdict, Finding::Feasible);
         assert!(attack.witness.is_some());
     }
@@ -588,13 +589,16 @@ fn negative_indices_over_the_naturals_are_not_called_robust() {
         for search in [Search::Explicit, Search::Cegar] {
             let answer = ask(&parse(text), Notion::HappensBefore, search, false);
             assert!(
-                matches!(answer.robust, Err(Reason::Unsupported(_, Some(_)))),
+                matches!(answer.robust(), Err(Reason::Unsupported(_, Some(_)))),
                 "{:?}: {text}",
-                answer.robust
+                answer.robust()
             );
         }
         let integers = text.replace("numbers nat;", "");
-        assert_eq!(ask(&parse(&integers), Notion::HappensBefore, Search::Explicit, false).robust, Ok(false));
+        assert_eq!(
+            ask(&parse(&integers), Notion::HappensBefore, Search::Explicit, false).robust(),
+            Ok(false)
+        );
     }
 }
 

@@ -157,9 +157,9 @@ impl Goal for Robustness {
 
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined {
         let found = robust::analyse(program, &self.options, limits, progress);
-        match (&found.robust, found.witness()) {
+        match (found.robust(), found.witness()) {
             (Ok(true), _) => {
-                Examined::Met(Proof { verdicts: Vec::new(), checked: found.checked == Some(true) })
+                Examined::Met(Proof { verdicts: Vec::new(), checked: found.checked() == Some(true) })
             }
             (Ok(false), Some((_, witness))) => {
                 Examined::Violated(Violation { trace: witness.trace().clone(), property: None })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fencewright_engines::Reason;
-use fencewright_engines::robust::{Attack, Finding, Robustness, Shape, Witness};
+use fencewright_engines::robust::{Attack, Evidence, Finding, Robustness, Shape, Witness};
 use fencewright_lang::source::escape;
 use fencewright_program::happens_before::Relation;
 use fencewright_program::{EventKind, Span};
@@ -21,13 +21,13 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
         Notion::HappensBefore => ("robust against tso", "not robust against tso"),
         Notion::Triangular => ("free of triangular races", "not free of triangular races"),
     };
-    let word = match &answer.robust {
+    let word = match answer.robust() {
         Ok(true) => style.good(good),
         Ok(false) => style.bad(bad),
         Err(_) => style.unsure("unknown"),
     };
     let plural = |n: u64| if n == 1 { "" } else { "s" };
-    let attacks = answer.attacks.len() as u64;
+    let attacks = answer.attacks().len() as u64;
     let mut text = format!(
         "{}: {word} ({} attack{}, {}, {} state{}, {}",
         escape(&source.file.name),
@@ -38,14 +38,11 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
         plural(answer.states),
         seconds(answer.seconds),
     );
-    let how = match (&answer.robust, answer.checked) {
+    let how = match (answer.robust(), answer.checked()) {
         (Err(reason), _) => format!("): {reason}"),
         (Ok(false), _) => "; replayed on the reference semantics)".into(),
         (Ok(true), _) if attacks == 0 => "; no store can be delayed past a load and be noticed)".into(),
-        (Ok(true), Some(true)) if answer.certificate.is_some() => "; certificate accepted)".into(),
-        (Ok(true), Some(true)) => {
-            "; the program with its attacks was explored again on the reference semantics)".into()
-        }
+        (Ok(true), Some(true)) => format!("; {})", proofs(answer.evidence())),
         (Ok(true), _) => "; not confirmed: the verdict stands on the engine alone)".into(),
     };
     text.push_str(&how);
@@ -53,7 +50,7 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
     if quiet {
         return text;
     }
-    if let Err(Reason::Unsupported(_, Some(span)) | Reason::Limit(_, span)) = &answer.robust {
+    if let Err(Reason::Unsupported(_, Some(span)) | Reason::Limit(_, span)) = answer.robust() {
         let _ = writeln!(text, "  {}", place(source, *span));
     }
     if let Some((attack, witness)) = answer.witness() {
@@ -66,11 +63,23 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
         text.push_str(&execution(source, witness, style));
     }
     if list {
-        for attack in &answer.attacks {
+        for attack in answer.attacks() {
             text.push_str(&listed(source, attack, style));
         }
     }
     text
+}
+
+/// What the proofs stand on, all of which were checked.
+fn proofs(evidence: &Evidence) -> &'static str {
+    let Evidence::Proofs(proofs) = evidence else { return "" };
+    let certificates = proofs.iter().filter(|proof| proof.evidence.certificate().is_some()).count();
+    match certificates {
+        0 => "the program with its attacks was explored again on the reference semantics",
+        1 if proofs.len() == 1 => "certificate accepted",
+        n if n == proofs.len() => "certificates accepted",
+        _ => "certificates accepted, and what has none was explored again on the reference semantics",
+    }
 }
 
 fn place(source: Source<'_>, span: Span) -> String {
@@ -188,17 +197,17 @@ pub fn json(source: Source<'_>, answer: &Robustness, list: bool) -> String {
     line(&Answer {
         file: &source.file.name,
         notion: answer.notion.name(),
-        robust: answer.robust.as_ref().ok().copied(),
-        reason: answer.robust.as_ref().err().map(ToString::to_string),
-        attacks: answer.attacks.len(),
-        checked: answer.checked,
+        robust: answer.robust().ok(),
+        reason: answer.robust().err().map(ToString::to_string),
+        attacks: answer.attacks().len(),
+        checked: answer.checked(),
         engine: answer.engine,
         seconds: micros(answer.seconds),
         check_seconds: micros(answer.check_seconds),
         states: answer.states,
         witness: witness.map(|witness| Trace::new(source, witness.replayed())),
         cycle: witness.map(|witness| links(source, witness)),
-        list: list.then(|| answer.attacks.iter().map(|attack| Item::new(source, attack)).collect()),
+        list: list.then(|| answer.attacks().iter().map(|attack| Item::new(source, attack)).collect()),
     })
 }
 

@@ -57,11 +57,11 @@ impl Oracle for Robust {
             ..robust::Options::default()
         };
         let robustness = robust::analyse(program, &options, limits, progress);
-        match robustness.robust {
+        match robustness.robust() {
             Ok(true) => Advice::Robust,
-            Err(reason) => Advice::Unknown(reason),
+            Err(reason) => Advice::Unknown(reason.clone()),
             Ok(false) => {
-                let feasible = robustness.attacks.into_iter().filter(|a| !a.path.is_empty());
+                let feasible = robustness.attacks().iter().filter(|a| !a.path.is_empty());
                 let paths = feasible.flat_map(|attack| alike(program, attack.thread, &attack.path));
                 let mut paths: Vec<_> = paths.collect();
                 let attackers: BTreeSet<ThreadId> = paths.iter().map(|(thread, _)| *thread).collect();

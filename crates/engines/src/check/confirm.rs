@@ -1,0 +1,169 @@
+//! What confirms an answer: its trace replayed, its invariant checked, the reference semantics explored.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fencewright_certify::{Certificate, Rejection, Stop};
+use fencewright_memory::BufferMachine;
+use fencewright_program::oracle::{self, Reachable};
+use fencewright_program::replay::ReplayError;
+use fencewright_program::{EventKind, MemoryModel, Property, Replayed, Span, Trace};
+
+use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
+use crate::task::{Answer, Early, Invariant, Limits, Reason, Task};
+
+/// Confirms answers; the exploration, and the check of each invariant, is done at most once.
+pub(super) struct Confirmation<'a, 'p> {
+    task: &'a Task<'p>,
+    limits: &'a Limits,
+    confirm: Confirm,
+    /// What the exploration has found, once it was tried: nothing if the state space is too large.
+    reachable: Option<Option<Reachable>>,
+    certificates: Vec<(Arc<Invariant>, (Verdict, Evidence))>,
+}
+
+impl<'a, 'p> Confirmation<'a, 'p> {
+    pub(super) fn new(task: &'a Task<'p>, limits: &'a Limits, confirm: Confirm) -> Self {
+        Confirmation { task, limits, confirm, reachable: None, certificates: Vec::new() }
+    }
+
+    /// The verdict that comes of an answer to the property with this number, `seconds` after the start.
+    pub(super) fn checked(
+        &mut self,
+        n: usize,
+        early: Early,
+        seconds: f64,
+        growth: &[(String, Option<Span>)],
+    ) -> Checked {
+        let start = Instant::now();
+        let property = &self.task.properties[n];
+        let (verdict, evidence) = self.admit(property, early.answer);
+        let unknown = matches!(verdict, Verdict::Unknown(_));
+        let happens_under_sc = match (&verdict, &evidence) {
+            (Verdict::Unsafe, Evidence::Replayed(trace)) => {
+                happens_under_sc(self.task, trace, property, self.limits)
+            }
+            _ => false,
+        };
+        Checked {
+            happens_under_sc,
+            verdict,
+            evidence,
+            engine: early.engine,
+            property: property.clone(),
+            seconds,
+            check_seconds: start.elapsed().as_secs_f64(),
+            states: early.states,
+            bytes: early.bytes,
+            growth: if unknown { growth.to_vec() } else { Vec::new() },
+            rounds: early.rounds,
+        }
+    }
+
+    fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Evidence) {
+        match answer {
+            Answer::Unknown(reason) => (Verdict::Unknown(reason), Evidence::None),
+            Answer::Holds(Some(trace)) => self.replayed(property, trace, true),
+            Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
+            Answer::Proved(invariant) => self.certified(property, &invariant),
+            Answer::Holds(None) => self.explored(property, true),
+            Answer::Violated(None) if property.kind.is_existence() => self.explored(property, false),
+            Answer::Violated(None) => contradiction("a violation without an execution that shows it".into()),
+        }
+    }
+
+    fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
+        let exists = property.kind.is_existence();
+        let finishing = self.limits.finishing();
+        let stop = || finishing.exceeded(0).is_some();
+        match trace.replay_for_until(self.task.program, self.task.model, property, &stop) {
+            Ok(replayed) if holds == exists => {
+                let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
+                (verdict, Evidence::Replayed(replayed))
+            }
+            Ok(_) => contradiction("the trace shows the opposite of the answer".into()),
+            Err(ReplayError::Stopped) => {
+                let reason = self.limits.exceeded(0).unwrap_or(Reason::NotConfirmed);
+                (Verdict::Unknown(reason), Evidence::None)
+            }
+            Err(error) => contradiction(error.to_string()),
+        }
+    }
+
+    /// A proof by an invariant is one if the checker of certificates accepts it, for all properties it is about.
+    fn certified(&mut self, property: &Property, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
+        if invariant.buffers.model() != self.task.model {
+            return contradiction("the invariant is about another memory model".into());
+        }
+        if !invariant.properties.contains(&property.name) {
+            return contradiction("the invariant is about other properties".into());
+        }
+        if let Some((_, known)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, invariant)) {
+            return known.clone();
+        }
+        let found = self.accepted(invariant);
+        self.certificates.push((Arc::clone(invariant), found.clone()));
+        found
+    }
+
+    /// What the checker of certificates says about an invariant.
+    fn accepted(&self, invariant: &Invariant) -> (Verdict, Evidence) {
+        let machine = BufferMachine::new(self.task.program, invariant.buffers);
+        let certificate =
+            Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
+        let finishing = self.limits.finishing();
+        let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
+        if !self.confirm.certificates {
+            return (Verdict::Safe, Evidence::Unchecked(certificate));
+        }
+        match fencewright_certify::check(&certificate, self.task.program, &stop) {
+            Ok(_) => (Verdict::Safe, Evidence::Certified(certificate)),
+            Err(Rejection::Stopped) => (Verdict::Unknown(Reason::NotConfirmed), Evidence::None),
+            Err(rejection @ Rejection::Numbers(..)) => {
+                let reason = Reason::Unsupported(format!("the proof cannot be checked: {rejection}"), None);
+                (Verdict::Unknown(reason), Evidence::None)
+            }
+            Err(rejection) => contradiction(rejection.to_string()),
+        }
+    }
+
+    fn explored(&mut self, property: &Property, holds: bool) -> (Verdict, Evidence) {
+        let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
+        let (task, limits, confirm) = (self.task, self.limits, self.confirm);
+        let reachable = self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?));
+        match reachable {
+            None => (verdict, Evidence::Engine),
+            Some(r) => match r.satisfies(task.program, task.model, property) {
+                Some(found) if found == holds => (verdict, Evidence::Explored),
+                Some(_) => contradiction("the reference semantics says the opposite of the engine".into()),
+                None => contradiction("the reference semantics cannot compute what the engine claims".into()),
+            },
+        }
+    }
+}
+
+/// Whether an execution without its flushes, every store going straight to memory, violates the property under SC.
+fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
+    let finishing = limits.finishing();
+    let stop = || finishing.exceeded(0).is_some();
+    let first = replayed.states.first();
+    let steps = replayed.events.iter().filter(|e| !matches!(e.kind, EventKind::Flush { .. }));
+    let trace = Trace {
+        registers: first.registers.clone(),
+        memory: first.memory.clone(),
+        events: steps.cloned().collect(),
+    };
+    task.model != MemoryModel::Sc
+        && trace.replay_for_until(task.program, MemoryModel::Sc, property, &stop).is_ok()
+}
+
+pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
+    (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
+}
+
+/// All states that the reference semantics reaches, if they are few enough.
+fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
+    let end = Instant::now() + exploration.time;
+    let mut stop = || Instant::now() >= end || limits.exceeded(0).is_some();
+    oracle::explore(task.program, task.model, exploration.states, &mut stop).ok()
+}

@@ -1,0 +1,199 @@
+//! The door: answers of engines become verdicts only here.
+//!
+//! * A trace is replayed on the reference semantics; one that does not replay is never shown.
+//! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it.
+//! * `safe` without either is confirmed by exploring the reference semantics itself, where the state space is small enough.
+//!   Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
+//! * If the two disagree, there is no verdict.
+//!
+//! An answer that carries its evidence comes through while the engine still works on the others ([`check_each`]).
+
+mod confirm;
+mod verdict;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
+
+use fencewright_program::Span;
+
+use crate::task::{Answer, Early, Engine, Limits, Listener, Progress, Reason, Report, Task};
+use confirm::{Confirmation, contradiction};
+pub use verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
+
+/// Runs an engine and lets its answers through the door.
+pub fn check(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    limits: &Limits,
+    progress: &Progress,
+    confirm: Confirm,
+) -> Vec<Checked> {
+    check_each(engine, task, limits, progress, confirm, &mut |_, _| {})
+}
+
+/// Engines recurse over expressions: as deep as the main thread could.
+const STACK: usize = 8 << 20;
+
+/// Runs an engine and lets its answers through the door, each as soon as the engine has it: `on_verdict` hears the number of the
+/// property and the verdict, in the order in which they are found, while the engine goes on with the rest.
+///
+/// Every property is heard of once; a second time only if a later answer contradicts the first, which then is no verdict any more.
+pub fn check_each(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    limits: &Limits,
+    progress: &Progress,
+    confirm: Confirm,
+    on_verdict: &mut dyn FnMut(usize, &Checked),
+) -> Vec<Checked> {
+    let settled: Vec<AtomicBool> = task.properties.iter().map(|_| AtomicBool::new(false)).collect();
+    let mut door = Door::new(task, limits, confirm, &settled, on_verdict);
+    let report = std::thread::scope(|scope| {
+        let (sender, arriving) = mpsc::channel();
+        let settled = &settled;
+        // The sender ends with the thread, however that ends.
+        let run = move || {
+            let anteroom = Anteroom { sender, settled };
+            engine.run(&task.heard_by(&anteroom), limits, progress)
+        };
+        let running = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+        let running = running.expect("the system starts another thread");
+        for (n, early) in arriving {
+            door.admit_early(n, early);
+        }
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    door.admit_report(engine.name(), report)
+}
+
+/// Lets the answers of an engine that has run through the door, `report` being what it gave back for this task.
+pub(crate) fn admit(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    report: Report,
+    limits: &Limits,
+    confirm: Confirm,
+) -> Vec<Checked> {
+    let settled: Vec<AtomicBool> = task.properties.iter().map(|_| AtomicBool::new(false)).collect();
+    let mut on_verdict = |_: usize, _: &Checked| {};
+    Door::new(task, limits, confirm, &settled, &mut on_verdict).admit_report(engine.name(), report)
+}
+
+/// Where answers wait for the door while their engine goes on.
+#[derive(Debug)]
+struct Anteroom<'a> {
+    sender: mpsc::Sender<(usize, Early)>,
+    settled: &'a [AtomicBool],
+}
+
+impl Listener for Anteroom<'_> {
+    fn hear(&self, property: usize, early: Early) {
+        // If nobody receives it, the door has panicked, and the process is about to end.
+        let _ = self.sender.send((property, early));
+    }
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.settled[property].load(Ordering::Relaxed)
+    }
+}
+
+/// The door itself.
+struct Door<'a, 'p> {
+    confirmation: Confirmation<'a, 'p>,
+    start: Instant,
+    /// Which properties have their verdict, for engines.
+    settled: &'a [AtomicBool],
+    verdicts: Vec<Option<Checked>>,
+    on_verdict: &'a mut dyn FnMut(usize, &Checked),
+}
+
+impl<'a, 'p> Door<'a, 'p> {
+    fn new(
+        task: &'a Task<'p>,
+        limits: &'a Limits,
+        confirm: Confirm,
+        settled: &'a [AtomicBool],
+        on_verdict: &'a mut dyn FnMut(usize, &Checked),
+    ) -> Self {
+        let confirmation = Confirmation::new(task, limits, confirm);
+        let verdicts = vec![None; settled.len()];
+        Door { confirmation, start: Instant::now(), settled, verdicts, on_verdict }
+    }
+
+    /// Admits the answers that an engine gives at its end; then every property has a verdict.
+    fn admit_report(mut self, engine: &'static str, mut report: Report) -> Vec<Checked> {
+        let missing = || Answer::Unknown(Reason::Contradiction("the engine gave no answer".into()));
+        report.answers.resize_with(self.verdicts.len(), missing);
+        let seconds = self.start.elapsed().as_secs_f64();
+        for (n, answer) in std::mem::take(&mut report.answers).into_iter().enumerate() {
+            let early = Early {
+                answer,
+                engine: report.engines.get(n).copied().unwrap_or(engine),
+                states: report.states,
+                bytes: report.bytes,
+                rounds: report.rounds.clone(),
+            };
+            self.admit(n, early, seconds, &report.growth);
+        }
+        self.verdicts.into_iter().map(|checked| checked.expect("every property was admitted")).collect()
+    }
+
+    /// Admits an answer while the engine still runs. One that cannot be confirmed now may be later, or another engine has a better one.
+    fn admit_early(&mut self, n: usize, early: Early) {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let checked = match &self.verdicts[n] {
+            None => self.confirmation.checked(n, early, seconds, &[]),
+            Some(_) => return self.compare(n, &early),
+        };
+        if !matches!(checked.verdict, Verdict::Unknown(ref reason) if !matches!(reason, Reason::Contradiction(_)))
+        {
+            self.pronounce(n, checked);
+        }
+    }
+
+    /// Admits an answer for good.
+    fn admit(&mut self, n: usize, early: Early, seconds: f64, growth: &[(String, Option<Span>)]) {
+        match &self.verdicts[n] {
+            None => {
+                let checked = self.confirmation.checked(n, early, seconds, growth);
+                self.pronounce(n, checked);
+            }
+            Some(_) => self.compare(n, &early),
+        }
+    }
+
+    fn pronounce(&mut self, n: usize, checked: Checked) {
+        self.settled[n].store(true, Ordering::Relaxed);
+        (self.on_verdict)(n, &checked);
+        self.verdicts[n] = Some(checked);
+    }
+
+    /// Compares an answer with the verdict that is already there: if they disagree, there is none.
+    fn compare(&mut self, n: usize, early: &Early) {
+        let holds = match early.answer {
+            Answer::Holds(_) | Answer::Proved(_) => true,
+            Answer::Violated(_) => false,
+            Answer::Unknown(_) => return,
+        };
+        let Some(known) = &self.verdicts[n] else { return };
+        let disagree = match known.verdict {
+            Verdict::Safe => !holds,
+            Verdict::Unsafe => holds,
+            Verdict::Unknown(_) => false,
+        };
+        if disagree {
+            let words = |holds: bool| if holds { "it holds" } else { "it is violated" };
+            let what = format!(
+                "engine {} says that {}, engine {} that {}",
+                known.engine,
+                words(!holds),
+                early.engine,
+                words(holds)
+            );
+            let (verdict, evidence) = contradiction(what);
+            let checked = Checked { verdict, evidence, happens_under_sc: false, ..known.clone() };
+            self.pronounce(n, checked);
+        }
+    }
+}

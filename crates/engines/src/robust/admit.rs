@@ -1,0 +1,261 @@
+//! The door for robustness: the only place that makes a [`Robustness`].
+//!
+//! What an engine says about a program with attacks in it goes through the same door as any other answer ([`crate::check`]): a trace
+//! is replayed, an invariant is checked as a certificate, an exploration is repeated on the reference semantics where that is small.
+//! Then it is taken back to the original program. An attack that succeeds needs a [`Witness`]; the attacks that fail are listed with
+//! the [`Proof`] of that.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fencewright_certify::Certificate;
+use fencewright_program::{EdgeId, Program, ThreadId};
+use fencewright_transform::attack::{self, Instrumented, Notion};
+
+use super::witness::{self, Witness};
+use crate::check::{self, Checked, Verdict};
+use crate::task::Reason;
+
+/// What is known about an attack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It succeeds: there is a witness.
+    Feasible,
+    /// It never does.
+    Infeasible,
+    /// Nobody knows.
+    Unknown(Reason),
+    /// Nobody looked: another one is feasible, or a limit was reached.
+    Unexamined,
+}
+
+/// A store that may be delayed past a load, and whether that can be seen.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The store.
+    pub store: EdgeId,
+    /// The load.
+    pub load: EdgeId,
+    /// What is known about it.
+    pub verdict: Finding,
+    /// An execution that shows it.
+    pub witness: Option<Witness>,
+    /// The thread's edges from the store to the load, in program order, in that execution.
+    pub path: Vec<EdgeId>,
+}
+
+/// What a verdict about robustness stands on.
+#[derive(Clone, Debug)]
+pub enum Evidence {
+    /// The witness of an attack (see [`Robustness::witness`]).
+    Witness,
+    /// Proofs that together show that every attack fails. There are none if no store can be delayed past a load and be noticed.
+    Proofs(Vec<Proof>),
+    /// There is no verdict.
+    None,
+}
+
+/// A proof that some attacks fail.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// Which ones, as positions among the attacks.
+    pub attacks: Range<usize>,
+    /// What it stands on: a certificate of the program with these attacks in it, or an exploration of that program.
+    pub evidence: check::Evidence,
+}
+
+/// Whether a program is robust, and what that stands on.
+#[derive(Clone, Debug)]
+pub struct Robustness {
+    /// What was asked.
+    pub notion: Notion,
+    robust: Result<bool, Reason>,
+    evidence: Evidence,
+    attacks: Vec<Attack>,
+    /// The program that was searched, the last one if there were several; nothing if there was no attack to look for.
+    pub instrumented: Option<Instrumented>,
+    /// The engine that gave the answer.
+    pub engine: &'static str,
+    /// How long it took.
+    pub seconds: f64,
+    /// How much of that was spent on confirming the answer.
+    pub check_seconds: f64,
+    /// States stored.
+    pub states: u64,
+    /// Bytes used at most.
+    pub bytes: u64,
+}
+
+impl Robustness {
+    /// Whether the program is robust (free of triangular races), or why nobody knows.
+    pub fn robust(&self) -> Result<bool, &Reason> {
+        self.robust.as_ref().copied()
+    }
+
+    /// What the verdict stands on.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    /// All attacks that are not impossible at first sight. Those of threads that are alike are listed for one of them, unless all were
+    /// to be examined.
+    pub fn attacks(&self) -> &[Attack] {
+        &self.attacks
+    }
+
+    /// The first attack with a witness.
+    pub fn witness(&self) -> Option<(&Attack, &Witness)> {
+        self.attacks.iter().find_map(|a| a.witness.as_ref().map(|w| (a, w)))
+    }
+
+    /// True if the witness was replayed and has a cycle, or each proof is a certificate that was accepted or an exploration that was
+    /// repeated on the reference semantics; false if the verdict stands on the engine alone; nothing if there is none.
+    pub fn checked(&self) -> Option<bool> {
+        match &self.evidence {
+            Evidence::Witness => Some(true),
+            Evidence::Proofs(proofs) => Some(proofs.iter().all(|p| p.evidence.checked() == Some(true))),
+            Evidence::None => None,
+        }
+    }
+
+    /// The certificates that show it; none if some proof is no certificate.
+    pub fn certificates(&self) -> Vec<&Arc<Certificate>> {
+        let Evidence::Proofs(proofs) = &self.evidence else { return Vec::new() };
+        proofs.iter().map(|p| p.evidence.certificate()).collect::<Option<_>>().unwrap_or_default()
+    }
+}
+
+/// Takes in what engines find out about attacks, until everything is known that will be.
+pub(super) struct Admission<'p> {
+    program: &'p Program,
+    found: Robustness,
+    proofs: Vec<Proof>,
+    unknown: Option<Reason>,
+}
+
+impl<'p> Admission<'p> {
+    /// Nothing is known about these attacks yet.
+    pub fn new(program: &'p Program, notion: Notion, attacks: &[attack::Attack]) -> Self {
+        let unexamined = |attack: &attack::Attack| Attack {
+            thread: attack.thread,
+            store: attack.store,
+            load: attack.load,
+            verdict: Finding::Unexamined,
+            witness: None,
+            path: Vec::new(),
+        };
+        let found = Robustness {
+            notion,
+            robust: Ok(true),
+            evidence: Evidence::None,
+            attacks: attacks.iter().map(unexamined).collect(),
+            instrumented: None,
+            engine: "robust",
+            seconds: 0.0,
+            check_seconds: 0.0,
+            states: 0,
+            bytes: 0,
+        };
+        Admission { program, found, proofs: Vec::new(), unknown: None }
+    }
+
+    /// Whether an attack is known that succeeds.
+    pub fn has_witness(&self) -> bool {
+        self.found.witness().is_some()
+    }
+
+    /// Something will not be found out. The first reason is the one that is told.
+    pub fn give_up(&mut self, reason: Reason) {
+        self.unknown.get_or_insert(reason);
+    }
+
+    /// Nothing will be found out about these attacks.
+    pub fn give_up_attacks(&mut self, attacks: Range<usize>, reason: Reason) {
+        let finding = Finding::Unknown(reason.clone());
+        self.found.attacks[attacks].iter_mut().for_each(|attack| attack.verdict = finding.clone());
+        self.give_up(reason);
+    }
+
+    /// Takes in a verdict about a program with attacks in it, of which `first` is the first: the property says that these attacks fail.
+    pub fn admit(
+        &mut self,
+        instrumented: &Instrumented,
+        first: usize,
+        attacks: Range<usize>,
+        checked: &Checked,
+    ) {
+        let found = &mut self.found;
+        found.engine = checked.engine;
+        found.check_seconds += checked.check_seconds;
+        match (checked.verdict(), checked.trace()) {
+            (Verdict::Safe, _) => {
+                let concerned = found.attacks[attacks.clone()].iter_mut();
+                concerned.for_each(|attack| attack.verdict = Finding::Infeasible);
+                self.proofs.push(Proof { attacks, evidence: checked.evidence().clone() });
+            }
+            (Verdict::Unknown(reason), _) => self.give_up_attacks(attacks, reason.clone()),
+            (Verdict::Unsafe, None) => {
+                let what = "an attack without an execution that shows it";
+                self.give_up_attacks(attacks, Reason::Contradiction(what.into()));
+            }
+            (Verdict::Unsafe, Some(trace)) => {
+                match witness::from_instrumented(self.program, found.notion, instrumented, trace) {
+                    Ok(shown) => {
+                        let attack = &mut found.attacks[first + shown.attack];
+                        attack.verdict = Finding::Feasible;
+                        attack.path = shown.path;
+                        attack.witness = Some(shown.witness);
+                    }
+                    Err(reason) => self.give_up_attacks(attacks, reason),
+                }
+            }
+        }
+    }
+
+    /// Counts what a search took, and keeps the program that it searched.
+    pub fn searched(&mut self, instrumented: Instrumented, states: u64, bytes: u64) {
+        self.found.states += states;
+        self.found.bytes = self.found.bytes.max(bytes);
+        self.found.instrumented = Some(instrumented);
+    }
+
+    /// What is known in the end, of an examination that began at `start`. With `all`, attacks of threads that are alike are listed for each of them.
+    pub fn finish(self, all: bool, start: Instant) -> Robustness {
+        let Admission { program, mut found, proofs, unknown } = self;
+        (found.robust, found.evidence) = match unknown {
+            _ if found.witness().is_some() => (Ok(false), Evidence::Witness),
+            Some(reason) => (Err(reason), Evidence::None),
+            None => (Ok(true), Evidence::Proofs(proofs)),
+        };
+        if all {
+            found.repeat_for_alike(program);
+        }
+        Robustness { seconds: start.elapsed().as_secs_f64(), ..found }
+    }
+}
+
+impl Robustness {
+    /// Threads that are alike can do the same: their attacks are those of the first, with the threads exchanged.
+    fn repeat_for_alike(&mut self, program: &Program) {
+        let first: Vec<Attack> = self.attacks.clone();
+        for (t, thread) in program.threads() {
+            let like = program.threads().take(t.index()).find(|(_, earlier)| earlier.is_like(thread));
+            let Some((original, _)) = like else { continue };
+            for attack in first.iter().filter(|a| a.thread == original) {
+                let swapped = attack
+                    .witness
+                    .as_ref()
+                    .map(|w| witness::checked(program, self.notion, w.trace_with_exchanged(original, t)));
+                let mut repeated = Attack { thread: t, ..attack.clone() };
+                match swapped.transpose() {
+                    Ok(witness) => repeated.witness = witness,
+                    Err(reason) => repeated.verdict = Finding::Unknown(reason),
+                }
+                self.attacks.push(repeated);
+            }
+        }
+    }
+}
