@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::loops::loop_depths;
 use fencewright_engines::{Answer, Engine, Limits, Progress, Task};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -206,7 +207,7 @@ impl Tester<'_> {
         };
         let mut task = Task::new(&loaded.program, model, vec![probe]);
         task.observed.clone_from(&view.observed);
-        let loops = loaded.program.threads.iter().any(|t| t.loop_depths().iter().any(|depth| *depth > 0));
+        let loops = loaded.program.threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
         let all_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };
         let search = |task: &Task<'_>, limits: &Limits, order| {
             let engine = Explicit { options: Options { order, workers: 1, ..Options::default() } };

@@ -19,6 +19,7 @@ pub mod lazy;
 mod limits;
 mod liveness;
 mod looks;
+pub mod loops;
 pub mod robust;
 pub mod search;
 pub mod task;

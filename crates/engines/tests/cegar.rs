@@ -11,9 +11,9 @@ use fencewright_engines::cegar::{Cegar, Fixed, Options};
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::task::Order;
 use fencewright_engines::{Confirm, Limits, Progress, Reason, Task, Verdict, check};
+use fencewright_executions::oracle::explore;
 use fencewright_memory::Kept;
 use fencewright_program::MemoryModel;
-use fencewright_program::oracle::explore;
 use fencewright_testing::{Random, Shape, program};
 
 /// How many verdicts of each kind.

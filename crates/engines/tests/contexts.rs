@@ -10,10 +10,10 @@ use fencewright_engines::cegar::{self, Cegar};
 use fencewright_engines::contexts::{ContextBound, Options};
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Reason, Task, Verdict, check};
+use fencewright_executions::oracle::initial_states;
 use fencewright_generate::automata::{Automaton, intersection, random_automata};
 use fencewright_generate::bakery::bakery;
 use fencewright_generate::random as generate;
-use fencewright_program::oracle::initial_states;
 use fencewright_program::reference::{Reference, Refusal, State, decided_by, holds};
 use fencewright_program::{
     Action, Address, BinaryOp, Expr, Init, MemoryModel, Numbers, Op, Program, Property, PropertyKind, Range,

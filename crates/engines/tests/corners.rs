@@ -15,7 +15,7 @@ use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{self, Explicit};
 use fencewright_engines::lazy::{self, Lazy, OracleName};
 use fencewright_engines::{Confirm, Engine, Limits, Progress, Reason, Task, Verdict, check};
-use fencewright_program::oracle::{Reachable, initial_states};
+use fencewright_executions::oracle::{Reachable, initial_states};
 use fencewright_program::reference::{Limit, Refusal};
 use fencewright_program::{MemoryModel, Program, Reference};
 use fencewright_testing::{Random, Shape, program};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{Answer, Confirm, Engine, Limits, Progress, Reason, Task, Verdict, check};
-use fencewright_program::oracle::{Reachable, explore};
+use fencewright_executions::oracle::{Reachable, explore};
 use fencewright_program::{MemoryModel, Observable, Program, Property, Reference, RegisterId};
 use fencewright_testing::{Random, Shape, program};
 
@@ -151,7 +151,7 @@ fn the_explicit_engine_agrees_with_the_reference_semantics() {
 
 #[test]
 fn an_unbounded_choice_is_never_a_proof() {
-    use fencewright_program::oracle::Incomplete;
+    use fencewright_executions::oracle::Incomplete;
     use fencewright_program::{Action, Op, PropertyKind};
     let mut met = 0;
     for seed in 0..1_000 {
@@ -211,7 +211,7 @@ fn a_bound_on_buffers_that_is_reached_is_never_a_proof() {
 
 #[test]
 fn a_limit_of_explicit_computation_is_never_a_proof() {
-    use fencewright_program::oracle::Incomplete;
+    use fencewright_executions::oracle::Incomplete;
     let mut met = 0;
     for seed in 0..1_500 {
         let mut random = Random::new(7_000_000 + seed);

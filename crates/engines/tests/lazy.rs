@@ -7,7 +7,7 @@ use fencewright_engines::explicit::{Explicit, Options as ExplicitOptions};
 use fencewright_engines::lazy::{Lazy, Options, OracleName};
 use fencewright_engines::robust;
 use fencewright_engines::{Answer, Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
-use fencewright_program::oracle::explore;
+use fencewright_executions::oracle::explore;
 use fencewright_program::{Action, MemoryModel, Observable, Program, Property, PropertyKind};
 use fencewright_testing::corpora::corpora;
 use fencewright_testing::{Random, Shape, contend, program};

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use fencewright_engines::robust::{Finding, Options, Robustness, Search, Shape, analyse};
 use fencewright_engines::{Confirm, Exploration, Limits, Progress, Reason};
-use fencewright_program::happens_before::HappensBefore;
-use fencewright_program::oracle::explore;
+use fencewright_executions::happens_before::HappensBefore;
+use fencewright_executions::oracle::{self, explore};
 use fencewright_program::reference::Access;
-use fencewright_program::{Action, EventKind, MemoryModel, Program, Reference, State, oracle};
+use fencewright_program::{Action, EventKind, MemoryModel, Program, Reference, State};
 use fencewright_testing::corpora::corpora;
 use fencewright_testing::{Random, Shape as ProgramShape};
 use fencewright_transform::attack::Notion;

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use fencewright_engines::loops::loop_depths;
 use fencewright_lang::places::{Place, Placed, Side};
-use fencewright_program::{
-    Action, EdgeId, LocationId, MemoryModel, Op, Price, Program, Span, Thread, ThreadId,
-};
+use fencewright_program::{Action, EdgeId, LocationId, MemoryModel, Op, Price, Program, Span, ThreadId};
 
 use crate::hitting::{Cost, Item};
 
@@ -87,7 +86,7 @@ const MORE_OFTEN: u32 = 12;
 pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Candidate> {
     let program = &placed.program;
     let prices = stated(program, prices);
-    let depths: Vec<Vec<u32>> = program.threads.iter().map(Thread::loop_depths).collect();
+    let depths: Vec<Vec<u32>> = program.threads.iter().map(loop_depths).collect();
     let mut all = Vec::new();
     let mut add = |kind: Kind, place: Place| {
         let base = match kind {

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
+use fencewright_executions::oracle::explore;
 use fencewright_fences::candidate::candidates;
 use fencewright_fences::fenced::{Fenced, same};
 use fencewright_fences::{Candidate, Options, Prices, Safety, Verdict, synthesise};
 use fencewright_lang::places::{Place, Placed, Side};
-use fencewright_program::oracle::explore;
 use fencewright_program::reference::holds;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, EdgeId, Expr, Formula, Init, Location, LocationId, MemoryModel,

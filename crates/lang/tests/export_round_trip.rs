@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use fencewright_executions::oracle;
 use fencewright_lang::diagnostic::Diagnostic;
 use fencewright_lang::import::Imported;
 use fencewright_lang::{export, fw, import, lower};
-use fencewright_program::{MemoryModel, Program, oracle};
+use fencewright_program::{MemoryModel, Program};
 use fencewright_testing::corpora::corpora;
 use proptest::prelude::*;
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use fencewright_executions::oracle;
 use fencewright_lang::import::{self, Format, Imported};
 use fencewright_lang::{fw, lower};
-use fencewright_program::{MemoryModel, oracle};
+use fencewright_program::MemoryModel;
 use fencewright_testing::corpora::corpora;
 
 /// How many states a litmus test may have to be compared with its answer.

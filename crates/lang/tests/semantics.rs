@@ -1,8 +1,8 @@
 //! What .fw programs mean: small programs, each with a fact about it under SC, TSO and PSO, decided by exploring the
 //! reference semantics.
 
+use fencewright_executions::oracle::explore;
 use fencewright_lang::load;
-use fencewright_program::oracle::explore;
 use fencewright_program::{MemoryModel, Program, Property};
 
 fn program(text: &str) -> Program {

@@ -1,12 +1,13 @@
 //! Every machine over-approximates the reference semantics: along random executions of random programs, each step of the
 //! reference semantics is matched by a step of the machine that leads to a related state.
 
+use fencewright_executions::oracle;
 use fencewright_memory::{
     BufferMachine, BufferShape, Buffers, Cell, Command, Control, Entry, Kept, Outcome, Step,
 };
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
-    Event, EventKind, Expr, MemoryModel, Program, Reference, RegisterId, State, ThreadId, oracle,
+    Event, EventKind, Expr, MemoryModel, Program, Reference, RegisterId, State, ThreadId,
 };
 use fencewright_testing::{Random, Shape, program};
 

@@ -3,8 +3,6 @@
 //! One type serves thread code (leaves are registers) and properties (leaves are observables of a whole state):
 //! an expression never touches shared memory by itself, because every access is an event of its own.
 
-use std::fmt;
-
 /// An expression over leaves of type `L`. Comparisons and logical operators give 0 or 1; any value but 0 is true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr<L> {
@@ -277,45 +275,6 @@ impl<L> Expr<L> {
                 (divides && right.constant().is_none_or(|d| d == 0))
                     || left.may_divide_by_zero()
                     || right.may_divide_by_zero()
-            }
-        }
-    }
-
-    /// Writes the expression with as few parentheses as its reading needs; `leaf` writes a leaf.
-    pub fn write(
-        &self,
-        f: &mut dyn fmt::Write,
-        leaf: &mut dyn FnMut(&L, &mut dyn fmt::Write) -> fmt::Result,
-    ) -> fmt::Result {
-        self.write_at(f, leaf, 0)
-    }
-
-    fn write_at(
-        &self,
-        f: &mut dyn fmt::Write,
-        leaf: &mut dyn FnMut(&L, &mut dyn fmt::Write) -> fmt::Result,
-        context: u8,
-    ) -> fmt::Result {
-        match self {
-            Expr::Const(value) => write!(f, "{value}"),
-            Expr::Leaf(l) => leaf(l, f),
-            Expr::Unary(op, operand) => {
-                f.write_str(op.symbol())?;
-                operand.write_at(f, leaf, 9)
-            }
-            Expr::Binary(op, left, right) => {
-                let own = op.precedence();
-                let parenthesised = own < context;
-                if parenthesised {
-                    f.write_char('(')?;
-                }
-                left.write_at(f, leaf, own + op.is_comparison() as u8)?;
-                write!(f, " {} ", op.symbol())?;
-                right.write_at(f, leaf, own + 1)?;
-                if parenthesised {
-                    f.write_char(')')?;
-                }
-                Ok(())
             }
         }
     }

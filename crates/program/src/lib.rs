@@ -3,7 +3,7 @@
 //! * [`Program`]: threads as control-flow graphs over loads, stores, fences, atomic steps and the global lock;
 //! * [`Property`]: what must not, or must, be reachable;
 //! * [`mod@reference`]: exact SC, TSO and PSO as one small interpreter. Every trace that any engine reports is replayed
-//!   on it ([`replay`]), and it is the oracle of the tests ([`oracle`]). No engine shares code with it.
+//!   on it ([`replay`]), and tests compare engines with it. No engine shares code with it.
 //!
 //! This crate does no input or output and depends on nothing.
 
@@ -12,10 +12,7 @@
 pub mod difference;
 pub mod expr;
 pub mod faults;
-mod graph;
-pub mod happens_before;
 pub mod model;
-pub mod oracle;
 pub mod property;
 pub mod reference;
 pub mod replay;

@@ -394,6 +394,20 @@ impl Thread {
         l.first_edge == l.last_edge && location != self.fault
     }
 
+    /// Whether another thread has the same code and starts alike, so that each can do what the other can.
+    pub fn is_like(&self, other: &Thread) -> bool {
+        let registers = self.registers.len() == other.registers.len()
+            && self
+                .registers
+                .iter()
+                .zip(&other.registers)
+                .all(|(x, y)| (x.init, x.range) == (y.init, y.range));
+        let same = |(x, y): (&Edge, &Edge)| (x.from, x.to, &x.action) == (y.from, y.to, &y.action);
+        let edges = self.edges.len() == other.edges.len() && self.edges.iter().zip(&other.edges).all(same);
+        let ends = |t: &Thread| (t.entry, t.fault, t.locations.len());
+        registers && edges && ends(self) == ends(other)
+    }
+
     /// The locations that carry a label; `end` names every location where the thread has ended.
     pub fn labelled(&self, label: &str) -> Vec<LocationId> {
         (0..self.locations.len() as u32)
@@ -413,6 +427,15 @@ impl Action {
             Action::Op(op) => std::slice::from_ref(op),
             Action::Atomic { ops, .. } => ops,
             Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => &[],
+        }
+    }
+
+    /// Whether it waits until the own buffers are empty.
+    pub fn drains(&self) -> bool {
+        match self {
+            Action::Fence | Action::Lock | Action::Unlock => true,
+            Action::Atomic { drains, .. } => *drains,
+            Action::Op(_) | Action::StoreFence => false,
         }
     }
 }

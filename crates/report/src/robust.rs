@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use fencewright_engines::Reason;
 use fencewright_engines::robust::{Attack, Evidence, Finding, Robustness, Shape, Witness};
+use fencewright_executions::happens_before::Relation;
 use fencewright_lang::source::escape;
-use fencewright_program::happens_before::Relation;
 use fencewright_program::{EventKind, Span};
 use fencewright_transform::attack::Notion;
 use serde::Serialize;

@@ -9,6 +9,8 @@ use fencewright_program::{
 
 /// Longer excerpts of the source are cut.
 const LONGEST_EXCERPT: usize = 60;
+/// Binds tighter than every binary operator.
+const TIGHTEST: u8 = 9;
 /// Longer texts of actions are cut.
 const LONGEST_ACTION: usize = 2_000;
 
@@ -120,9 +122,28 @@ pub fn grouped(number: u64) -> String {
 /// An expression over registers; `leaf` writes a register.
 pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) -> String) -> String {
     let mut text = String::new();
-    // Writing into a string cannot fail.
-    let _ = e.write(&mut text, &mut |register, out| out.write_str(&leaf(*register)));
+    write_expression(&mut text, e, &mut |register| leaf(*register), 0);
     text
+}
+
+/// Writes an expression with as few parentheses as its reading needs, where operators that bind less than `context` take some.
+fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) -> String, context: u8) {
+    match e {
+        Expr::Const(value) => text.push_str(&value.to_string()),
+        Expr::Leaf(l) => text.push_str(&leaf(l)),
+        Expr::Unary(op, operand) => {
+            text.push_str(op.symbol());
+            write_expression(text, operand, leaf, TIGHTEST);
+        }
+        Expr::Binary(op, left, right) => {
+            let own = op.precedence();
+            text.extend((own < context).then_some('('));
+            write_expression(text, left, leaf, own + op.is_comparison() as u8);
+            let _ = write!(text, " {} ", op.symbol());
+            write_expression(text, right, leaf, own + 1);
+            text.extend((own < context).then_some(')'));
+        }
+    }
 }
 
 /// An expression of a thread, with the names of its registers.
@@ -133,8 +154,7 @@ pub fn expression(thread: &Thread, e: &Expr<RegisterId>) -> String {
 /// A formula over the states of a program.
 pub fn formula(program: &Program, formula: &Formula) -> String {
     let mut text = String::new();
-    let _ =
-        formula.write(&mut text, &mut |observable, out| out.write_str(&program.observable_name(observable)));
+    write_expression(&mut text, formula, &mut |observable| program.observable_name(observable), 0);
     text
 }
 

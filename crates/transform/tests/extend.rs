@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_program::oracle::explore;
+use fencewright_executions::oracle::explore;
 use fencewright_program::{
     Action, EdgeId, LocationId, MemoryModel, Op, Program, Reference, State, ThreadId, Trace,
 };
@@ -122,7 +122,8 @@ fn an_execution_of_the_extended_program_is_one_of_the_original() {
         let program = program(&mut random, Shape { corners: seed % 3 == 2, ..Shape::default() });
         let Some(extended) = extended(&mut random, &program, AttackingStore::Removed) else { continue };
         let reference = Reference::new(&extended.program, MemoryModel::Sc);
-        let Ok(initial) = fencewright_program::oracle::initial_states(&reference, 64, &mut || false) else {
+        let Ok(initial) = fencewright_executions::oracle::initial_states(&reference, 64, &mut || false)
+        else {
             continue;
         };
         let mut state = random.pick(&initial).clone();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fencewright_certify::{Certificate, Rejection, Stop};
+use fencewright_executions::oracle::{self, Reachable};
 use fencewright_memory::BufferMachine;
-use fencewright_program::oracle::{self, Reachable};
 use fencewright_program::replay::ReplayError;
 use fencewright_program::{EventKind, MemoryModel, Property, Replayed, Span, Trace};
 

@@ -4,6 +4,7 @@ use fencewright_program::{Action, Op, Program, Span, Thread};
 
 use super::code::Code;
 use super::layout::Sizes;
+use crate::loops::components;
 
 /// A buffer with fewer entries is not worth a word.
 const LONG_BUFFER: u32 = 6;
@@ -85,7 +86,7 @@ fn in_loop(
     passable: &dyn Fn(&Action) -> bool,
     wanted: &dyn Fn(&Action) -> bool,
 ) -> Option<Span> {
-    let component = thread.components(&|_, edge| passable(&edge.action));
+    let component = components(thread, &|_, edge| passable(&edge.action));
     let mut candidates = thread.edges.iter().filter(|e| wanted(&e.action) && passable(&e.action));
     candidates.find(|e| component[e.from.index()] == component[e.to.index()]).map(|e| e.span)
 }

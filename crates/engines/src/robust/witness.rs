@@ -1,6 +1,6 @@
 //! Witnesses: the one place where an execution becomes evidence against robustness.
 
-use fencewright_program::happens_before::{HappensBefore, Link, Triangle, triangular_race};
+use fencewright_executions::happens_before::{HappensBefore, Link, Triangle, triangular_race};
 use fencewright_program::reference::{Buffered, holds};
 use fencewright_program::{
     EdgeId, Event, EventKind, MemoryModel, Program, Reference, Replayed, ThreadId, Trace,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencewright_executions::oracle::{self, explore};
 use fencewright_lang::ast::*;
-use fencewright_program::oracle::{self, explore};
 use fencewright_program::{BinaryOp, MemoryModel, Program, Reference};
 
 use super::control::Code;

@@ -88,7 +88,7 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
                 return None;
             }
             let stored = program.cells_of(address);
-            let region = thread.reachable(store.to, |a| !a.drains());
+            let region = reachable(thread, store.to, |a| !a.drains());
             for (l, _, cone) in loads.iter().filter(|(_, from, _)| region[from.index()]) {
                 let loaded = || plain_loads(&thread.edges[*l].action);
                 if !loaded().all(|loaded| must_alias(program, loaded, address))
@@ -291,7 +291,7 @@ impl Delay {
     /// The delay of a store, for attacks with these loads.
     pub fn new(program: &Program, thread: &Thread, store: EdgeId, loads: &[EdgeId]) -> Self {
         let first = thread.edge(store);
-        let region = thread.reachable(first.to, |a| !a.drains());
+        let region = reachable(thread, first.to, |a| !a.drains());
         let edges = || thread.edges.iter().filter(|e| region[e.from.index()] && !e.action.drains());
         let mut delayed = vec![false; program.cells()];
         for address in edges().chain([first]).filter_map(|e| delayed_store(&e.action)) {
@@ -312,4 +312,19 @@ impl Delay {
         }
         Delay { forwarded, promising }
     }
+}
+
+/// The locations that can be reached from one over edges to `follow`, that one included.
+pub fn reachable(thread: &Thread, from: LocationId, follow: impl Fn(&Action) -> bool) -> Vec<bool> {
+    let mut seen = vec![false; thread.locations.len()];
+    let mut work = vec![from];
+    seen[from.index()] = true;
+    while let Some(location) = work.pop() {
+        for (_, edge) in thread.edges_from(location).filter(|(_, e)| follow(&e.action)) {
+            if !std::mem::replace(&mut seen[edge.to.index()], true) {
+                work.push(edge.to);
+            }
+        }
+    }
+    seen
 }

@@ -3,7 +3,7 @@
 use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Op, RegisterId};
 
 use super::Origin;
-use super::accesses::access;
+use super::accesses::{access, reachable};
 use super::auxiliary::{is, one, scalar};
 use super::graph::{Graph, Meeting, Place};
 
@@ -108,7 +108,7 @@ impl Graph<'_> {
 
     /// Before a locked section outside the cone: how it will meet the cone.
     fn gates(&mut self, id: EdgeId, edge: &Edge) {
-        let inside = self.code.reachable(edge.to, |action| *action != Action::Unlock);
+        let inside = reachable(self.code, edge.to, |action| *action != Action::Unlock);
         let mut meetings: Vec<Meeting> = Vec::new();
         for op in self.code.edges.iter().filter(|e| inside[e.from.index()]).flat_map(|e| e.action.ops()) {
             if let Some((address, stores)) = access(op)

@@ -4,9 +4,10 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::model::{Init, MemoryModel, Program, Range};
-use crate::property::{Formula, Property, PropertyKind, Quantifier};
-use crate::reference::{Reference, Refusal, State, holds};
+use fencewright_program::reference::{Refusal, holds};
+use fencewright_program::{
+    Formula, Init, MemoryModel, Program, Property, PropertyKind, Quantifier, Range, Reference, State,
+};
 
 /// Everything that is reachable.
 #[derive(Clone, Debug)]

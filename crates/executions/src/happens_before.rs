@@ -18,9 +18,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use crate::model::{Action, Program, ThreadId};
-use crate::reference::{Access, EventKind};
-use crate::replay::Replayed;
+use fencewright_program::reference::Access;
+use fencewright_program::{Action, EventKind, Program, Replayed, ThreadId};
 
 /// Why one event happens before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,0 +1,152 @@
+//! The loops of a thread's control-flow graph.
+
+use std::collections::HashMap;
+
+use fencewright_program::{Edge, EdgeId, LocationId, Thread};
+
+/// Loops inside more loops than this are not told apart.
+const DEEPEST_LOOP: u32 = 4;
+
+/// For each location the number of its strongly connected component in the graph of the edges that are `passable` (Tarjan, without
+/// recursion): such an edge lies on a cycle of such edges exactly if both its ends have the same number.
+pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> Vec<u32> {
+    const UNSEEN: u32 = u32::MAX;
+    let size = thread.locations.len();
+    let (mut order, mut low, mut component) = (vec![UNSEEN; size], vec![UNSEEN; size], vec![UNSEEN; size]);
+    let (mut seen, mut closed) = (0, 0);
+    let mut open: Vec<usize> = Vec::new();
+    for start in 0..size {
+        // A location on the way, and how many of its edges have been followed.
+        let mut way: Vec<(usize, u32)> = Vec::new();
+        if order[start] == UNSEEN {
+            way.push((start, 0));
+        }
+        while let Some((here, followed)) = way.last_mut() {
+            let here = *here;
+            if *followed == 0 && order[here] == UNSEEN {
+                order[here] = seen;
+                low[here] = seen;
+                seen += 1;
+                open.push(here);
+            }
+            let location = &thread.locations[here];
+            let edge = location.first_edge + *followed;
+            if edge < location.last_edge {
+                *followed += 1;
+                let id = EdgeId(edge);
+                let edge = thread.edge(id);
+                let to = edge.to.index();
+                if !passable(id, edge) {
+                    continue;
+                }
+                if order[to] == UNSEEN {
+                    way.push((to, 0));
+                } else if component[to] == UNSEEN {
+                    low[here] = low[here].min(order[to]);
+                }
+                continue;
+            }
+            way.pop();
+            if let Some((before, _)) = way.last() {
+                low[*before] = low[*before].min(low[here]);
+            }
+            if low[here] == order[here] {
+                while let Some(member) = open.pop() {
+                    component[member] = closed;
+                    if member == here {
+                        break;
+                    }
+                }
+                closed += 1;
+            }
+        }
+    }
+    component
+}
+
+/// For each location how many loops it is in: one if it lies on a cycle, two if it still does without the edges to where that loop
+/// is entered, and so on.
+pub fn loop_depths(thread: &Thread) -> Vec<u32> {
+    let mut depths = vec![0; thread.locations.len()];
+    let mut cut = vec![false; thread.edges.len()];
+    for depth in 1..=DEEPEST_LOOP {
+        let component = components(thread, &|edge, _| !cut[edge.index()]);
+        let inside = |edge: &Edge| component[edge.from.index()] == component[edge.to.index()];
+        // Where each component is entered: from outside, or else at its first location.
+        let mut starts: HashMap<u32, LocationId> = HashMap::new();
+        starts.insert(component[thread.entry.index()], thread.entry);
+        for edge in thread.edges.iter().filter(|edge| !inside(edge)) {
+            starts.entry(component[edge.to.index()]).or_insert(edge.to);
+        }
+        let mut deeper = false;
+        for (n, edge) in thread.edges.iter().enumerate().filter(|(_, edge)| inside(edge)) {
+            if !cut[n] {
+                depths[edge.from.index()] = depth;
+                deeper = true;
+            }
+            let start = starts.entry(component[edge.to.index()]).or_insert(edge.to);
+            cut[n] |= *start == edge.to;
+        }
+        if !deeper {
+            break;
+        }
+    }
+    depths
+}
+
+#[cfg(test)]
+mod tests {
+    use fencewright_program::{Action, Location, Op, Span};
+
+    use super::*;
+
+    /// A thread of `skip`s with these edges, sorted by where they start.
+    fn thread(locations: u32, edges: &[(u32, u32)]) -> Thread {
+        let edge = |&(from, to): &(u32, u32)| Edge {
+            from: LocationId(from),
+            to: LocationId(to),
+            action: Action::Op(Op::Skip),
+            span: Span::default(),
+        };
+        let first = |l: u32| edges.partition_point(|(from, _)| *from < l) as u32;
+        let location = |l| Location { first_edge: first(l), last_edge: first(l + 1), ..Location::default() };
+        Thread {
+            name: "p".into(),
+            registers: Vec::new(),
+            locations: (0..locations).map(location).collect(),
+            entry: LocationId(0),
+            edges: edges.iter().map(edge).collect(),
+            fault: LocationId(locations - 1),
+            family: None,
+        }
+    }
+
+    #[test]
+    fn cycles() {
+        let check = |edges: &[(u32, u32)], expected: &[u32]| {
+            assert_eq!(loop_depths(&thread(6, edges)), expected, "{edges:?}");
+        };
+        check(&[(0, 1), (1, 2)], &[0, 0, 0, 0, 0, 0]);
+        check(&[(0, 0), (0, 1)], &[1, 0, 0, 0, 0, 0]);
+        check(&[(0, 1), (1, 2), (2, 1), (2, 3)], &[0, 1, 1, 0, 0, 0]);
+        check(&[(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 0)], &[1, 1, 1, 1, 1, 0]);
+        check(&[(0, 1), (1, 0), (1, 2), (2, 3), (3, 2)], &[1, 1, 1, 1, 0, 0]);
+        // Loops in loops.
+        check(&[(0, 1), (1, 2), (2, 1), (2, 0)], &[1, 2, 2, 0, 0, 0]);
+        check(&[(0, 1), (1, 2), (2, 3), (3, 2), (3, 4), (4, 1), (4, 5)], &[0, 1, 2, 2, 1, 0]);
+        check(&[(0, 0), (0, 1), (1, 0)], &[1, 1, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn only_passable_edges_make_cycles() {
+        let thread = thread(3, &[(0, 1), (1, 0), (1, 2)]);
+        let component = components(&thread, &|edge, _| edge.0 != 1);
+        assert_ne!(component[0], component[1]);
+    }
+
+    #[test]
+    fn long_threads_take_no_time_and_no_stack() {
+        let edges: Vec<(u32, u32)> = (0..200_000).map(|n| (n, n + 1)).collect();
+        assert_eq!(loop_depths(&thread(200_001, &edges)).iter().max(), Some(&0));
+    }
+}
