@@ -9,13 +9,15 @@ use std::io;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear};
-use fencewright_program::{LocationId, MemoryModel, Program, ThreadId};
+use fencewright_program::{LocationId, MemoryModel, ThreadId};
 use serde::{Deserialize, Serialize};
+
+use crate::fingerprint::fingerprint;
 
 /// The name of the format.
 pub const FORMAT: &str = "fencewright-certificate";
 /// The version of the format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A claim that a program has certain properties, with an inductive invariant that shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +27,7 @@ pub struct Certificate {
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// A fingerprint of the program, so that a certificate is not mistaken for that of another one.
+    /// The [fingerprint](fingerprint()) of the program, so that a certificate is not mistaken for that of another one.
     pub program: String,
     /// The machine.
     pub machine: MachineName,
@@ -178,9 +180,9 @@ impl Certificate {
         }
     }
 
-    /// As text.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+    /// Writes it as text.
+    pub fn write(&self, to: impl io::Write) -> io::Result<()> {
+        Ok(serde_json::to_writer(to, self)?)
     }
 
     /// From text, which is not kept: it may be much longer than what it says.
@@ -224,30 +226,4 @@ impl StateInvariant {
         let linear = |c: &Constraint| Linear { terms: c.terms.clone(), constant: c.constant };
         self.invariant.iter().map(|cube| cube.iter().map(linear).collect()).collect()
     }
-}
-
-/// A fingerprint of everything about a program that its behaviour and its properties depend on. Two programs with the same
-/// fingerprint are, for all practical purposes, the same; nothing else about a certificate depends on it.
-pub fn fingerprint(program: &Program) -> String {
-    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    let mut feed = |text: String| {
-        for byte in text.bytes() {
-            hash ^= u128::from(byte);
-            hash = hash.wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        }
-    };
-    feed(format!("{:?}", program.numbers));
-    for v in &program.variables {
-        feed(format!("{:?}", (&v.name, v.indices, v.open, v.range, &v.init)));
-    }
-    for t in &program.threads {
-        feed(format!("{:?}", (&t.name, &t.registers, t.entry, t.fault)));
-        for e in &t.edges {
-            feed(format!("{:?}", (e.from, e.to, &e.action)));
-        }
-    }
-    for p in &program.properties {
-        feed(format!("{:?}", (&p.name, &p.kind)));
-    }
-    format!("{hash:032x}")
 }

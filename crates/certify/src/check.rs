@@ -25,8 +25,9 @@ use fencewright_memory::{
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Stop;
 
-use crate::certificate::{Certificate, FORMAT, MachineName, VERSION, fingerprint};
+use crate::certificate::{Certificate, FORMAT, MachineName, VERSION};
 use crate::difference::{Difference, Edge, Index, Paths};
+use crate::fingerprint::fingerprint;
 use crate::linear_solver;
 use crate::way::Way;
 

@@ -7,9 +7,11 @@
 pub mod certificate;
 pub mod check;
 mod difference;
+mod fingerprint;
 mod linear_solver;
 mod way;
 
 pub use certificate::Certificate;
 pub use check::{Accepted, Rejection, check};
 pub use fencewright_smt::Stop;
+pub use fingerprint::fingerprint;

@@ -220,7 +220,20 @@ fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Out
         complain(&name, why);
         return Status::Fine;
     };
-    match files::overwrite(path, &certificate.to_json()) {
+    let left_out: Vec<String> = results
+        .iter()
+        .filter(|r| {
+            matches!(r.verdict(), Verdict::Safe) && !certificate.properties.contains(&r.property.name)
+        })
+        .map(|r| escape(&r.property.name))
+        .collect();
+    if !left_out.is_empty() {
+        let left_out = left_out.join(", ");
+        let why = format!("the certificate says nothing about {left_out}: that was shown in another way");
+        complain(&name, &why);
+    }
+    let mut text = Vec::new();
+    match certificate.write(&mut text).and_then(|()| files::overwrite(path, &text)) {
         Ok(()) => Status::Fine,
         Err(error) => {
             out.refuse(json, &name, &format!("cannot write it: {}", describe(&error)), None);

@@ -67,7 +67,7 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
         out.print(text);
         return Status::Fine;
     };
-    match overwrite(path, text) {
+    match overwrite(path, text.as_bytes()) {
         Ok(()) => Status::Fine,
         Err(error) => {
             complain(&display_name(path), &format!("cannot write it: {}", describe(&error)));
@@ -78,8 +78,8 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
 
 /// Makes a file with these contents, in place of the one that is there. What is not a regular file, a device for instance, is written
 /// to directly.
-pub fn overwrite(path: &Path, contents: &str) -> io::Result<()> {
-    replace(path, contents.as_bytes(), None)
+pub fn overwrite(path: &Path, contents: &[u8]) -> io::Result<()> {
+    replace(path, contents, None)
 }
 
 /// Why an output would destroy one of the inputs, if it would.

@@ -42,6 +42,45 @@ fn a_proof_of_an_unbounded_program_can_be_checked_again() {
     assert!(outcome.stdout.contains("rejected: the certificate is about another program"), "{outcome:?}");
 }
 
+/// Whoever asked for a certificate hears why there is none, and the exit status says so too.
+#[test]
+fn a_certificate_that_cannot_be_written_is_an_error() {
+    let files = files();
+    let program = files.text("ticket.fw");
+    for (place, why) in [("/dev/full", "No space left"), ("/nowhere/proof.json", "no such file")] {
+        let outcome = run(["check", "--engine", "cegar", "--certificate", place, &program]);
+        assert_eq!(outcome.status, 2, "{outcome:?}");
+        assert!(outcome.stderr.contains(why) && outcome.stderr.contains(place), "{outcome:?}");
+        let outcome = run(["check", "--engine", "cegar", "--json", "--certificate", place, &program]);
+        assert_eq!(outcome.status, 2, "{outcome:?}");
+        let error = outcome.json_lines().last().map(|line| line["error"].to_string());
+        assert!(error.is_some_and(|error| error.contains(why)), "{outcome:?}");
+    }
+    files.write("kept.json", b"old");
+    let mut permissions = std::fs::metadata(files.path("kept.json")).expect("there").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(files.path("kept.json"), permissions).expect("the owner may");
+    let outcome = run(["check", "--engine", "cegar", "--certificate", &files.text("kept.json"), &program]);
+    assert_eq!((outcome.status, files.read("kept.json").as_str()), (2, "old"), "{outcome:?}");
+}
+
+/// A certificate is one proof; what was shown otherwise is named.
+#[test]
+fn what_a_certificate_is_not_about_is_said() {
+    let counter = "\
+shared next;
+thread p { loop { choose { next = next + 1; } or { stop; } } }
+forbid low: next < 0;
+finally zero: exists next == 0;
+";
+    let files = Files::new(&[("counter.fw", counter)]);
+    let (program, proof) = (files.text("counter.fw"), files.text("proof.json"));
+    let outcome = run(["check", "--certificate", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(files.read("proof.json").contains("\"properties\":[\"low\"]"), "{outcome:?}");
+    assert!(outcome.stderr.contains("says nothing about zero: that was shown in another way"), "{outcome:?}");
+}
+
 #[test]
 fn what_is_not_a_certificate_is_bad_input() {
     let files = files();
@@ -58,7 +97,7 @@ fn a_certificate_with_absurd_parameters_is_rejected() {
     assert_eq!(run(["check", "--engine", "cegar", "--certificate", &proof, &program]).status, 0);
     let text = std::fs::read_to_string(&proof).expect("it was written");
     for (from, to) in
-        [("\"k\":1", "\"k\":4294967295"), ("\"version\":1", "\"version\":2"), ("\"mutex\"", "\"deadlock\"")]
+        [("\"k\":1", "\"k\":4294967295"), ("\"version\":2", "\"version\":3"), ("\"mutex\"", "\"deadlock\"")]
     {
         assert!(text.contains(from), "{from}");
         std::fs::write(&proof, text.replacen(from, to, 1)).expect("writable");
@@ -228,7 +267,7 @@ fn hostile_certificates_are_refused_in_time() {
     // Nested deeply, and numbers that nobody can compute with.
     assert_eq!(certify(&"[".repeat(1_000_000)).status, 2);
     assert_eq!(
-        certify(&text.replacen("\"version\":1", &format!("\"version\":{}", "[".repeat(10_000)), 1)).status,
+        certify(&text.replacen("\"version\":2", &format!("\"version\":{}", "[".repeat(10_000)), 1)).status,
         2
     );
     for extreme in [i64::MIN, i64::MIN + 1, i64::MAX] {
