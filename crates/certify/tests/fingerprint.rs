@@ -46,7 +46,7 @@ fn program(text: &str) -> Program {
 type Change = Box<dyn Fn(&mut Program)>;
 
 /// The first action of the program that is like this.
-fn action<'p>(program: &'p mut Program, wanted: impl Fn(&Action) -> bool) -> &'p mut Action {
+fn action(program: &mut Program, wanted: impl Fn(&Action) -> bool) -> &mut Action {
     let edges = program.threads.iter_mut().flat_map(|t| &mut t.edges);
     edges.map(|e| &mut e.action).find(|a| wanted(a)).expect("there is such an action")
 }
