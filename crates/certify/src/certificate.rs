@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear};
+use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
 use fencewright_program::{LocationId, MemoryModel, ThreadId};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,31 @@ pub enum MachineName {
         k: u32,
         /// Which ones.
         kept: KeptEnd,
+        /// The memory cells for which the values of the others are kept in summary cells; not written if there are none.
+        #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
+        summaries: Summarised,
     },
+}
+
+/// A set of memory cells as a list.
+mod memory_cells {
+    use fencewright_memory::Summarised;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(cells: &Summarised, to: S) -> Result<S::Ok, S::Error> {
+        cells.cells().collect::<Vec<u32>>().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Summarised, D::Error> {
+        let list = Vec::<u32>::deserialize(from)?;
+        let cells: Summarised = list.iter().copied().collect();
+        match cells.cells().eq(list) {
+            true => Ok(cells),
+            false => {
+                Err(D::Error::custom("memory cells with summaries are not in order, or beyond the 64th"))
+            }
+        }
+    }
 }
 
 /// A memory model with buffers.
@@ -123,9 +147,10 @@ impl MachineName {
             Buffers::Sc => MachineName::Sc,
             Buffers::Queue { model, bound } => MachineName::Queue { model: of(model), bound },
             // A machine with groups leaves behaviour out: a proof must be one for queues, or the checker rejects it.
-            Buffers::Partial { model, k, kept } => MachineName::Partial {
+            Buffers::Partial { model, k, kept, summaries } => MachineName::Partial {
                 model: of(model),
                 k,
+                summaries,
                 kept: if kept == Kept::Oldest { KeptEnd::Oldest } else { KeptEnd::Newest },
             },
         }
@@ -137,9 +162,10 @@ impl MachineName {
         match self {
             MachineName::Sc => Buffers::Sc,
             MachineName::Queue { model, bound } => Buffers::Queue { model: of(model), bound },
-            MachineName::Partial { model, k, kept } => Buffers::Partial {
+            MachineName::Partial { model, k, kept, summaries } => Buffers::Partial {
                 model: of(model),
                 k,
+                summaries,
                 kept: if kept == KeptEnd::Oldest { Kept::Oldest } else { Kept::Newest },
             },
         }

@@ -12,6 +12,30 @@
 //! executed symbolically: every cell is a linear form over the values before the step, so each condition is a set of
 //! constraints that must entail another constraint. Difference constraints are decided by shortest paths; anything else by a
 //! refutation from the solver, which is verified here.
+//!
+//! # Summary cells
+//!
+//! A state of a machine with summary cells gives each ordinary cell an integer and each summary cell a set of integers that is not empty
+//! ([`Cells`](fencewright_memory::Cells)). A *choice* of a state picks one value from each set: it is a valuation of all cells. A state satisfies a cube if all its choices do, and an
+//! invariant if it satisfies one of its cubes. What "leads to values that satisfy the invariant" means in conditions 1 and 2 is hence:
+//!
+//! > If all choices of a state satisfy the cube C, and a way through some commands leads from it to another state, then there is *one*
+//! > cube of the target that all choices of the new state satisfy.
+//!
+//! Let the first state give the ordinary cells the values o and the summaries the sets S. What a step assumes, assigns and folds is computed from ordinary cells alone (a
+//! property of the machines that is tested), so all choices of the state take the same way with the same values.
+//!
+//! * `Fold(s, e)` adds e to S(s), `Assign(s, e)` makes it {e}. So a value that s stands for in the new state is one of a list of forms: the variable s (any value from before), unless it was assigned, and what was
+//!   folded. A choice of the new state chooses from this list for each summary cell, several folds into one cell included, and takes the new values of the ordinary cells, which are forms over o. [`Way::after`] writes a constraint of the target for each such
+//!   combination of forms, over the values before. If a cube's constraints follow in all combinations from facts that all choices of the first state satisfy, all choices of the new state satisfy the cube: give the variables s the values that
+//!   the choice took from before, and any value of S(s) where it took a folded one. This is the same cube for the old values and for the new ones, and it may relate
+//!   a summary to cells that changed in the same step and to other summaries.
+//! * `Expand(c, s)` gives c a variable of its own, u, with a value from S(s), which need not be the one that a choice picks for s. Replacing, in a choice, the value of s by that of u gives another choice of the
+//!   same state, so C holds with u in the place of s; with two copies, also with both. These are the facts [`Way::known`] (and [`Paths::copy`]) add to C. Nothing relates u to s itself. After a `Fold` or `Assign` in the same step u may be another value,
+//!   and is then a variable without any facts.
+//! * A disjunction of cubes that follows choice by choice is not enough, since different choices may satisfy different cubes. So a cube
+//!   that mentions a summary cell must follow alone. Cubes that do not are true for all choices of a state or for none, and may follow as a disjunction.
+//! * A way whose facts contradict each other is impossible, because a state has at least one choice.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -324,19 +348,27 @@ impl<'a> Checker<'a> {
         let wanted = target.map_or(&[][..], |t| &self.states[t].differences);
         let mut prepare = |simple: Vec<Simple>| {
             let way = Way::through(simple, &mut unknown);
-            let mut after = |d: &Option<Difference>| way.before(d.as_ref()?).map(|d| index.edge(&d));
             let mut wanted_before = Vec::with_capacity(wanted.len());
             for (n, cube) in wanted.iter().enumerate() {
                 if n % 64 == 63 && (self.stop)() {
                     return Err(Rejection::Stopped);
                 }
-                wanted_before.push(cube.iter().map(&mut after).collect());
+                let mut before = Vec::with_capacity(cube.len());
+                for constraint in cube {
+                    match constraint {
+                        Some(d) => before.extend(way.before(d).map(|d| Some(index.edge(&d?)))),
+                        None => before.push(None),
+                    }
+                }
+                wanted_before.push(before);
             }
             let assumed = way.assumed.iter().filter_map(Difference::of).map(|d| index.edge(&d)).collect();
+            let mut position = |cell: CellId| index.position(Some(cell));
+            let copies = way.copies.iter().map(|&(copy, s)| (position(copy), position(s))).collect();
             if index.len() > MOST_MET {
                 return Err(Rejection::Format(format!("a step compares more than {MOST_MET} cells")));
             }
-            Ok(PreparedWay { way, assumed, wanted: wanted_before })
+            Ok(PreparedWay { way, copies, assumed, wanted: wanted_before })
         };
         ways(commands).into_iter().map(&mut prepare).collect()
     }
@@ -351,10 +383,11 @@ impl<'a> Checker<'a> {
         target: Option<usize>,
         scratch: &mut Paths,
     ) -> Covered {
-        let paths = match prepared.assumed.is_empty() {
+        let paths = match prepared.assumed.is_empty() && prepared.copies.is_empty() {
             true => paths,
             false => {
                 scratch.clone_from(paths);
+                prepared.copies.iter().for_each(|&(copy, summary)| scratch.copy(summary, copy));
                 prepared.assumed.iter().for_each(|e| scratch.add(e.x, e.y, e.c));
                 scratch
             }
@@ -366,14 +399,20 @@ impl<'a> Checker<'a> {
             return Covered::Yes;
         }
         let way = &prepared.way;
-        let known: Cube = cube.iter().chain(&way.assumed).cloned().collect();
-        let after = |linear: &Linear| linear.substituted(&|c| way.value(c));
+        let known: Cube = cube.iter().flat_map(|l| way.known(l)).chain(way.assumed.iter().cloned()).collect();
+        let after =
+            |cube: &Cube| Some(cube.iter().map(|l| way.after(l)).collect::<Option<Vec<_>>>()?.concat());
         let cubes = target.map_or(&[][..], |t| &self.states[t].cubes);
+        let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
+        let (alone, together): (Vec<&Cube>, Vec<&Cube>) =
+            cubes.iter().partition(|cube| cube.iter().any(|l| l.terms.iter().any(is_summary)));
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
-        let fitting: Vec<Cube> = cubes.iter().filter_map(|cube| cube.iter().map(after).collect()).collect();
-        match linear_solver::entails_some(&known, &fitting, self.stop) {
+        let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
+        let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
+        let entails = |cubes: &[Cube]| linear_solver::entails_some(&known, cubes, self.stop);
+        match entails(&together) || alone.iter().any(|cube| entails(std::slice::from_ref(cube))) {
             true => Covered::Yes,
-            false if fitting.len() < cubes.len() => Covered::Overflow,
+            false if alone.len() + together.len() < cubes.len() => Covered::Overflow,
             false => Covered::No,
         }
     }
@@ -400,6 +439,8 @@ enum Covered {
 /// One way through some commands, prepared to be checked from many cubes.
 struct PreparedWay {
     way: Way,
+    /// The copies that it makes of values of summary cells: copy and summary.
+    copies: Vec<(usize, usize)>,
     /// Those of its assumptions that are differences.
     assumed: Vec<Edge>,
     /// The invariant of the target in terms of the values before; nothing for a constraint that is not a difference.

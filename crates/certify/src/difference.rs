@@ -52,7 +52,8 @@ pub struct Index {
 }
 
 impl Index {
-    fn position(&mut self, cell: Option<CellId>) -> usize {
+    /// The variable of a cell (or of the constant 0).
+    pub fn position(&mut self, cell: Option<CellId>) -> usize {
         let Some(cell) = cell else { return 0 };
         match self.cells.iter().position(|&c| c == cell) {
             Some(n) => n + 1,
@@ -140,6 +141,22 @@ impl Paths {
     /// The best bound of x minus y that follows.
     pub fn bound(&self, x: usize, y: usize) -> Option<i64> {
         Some(self.bounds[x * self.size + y]).filter(|&bound| bound != UNBOUNDED)
+    }
+
+    /// Makes a variable that nothing is known about one more value of a summary cell: every bound of the summary holds for it too. The two may differ
+    /// by as much as both may differ from any third variable.
+    pub fn copy(&mut self, summary: usize, copy: usize) {
+        let mut spread = UNBOUNDED;
+        for k in (0..self.size).filter(|&k| k != summary && k != copy) {
+            let (above, below) = (self.bounds[summary * self.size + k], self.bounds[k * self.size + summary]);
+            self.bounds[copy * self.size + k] = above;
+            self.bounds[k * self.size + copy] = below;
+            if above != UNBOUNDED && below != UNBOUNDED {
+                spread = spread.min(above.checked_add(below).unwrap_or(UNBOUNDED));
+            }
+        }
+        self.bounds[copy * self.size + summary] = spread;
+        self.bounds[summary * self.size + copy] = spread;
     }
 
     /// Adds `x - y <= c`.

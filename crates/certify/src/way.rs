@@ -1,5 +1,8 @@
 //! One way through some commands, executed symbolically: the value of each changed cell, over the values before, and what was
 //! assumed.
+//!
+//! A summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values afterwards: one that it stood for before, written as the cell itself, or one that
+//! was folded into it. [`check`](crate::check) says why each of them is to satisfy the invariant.
 
 use fencewright_memory::linear::{Cube, Simple};
 use fencewright_memory::{CellId, Linear};
@@ -8,57 +11,118 @@ use crate::difference::Difference;
 
 /// One way through some commands.
 pub struct Way {
-    /// Changed cells with their values.
-    values: Vec<(CellId, Linear)>,
+    /// Changed cells with their values: one for an ordinary cell.
+    values: Vec<(CellId, Vec<Linear>)>,
     /// What was assumed.
     pub assumed: Cube,
+    /// Variables whose value is one that a summary cell stood for before the commands, each with that cell.
+    pub copies: Vec<(CellId, CellId)>,
 }
+
+/// More values than this for one form are not told apart.
+const MOST_VALUES: usize = 64;
 
 impl Way {
     /// Executes simple commands. A value that nothing is known about is a variable of its own, the next one after `unknown`.
     pub fn through(commands: Vec<Simple>, unknown: &mut CellId) -> Self {
-        let mut way = Way { values: Vec::new(), assumed: Vec::new() };
+        let mut way = Way { values: Vec::new(), assumed: Vec::new(), copies: Vec::new() };
+        let mut fresh = || {
+            *unknown += 1;
+            *unknown - 1
+        };
         for command in commands {
             match command {
                 // A constraint that does not fit machine integers is left out: the way is then more possible.
-                Simple::AtMost(linear) => way.assumed.extend(linear.substituted(&|c| way.value(c))),
+                Simple::AtMost(linear) => way.assumed.extend(way.value(&linear)),
                 Simple::Assign(cell, value) => {
-                    let value = value.and_then(|v| v.substituted(&|c| way.value(c)));
-                    let value = value.unwrap_or_else(|| {
-                        *unknown += 1;
-                        Linear::cell(*unknown - 1)
-                    });
-                    way.values.retain(|(changed, _)| *changed != cell);
-                    way.values.push((cell, value));
+                    let value = value.and_then(|v| way.value(&v));
+                    way.change(cell, vec![value.unwrap_or_else(|| Linear::cell(fresh()))]);
+                }
+                Simple::Fold(summary, value) => {
+                    let value = value.and_then(|v| way.value(&v));
+                    let mut values = way.changed(summary).map_or(vec![Linear::cell(summary)], <[_]>::to_vec);
+                    values.push(value.unwrap_or_else(|| Linear::cell(fresh())));
+                    way.change(summary, values);
+                }
+                Simple::Expand(cell, summary) => {
+                    let copy = fresh();
+                    // A copy of what the summary became during these commands is a value that nothing is known about.
+                    if way.changed(summary).is_none() {
+                        way.copies.push((copy, summary));
+                    }
+                    way.change(cell, vec![Linear::cell(copy)]);
                 }
             }
         }
         way
     }
 
-    /// The value of a cell after the commands.
-    pub fn value(&self, cell: CellId) -> Linear {
-        self.changed(cell).cloned().unwrap_or_else(|| Linear::cell(cell))
+    fn change(&mut self, cell: CellId, values: Vec<Linear>) {
+        self.values.retain(|(changed, _)| *changed != cell);
+        self.values.push((cell, values));
     }
 
-    fn changed(&self, cell: CellId) -> Option<&Linear> {
-        self.values.iter().find(|(changed, _)| *changed == cell).map(|(_, value)| value)
+    fn changed(&self, cell: CellId) -> Option<&[Linear]> {
+        self.values.iter().find(|(changed, _)| *changed == cell).map(|(_, values)| values.as_slice())
     }
 
-    /// A difference of values after the commands as one of values before them, if it is one and fits.
-    pub fn before(&self, after: &Difference) -> Option<Difference> {
-        let (x, above_x) = self.shifted(after.x)?;
-        let (y, above_y) = self.shifted(after.y)?;
-        Some(Difference { x, y, c: after.c.checked_sub(above_x)?.checked_add(above_y)? })
+    /// The value of a form over ordinary cells after the commands, if it fits.
+    fn value(&self, form: &Linear) -> Option<Linear> {
+        self.after(form).filter(|values| values.len() == 1).and_then(|mut values| values.pop())
     }
 
-    /// The value of a cell (or of 0) as a cell (or 0) and a constant, if it is that.
-    fn shifted(&self, cell: Option<CellId>) -> Option<(Option<CellId>, i64)> {
-        let Some(value) = cell.and_then(|cell| self.changed(cell)) else { return Some((cell, 0)) };
-        match *value.terms.as_slice() {
+    /// The values of a form after the commands, one for each choice of the values of its cells, if they fit and are not too many.
+    pub fn after(&self, form: &Linear) -> Option<Vec<Linear>> {
+        choices(form, |cell| self.changed(cell).map_or_else(|| vec![Linear::cell(cell)], <[_]>::to_vec))
+    }
+
+    /// What a constraint on the values before the commands says about the copies as well: the constraint itself, and the same with copies in the
+    /// place of summary cells.
+    pub fn known(&self, constraint: &Linear) -> Vec<Linear> {
+        let of = |cell| self.copies.iter().filter(move |(_, summary)| *summary == cell);
+        let values =
+            |cell| [cell].into_iter().chain(of(cell).map(|(copy, _)| *copy)).map(Linear::cell).collect();
+        choices(constraint, values).unwrap_or_else(|| vec![constraint.clone()])
+    }
+
+    /// A difference of values after the commands as differences of values before them, one for each choice of values; nothing
+    /// for one that is none or does not fit.
+    pub fn before(&self, after: &Difference) -> impl Iterator<Item = Option<Difference>> {
+        let c = after.c;
+        let difference = move |x: Shifted, y: Shifted| {
+            let ((x, above_x), (y, above_y)) = (x?, y?);
+            Some(Difference { x, y, c: c.checked_sub(above_x)?.checked_add(above_y)? })
+        };
+        let y = after.y;
+        self.shifted(after.x).flat_map(move |x| self.shifted(y).map(move |y| difference(x, y)))
+    }
+
+    /// The values of a cell (or of 0) as a cell (or 0) and a constant, where they are that.
+    fn shifted(&self, cell: Option<CellId>) -> impl Iterator<Item = Shifted> {
+        let changed = cell.and_then(|cell| self.changed(cell));
+        let unchanged = changed.is_none().then_some(Some((cell, 0)));
+        let shifted = |value: &Linear| match *value.terms.as_slice() {
             [] => Some((None, value.constant)),
             [(other, 1)] => Some((Some(other), value.constant)),
             _ => None,
-        }
+        };
+        unchanged.into_iter().chain(changed.unwrap_or_default().iter().map(shifted))
     }
+}
+
+/// A cell (or 0) plus a constant; nothing for another value.
+type Shifted = Option<(Option<CellId>, i64)>;
+
+/// The forms that one gets by putting in the place of each cell one of its values, if they fit and are not too many.
+fn choices(form: &Linear, values: impl Fn(CellId) -> Vec<Linear>) -> Option<Vec<Linear>> {
+    let mut chosen = vec![Linear::constant(form.constant)];
+    for &(cell, coefficient) in &form.terms {
+        let values = values(cell);
+        if chosen.len() * values.len() > MOST_VALUES {
+            return None;
+        }
+        let pairs = chosen.iter().flat_map(|sum| values.iter().map(move |value| (sum, value)));
+        chosen = pairs.map(|(sum, value)| sum.plus(&value.scaled(coefficient)?)).collect::<Option<_>>()?;
+    }
+    Some(chosen)
 }

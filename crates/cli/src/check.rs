@@ -81,6 +81,7 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
     let cegar = cegar::Options {
         k: args.k.unwrap_or(defaults.k),
         kept: if args.kept == KeptArg::Oldest { Kept::Oldest } else { Kept::Newest },
+        summaries: args.summaries,
         domain: domain.unwrap_or(defaults.domain),
         clip: args.clip.map_or(defaults.clip, i32::from),
         fixed: cegar::Fixed {

@@ -4,6 +4,8 @@
 //! Every write to a cell makes a new version of it, a variable of the solver. The formula of a step relates the versions before it to
 //! those after it; what it says about a value that is not linear is nothing, so the formulas may be satisfiable where the path
 //! is not possible, never the other way round.
+//!
+//! A summary cell stands for the versions that were folded into it since it was last assigned, and each copy of one of its values equals one of them.
 
 use std::collections::HashMap;
 
@@ -23,6 +25,8 @@ pub struct Encoding {
     pub cells: Vec<CellId>,
     /// The version of each cell after the last formula.
     current: HashMap<CellId, Var>,
+    /// The versions that each summary cell has stood for, up to the last formula.
+    folded: HashMap<CellId, Vec<Var>>,
 }
 
 impl Encoding {
@@ -43,23 +47,50 @@ impl Encoding {
                 Command::Assign(cell, Expr::Leaf(source)) => {
                     let version = self.version(*source);
                     self.current.insert(*cell, version);
+                    self.folded.remove(cell);
                 }
                 Command::Assign(cell, e) => {
-                    let known: Vec<(Formula, Option<fencewright_smt::Linear>)> = cases(e)
-                        .iter()
-                        .map(|(cube, value)| (self.cube(cube), value.as_ref().map(|v| self.linear(v))))
-                        .collect();
-                    let version = self.fresh(*cell);
-                    let alternatives = known.into_iter().map(|(condition, value)| match value {
-                        Some(value) => Formula::and([condition, Formula::eq(version, value)]),
-                        None => condition,
-                    });
-                    parts.push(Formula::or(alternatives.collect::<Vec<_>>()));
+                    parts.push(self.equals(*cell, e));
+                    self.folded.remove(cell);
                 }
+                Command::Fold(summary, e) => {
+                    let before = self.stands_for(*summary);
+                    parts.push(self.equals(*summary, e));
+                    self.folded.insert(*summary, before);
+                }
+                Command::Expand(cell, summary) => parts.push(self.copy(*cell, *summary)),
             }
         }
         self.formulas.push(Formula::and(parts));
         self.choices.push(choices);
+    }
+
+    /// A new version of a cell, and the formula that it has the value of the expression.
+    fn equals(&mut self, cell: CellId, e: &Expr<CellId>) -> Formula {
+        let known: Vec<(Formula, Option<fencewright_smt::Linear>)> = cases(e)
+            .iter()
+            .map(|(cube, value)| (self.cube(cube), value.as_ref().map(|v| self.linear(v))))
+            .collect();
+        let version = self.fresh(cell);
+        let alternatives = known.into_iter().map(|(condition, value)| match value {
+            Some(value) => Formula::and([condition, Formula::eq(version, value)]),
+            None => condition,
+        });
+        Formula::or(alternatives.collect::<Vec<_>>())
+    }
+
+    /// The versions that a summary cell stands for: what was folded into it, the newest last.
+    fn stands_for(&mut self, summary: CellId) -> Vec<Var> {
+        let mut versions = self.folded.get(&summary).cloned().unwrap_or_default();
+        versions.push(self.version(summary));
+        versions
+    }
+
+    /// A new version of a cell, and the formula that it equals one that the summary cell stands for.
+    fn copy(&mut self, cell: CellId, summary: CellId) -> Formula {
+        let versions = self.stands_for(summary);
+        let version = self.fresh(cell);
+        Formula::or(versions.into_iter().map(|v| Formula::eq(version, v)).collect::<Vec<_>>())
     }
 
     /// The formula that an expression is true (or false). Conjunctions and disjunctions stay what they are, so that large ones
@@ -88,13 +119,23 @@ impl Encoding {
                 Simple::AtMost(linear) => parts.push(Formula::le(self.linear(linear), zero())),
                 Simple::Assign(cell, None) => {
                     let version = self.fresh(*cell);
+                    self.folded.remove(cell);
                     choices.push((*cell, version));
                 }
                 Simple::Assign(cell, Some(value)) => {
                     let value = self.linear(value);
                     let version = self.fresh(*cell);
+                    self.folded.remove(cell);
                     parts.push(Formula::eq(version, value));
                 }
+                Simple::Fold(summary, value) => {
+                    let before = self.stands_for(*summary);
+                    let value = value.as_ref().map(|v| self.linear(v));
+                    let version = self.fresh(*summary);
+                    self.folded.insert(*summary, before);
+                    parts.extend(value.map(|value| Formula::eq(version, value)));
+                }
+                Simple::Expand(cell, summary) => parts.push(self.copy(*cell, *summary)),
             }
         }
         self.formulas.push(Formula::and(parts));

@@ -36,7 +36,8 @@ fn agree(seed: u64, count: &Count) -> bool {
     let fixed = Fixed { k: random.one_in(4), clip: random.one_in(4), predicates: random.one_in(8) };
     let buffer_bound = random.one_in(6).then(|| random.below(4) as u32);
     let order = *random.pick(&[Order::BreadthFirst, Order::DepthFirst]);
-    let options = Options { k, kept, domain, clip, fixed, buffer_bound, order };
+    let summaries = random.one_in(2);
+    let options = Options { k, kept, summaries, domain, clip, fixed, buffer_bound, order };
     let limits = Limits::starting_now(Some(Duration::from_millis(500)), None, Default::default());
     let task = Task::new(&program, model, program.properties.clone());
     for checked in check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default()) {

@@ -17,7 +17,7 @@ use fencewright_engines::{
 };
 use fencewright_lang::load;
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{BufferMachine, Buffers, Command, Kept};
+use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Summarised};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_testing::Random;
 
@@ -80,12 +80,19 @@ fn damaged(certificate: &Certificate, random: &mut Random) -> Certificate {
         }
         3 => {
             mutant.machine = match mutant.machine {
-                MachineName::Sc => MachineName::Partial { model: Model::Tso, k: 1, kept: KeptEnd::Newest },
-                MachineName::Queue { model, bound } => MachineName::Queue { model, bound: bound + 1 },
-                MachineName::Partial { model, k, kept } if random.one_in(2) => {
-                    MachineName::Partial { model, k: k + 1, kept }
+                MachineName::Sc => {
+                    let summaries = Summarised::all(random.below(3));
+                    MachineName::Partial { model: Model::Tso, k: 1, kept: KeptEnd::Newest, summaries }
                 }
-                MachineName::Partial { k, kept, .. } => MachineName::Partial { model: Model::Pso, k, kept },
+                MachineName::Queue { model, bound } => MachineName::Queue { model, bound: bound + 1 },
+                MachineName::Partial { model, k, kept, summaries } => match random.below(3) {
+                    0 => MachineName::Partial { model, k: k + 1, kept, summaries },
+                    1 => {
+                        let summaries = Summarised::all(summaries.is_empty() as usize);
+                        MachineName::Partial { model, k, kept, summaries }
+                    }
+                    _ => MachineName::Partial { model: Model::Pso, k, kept, summaries },
+                },
             };
         }
         _ => {
@@ -232,7 +239,12 @@ impl Engine for Liar {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        let buffers = Buffers::Partial { model: task.model, k: 1, kept: Kept::Newest };
+        let buffers = Buffers::Partial {
+            model: task.model,
+            k: 1,
+            kept: Kept::Newest,
+            summaries: Summarised::default(),
+        };
         let machine = BufferMachine::new(task.program, buffers);
         let live = LiveCells::new(task, limits).expect("a small program");
         let domain = LyingZones { honest: Zones::new(1), questions: Default::default() };

@@ -9,7 +9,9 @@
 //!
 //! `Partial` keeps k stores in order (PSO: k for each memory cell) and of all others only which cells they are to and, for each such
 //! cell, the value of the newest of them, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an
-//! UPDATE-AM writes an arbitrary value.
+//! UPDATE-AM writes an arbitrary value. For some memory cells their values are kept in the summary cell
+//! [`Forgotten`](crate::Cell::Forgotten), without order and number, and an UPDATE-AM writes one of them. A value that was written stays in the
+//! summary: another store in the set may have the same one.
 //!
 //! Differences from the papers. A load takes its value from the ordered part where that holds the newest store, so `Last` need not
 //! be kept for cells that are not in the set. With the newest kept, `Last` is the set's own newest value, not that of the whole
@@ -32,6 +34,40 @@ pub enum Kept {
     Newest,
 }
 
+/// Memory cells with summaries of the stores whose order is forgotten. Only the first 64 memory cells of a program can have
+/// them: the set is part of the name of a machine, and a small one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Summarised(u64);
+
+impl Summarised {
+    /// All memory cells of a program with so many.
+    pub fn all(cells: usize) -> Self {
+        (0..cells as u32).collect()
+    }
+
+    /// Whether the memory cell has a summary.
+    pub fn contains(self, cell: u32) -> bool {
+        cell < u64::BITS && self.0 >> cell & 1 == 1
+    }
+
+    /// The memory cells, in order.
+    pub fn cells(self) -> impl Iterator<Item = u32> {
+        (0..u64::BITS).filter(move |&cell| self.contains(cell))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<u32> for Summarised {
+    /// Of these memory cells, those that can have a summary.
+    fn from_iter<I: IntoIterator<Item = u32>>(cells: I) -> Self {
+        Summarised(cells.into_iter().filter_map(|cell| 1u64.checked_shl(cell)).fold(0, |all, bit| all | bit))
+    }
+}
+
 /// A representation of store buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Buffers {
@@ -52,6 +88,8 @@ pub enum Buffers {
         k: u32,
         /// Which ones.
         kept: Kept,
+        /// The memory cells for which the values of the others are kept, in summary cells.
+        summaries: Summarised,
     },
 }
 
@@ -80,6 +118,11 @@ pub trait StoreBuffers: Copy {
     /// Whether threads have buffers at all: under SC they have none.
     fn exist(self) -> bool;
 
+    /// Whether there are summary cells ([`Cells`]).
+    fn have_summaries(self) -> bool {
+        false
+    }
+
     /// How many ordered positions a buffer can have, barriers included, for a program with so many memory cells.
     fn positions(self, cells: usize) -> u32;
 
@@ -103,6 +146,10 @@ pub trait StoreBuffers: Copy {
 impl StoreBuffers for Buffers {
     fn exist(self) -> bool {
         self != Buffers::Sc
+    }
+
+    fn have_summaries(self) -> bool {
+        matches!(self, Buffers::Partial { summaries, .. } if !summaries.is_empty())
     }
 
     fn positions(self, cells: usize) -> u32 {
@@ -142,11 +189,7 @@ impl StoreBuffers for Buffers {
                 };
                 Stored::Buffered(vec![match full {
                     false => self.append(cells, thread, shape, target, value),
-                    true => {
-                        let last = cells.id(Cell::Last(thread, target));
-                        let shape = with_set_member(shape.clone(), target);
-                        Change { commands: vec![Command::Assign(last, value)], shape }
-                    }
+                    true => self.forget(cells, thread, shape.clone(), target, value),
                 }])
             }
             Buffers::Partial { k, kept: Kept::Newest, .. } => {
@@ -181,6 +224,16 @@ impl Buffers {
         match self {
             Buffers::Sc => MemoryModel::Sc,
             Buffers::Queue { model, .. } | Buffers::Partial { model, .. } => model,
+        }
+    }
+
+    /// The summary cell for the stores to a memory cell whose order is forgotten, if it has one.
+    fn summary(self, cells: &Cells, thread: ThreadId, target: u32) -> Option<CellId> {
+        match self {
+            Buffers::Partial { summaries, .. } if summaries.contains(target) => {
+                Some(cells.id(Cell::Forgotten(thread, target)))
+            }
+            _ => None,
         }
     }
 
@@ -223,11 +276,7 @@ impl Buffers {
         let pso = self.is_pso();
         let in_order = if pso { count(shape, target) } else { shape.queue.len() };
         if k == 0 {
-            let last = cells.id(Cell::Last(thread, target));
-            return Change {
-                commands: vec![Command::Assign(last, value)],
-                shape: with_set_member(shape.clone(), target),
-            };
+            return self.forget(cells, thread, shape.clone(), target, value);
         }
         if in_order < k as usize {
             return self.append(cells, thread, shape, target, value);
@@ -240,21 +289,42 @@ impl Buffers {
         let Some((position, oldest)) = oldest else {
             unreachable!("shapes have as many stores in order as were counted")
         };
-        let moved = Command::Assign(
-            cells.id(Cell::Last(thread, oldest)),
-            Expr::Leaf(cells.id(Cell::Entry(thread, position as u32))),
-        );
-        let (shifts, shape) = removed(cells, thread, shape, position);
+        let moved = Expr::Leaf(cells.id(Cell::Entry(thread, position as u32)));
+        let (shifts, without) = removed(cells, thread, shape, position);
+        let moved = self.forget(cells, thread, without, oldest, moved);
         // The value is computed from registers, so the buffer may change first.
-        let after = self.append(cells, thread, &with_set_member(shape, oldest), target, value);
-        Change { commands: [vec![moved], shifts, after.commands].concat(), shape: after.shape }
+        let after = self.append(cells, thread, &moved.shape, target, value);
+        Change { commands: [moved.commands, shifts, after.commands].concat(), shape: after.shape }
+    }
+
+    /// WRITE-G: a store of `value` to memory cell `target` moves into the set.
+    fn forget(
+        self,
+        cells: &Cells,
+        thread: ThreadId,
+        mut shape: BufferShape,
+        target: u32,
+        value: Expr<CellId>,
+    ) -> Change {
+        let mut commands = vec![Command::Assign(cells.id(Cell::Last(thread, target)), value.clone())];
+        let position = shape.set.binary_search(&target);
+        commands.extend(self.summary(cells, thread, target).map(|summary| match position {
+            Ok(_) => Command::Fold(summary, value),
+            Err(_) => Command::Assign(summary, value),
+        }));
+        if let Err(position) = position {
+            shape.set.insert(position, target);
+        }
+        Change { commands, shape }
     }
 
     /// The cells that hold the values of a buffer of this shape.
     pub fn values(self, cells: &Cells, thread: ThreadId, shape: &BufferShape) -> Vec<CellId> {
         let stores = shape.queue.iter().enumerate().filter(|(_, e)| **e != Entry::Barrier);
         let ordered = stores.map(|(p, _)| cells.id(Cell::Entry(thread, p as u32)));
-        ordered.chain(shape.set.iter().map(|&c| cells.id(Cell::Last(thread, c)))).collect()
+        let last = shape.set.iter().map(|&c| cells.id(Cell::Last(thread, c)));
+        let forgotten = shape.set.iter().filter_map(|&c| self.summary(cells, thread, c));
+        ordered.chain(last).chain(forgotten).collect()
     }
 
     /// All flushes that are possible: the memory cell that is written, and the change.
@@ -289,7 +359,11 @@ impl Buffers {
                 continue;
             }
             // UPDATE-AM: one of several stores to this cell.
-            flushes.push((target, Change { commands: vec![Command::Havoc(target)], shape: shape.clone() }));
+            let one_of_several = match self.summary(cells, thread, target) {
+                Some(summary) => Command::Expand(target, summary),
+                None => Command::Havoc(target),
+            };
+            flushes.push((target, Change { commands: vec![one_of_several], shape: shape.clone() }));
             // UPDATE-AS: the last one.
             let write = Command::Assign(target, Expr::Leaf(cells.id(Cell::Last(thread, target))));
             let mut next = shape.clone();
@@ -303,13 +377,6 @@ impl Buffers {
 /// How many ordered stores to a memory cell there are.
 fn count(shape: &BufferShape, target: u32) -> usize {
     shape.queue.iter().filter(|e| **e == Entry::Store(target)).count()
-}
-
-fn with_set_member(mut shape: BufferShape, target: u32) -> BufferShape {
-    if let Err(position) = shape.set.binary_search(&target) {
-        shape.set.insert(position, target);
-    }
-    shape
 }
 
 /// The commands that move the values of these positions one up (`by` 1) or one down (`by` -1).

@@ -69,7 +69,9 @@ impl BufferMachine<'_> {
             next.buffers[thread.index()] = change.shape;
             let mut commands = change.commands;
             // Whatever a store may have been, its value was checked before it entered the buffer.
-            if commands.contains(&Command::Havoc(target)) {
+            let any_of_several =
+                |c: &Command| matches!(c, Command::Havoc(to) | Command::Expand(to, _) if *to == target);
+            if commands.iter().any(any_of_several) {
                 let declared = self.program.variable_of(target).range;
                 commands.extend(within(self.program.writable(declared), target));
             }
@@ -82,7 +84,8 @@ impl BufferMachine<'_> {
 impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
     /// The machine of a program.
     pub fn new(program: &'p Program, buffers: B) -> Self {
-        BufferMachine { program, buffers, cells: Cells::new(program, buffers.positions(program.cells())) }
+        let positions = buffers.positions(program.cells());
+        BufferMachine { program, buffers, cells: Cells::new(program, positions, buffers.have_summaries()) }
     }
 
     /// The initial control state.
@@ -449,6 +452,7 @@ impl Machine for BufferMachine<'_> {
             Cell::Memory(_) | Cell::Register(..) => Contents::Own,
             Cell::Entry(..) => Contents::Stores,
             Cell::Last(_, c) => Contents::StoresTo(self.cells.id(Cell::Memory(c))),
+            Cell::Forgotten(_, c) => Contents::Summary(self.cells.id(Cell::Memory(c))),
         };
         (0..self.cells.len() as CellId).map(contents).collect()
     }

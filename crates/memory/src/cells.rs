@@ -16,9 +16,30 @@ pub enum Cell {
     Entry(ThreadId, u32),
     /// The value of the newest store to a memory cell in the set part of the buffer.
     Last(ThreadId, u32),
+    /// The values of all stores to a memory cell in the set part of the buffer: a summary cell.
+    Forgotten(ThreadId, u32),
 }
 
 /// All cells of a machine: numbers to meanings and back.
+///
+/// # Summary cells
+///
+/// A cell holds one integer, but a *summary cell* stands for several values: a set of integers that is never empty. Whether it
+/// stands for anything that matters is control: the machine knows when there is nothing to stand for, and then nobody looks. What commands do with
+/// a summary cell s that stands for the set S:
+///
+/// | command | S afterwards |
+/// |---|---|
+/// | `Assign(s, e)` | {e}: the first value after a time without any |
+/// | `Fold(s, e)` | S with e |
+/// | `Expand(c, s)` | S; the ordinary cell c takes one of its values, and what another `Expand` takes may be another one |
+///
+/// No command reads s in an expression: `s < 3` would not say of which value. (Renaming cells, as symmetry does, is an
+/// assignment `t := s` after which s is dead, and moves the whole set.)
+///
+/// A conjunction of constraints over cells holds for a state with summary cells if it holds for *every* choice of one value for
+/// each of them; so one over two summary cells speaks about all pairs. A disjunction holds if *one of its
+/// conjunctions* does, for all choices. It is not enough that each choice satisfies one or another: if s stands for 0 and 1, neither s = 0 nor s = 1 holds.
 #[derive(Clone, Debug)]
 pub struct Cells {
     memory: u32,
@@ -28,12 +49,14 @@ pub struct Cells {
     entries: u32,
     positions: u32,
     last: u32,
+    /// The first summary cell; the last cells, or none.
+    forgotten: u32,
     total: u32,
 }
 
 impl Cells {
-    /// The cells for a program whose buffers have at most so many entries in order.
-    pub fn new(program: &Program, positions: u32) -> Self {
+    /// The cells for a program whose buffers have at most so many entries in order, with or without summaries of the others.
+    pub fn new(program: &Program, positions: u32, summaries: bool) -> Self {
         let memory = program.cells() as u32;
         let mut next = memory;
         let mut registers = Vec::with_capacity(program.threads.len() + 1);
@@ -45,7 +68,9 @@ impl Cells {
         let threads = program.threads.len() as u32;
         let entries = next;
         let last = entries + threads * positions;
-        Cells { memory, registers, entries, positions, last, total: last + threads * memory }
+        let forgotten = last + threads * memory;
+        let total = if summaries { forgotten + threads * memory } else { forgotten };
+        Cells { memory, registers, entries, positions, last, forgotten, total }
     }
 
     /// How many of them are shared memory.
@@ -82,6 +107,10 @@ impl Cells {
                 self.entries + t.0 * self.positions + position
             }
             Cell::Last(t, c) => self.last + t.0 * self.memory + c,
+            Cell::Forgotten(t, c) => {
+                debug_assert!(self.total > self.forgotten, "a machine without summaries");
+                self.forgotten + t.0 * self.memory + c
+            }
         }
     }
 
@@ -95,10 +124,18 @@ impl Cells {
         } else if id < self.last {
             let n = id - self.entries;
             Cell::Entry(ThreadId(n / self.positions), n % self.positions)
-        } else {
+        } else if id < self.forgotten {
             let n = id - self.last;
             Cell::Last(ThreadId(n / self.memory), n % self.memory)
+        } else {
+            let n = id - self.forgotten;
+            Cell::Forgotten(ThreadId(n / self.memory), n % self.memory)
         }
+    }
+
+    /// Whether a cell stands for several values.
+    pub fn is_summary(&self, id: CellId) -> bool {
+        (self.forgotten..self.total).contains(&id)
     }
 
     /// A cell in the program's own words.
@@ -111,6 +148,9 @@ impl Cells {
             }
             Cell::Entry(t, position) => format!("buffer({})[{position}]", program.thread(t).name),
             Cell::Last(t, c) => format!("last({}, {})", program.thread(t).name, program.cell_name(c)),
+            Cell::Forgotten(t, c) => {
+                format!("forgotten({}, {})", program.thread(t).name, program.cell_name(c))
+            }
         }
     }
 }

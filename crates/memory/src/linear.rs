@@ -254,22 +254,28 @@ pub enum Simple {
     AtMost(Linear),
     /// The cell takes the value of the form, or any value.
     Assign(CellId, Value),
+    /// The summary cell stands for the value of the form too, or for any one more value.
+    Fold(CellId, Value),
+    /// The cell takes one of the values that the summary cell stands for.
+    Expand(CellId, CellId),
 }
 
 /// The ways through a list of commands, in an order that depends on nothing else: each is a list of simple commands, and together they
 /// do all that the commands can do.
 pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
     let constraints = |cube: Cube| cube.into_iter().map(Simple::AtMost).collect::<Vec<Simple>>();
+    let with_value = |e: &Expr<CellId>, command: &dyn Fn(Value) -> Simple| -> Vec<Vec<Simple>> {
+        let case = |(cube, value): Case| [constraints(cube), vec![command(value)]].concat();
+        cases(e).into_iter().map(case).collect()
+    };
     let mut ways: Vec<Vec<Simple>> = vec![Vec::new()];
     for command in commands {
         let alternatives: Vec<Vec<Simple>> = match command {
             Command::Assume(e) => truths(e, true).into_iter().map(constraints).collect(),
             Command::Havoc(cell) => vec![vec![Simple::Assign(*cell, None)]],
-            Command::Assign(cell, e) => {
-                let case =
-                    |(cube, value): Case| [constraints(cube), vec![Simple::Assign(*cell, value)]].concat();
-                cases(e).into_iter().map(case).collect()
-            }
+            Command::Expand(cell, summary) => vec![vec![Simple::Expand(*cell, *summary)]],
+            Command::Assign(cell, e) => with_value(e, &|value| Simple::Assign(*cell, value)),
+            Command::Fold(summary, e) => with_value(e, &|value| Simple::Fold(*summary, value)),
         };
         // Too many ways are made fewer by knowing less: what is assumed is dropped, what is assigned is unknown.
         let alternatives = match (ways.len() * alternatives.len() > MOST_WAYS, command) {
@@ -278,6 +284,8 @@ pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
             (true, Command::Assign(cell, _) | Command::Havoc(cell)) => {
                 vec![vec![Simple::Assign(*cell, None)]]
             }
+            (true, Command::Fold(summary, _)) => vec![vec![Simple::Fold(*summary, None)]],
+            (true, Command::Expand(..)) => alternatives,
         };
         if let [more] = alternatives.as_slice() {
             ways.iter_mut().for_each(|way| way.extend_from_slice(more));

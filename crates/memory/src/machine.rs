@@ -19,6 +19,10 @@ pub enum Command {
     Assign(CellId, Expr<CellId>),
     /// `cell := *`.
     Havoc(CellId),
+    /// The summary cell ([`Cells`](crate::Cells)) stands for this value too, beside those it stands for already.
+    Fold(CellId, Expr<CellId>),
+    /// `cell :=` one of the values that the summary cell stands for: the first is the cell, the second the summary.
+    Expand(CellId, CellId),
 }
 
 /// A step of a machine.
@@ -73,6 +77,8 @@ pub enum Contents {
     StoresTo(CellId),
     /// Values on their way to any memory cell.
     Stores,
+    /// Not one value but several, on their way to this memory cell: it is a summary cell ([`Cells`](crate::Cells)).
+    Summary(CellId),
 }
 
 /// A transition system over integer cells whose control is finite, or at least enumerable.

@@ -1,9 +1,12 @@
 //! Every machine over-approximates the reference semantics: along random executions of random programs, each step of the
 //! reference semantics is matched by a step of the machine that leads to a related state.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fencewright_executions::oracle;
 use fencewright_memory::{
-    BufferMachine, BufferShape, Buffers, Cell, Command, Control, Entry, Kept, Outcome, Step,
+    BufferMachine, BufferShape, Buffers, Cell, CellId, Command, Control, Entry, Kept, Outcome, Step,
+    Summarised,
 };
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
@@ -11,11 +14,12 @@ use fencewright_program::{
 };
 use fencewright_testing::{Random, Shape, program};
 
-/// A state of a machine: control and the values of all cells.
+/// A state of a machine: control, the values of ordinary cells, and all that each summary cell stands for.
 #[derive(Clone, Debug)]
 struct Pair {
     control: Control,
     cells: Vec<i64>,
+    summaries: BTreeMap<CellId, BTreeSet<i64>>,
 }
 
 fn value(e: &Expr<u32>, cells: &[i64]) -> Option<i64> {
@@ -31,9 +35,27 @@ fn run(
     chosen: &[i64],
 ) -> Option<Pair> {
     let mut cells = from.cells.clone();
+    let mut summaries = from.summaries.clone();
     let mut chosen = chosen.iter();
+    let value = |e: &Expr<CellId>, cells: &[i64]| {
+        e.for_each_leaf(&mut |c| assert!(!machine.cells.is_summary(*c), "{step:?} reads a summary"));
+        value(e, cells)
+    };
     for command in &step.commands {
         match command {
+            Command::Assign(cell, e) if machine.cells.is_summary(*cell) => {
+                summaries.insert(*cell, BTreeSet::from([value(e, &cells)?]));
+            }
+            Command::Fold(summary, e) => {
+                let stands_for = summaries.get_mut(summary).expect("the first value is assigned");
+                stands_for.insert(value(e, &cells)?);
+            }
+            Command::Expand(cell, summary) => {
+                cells[*cell as usize] = wanted[*cell as usize];
+                if !summaries[summary].contains(&cells[*cell as usize]) {
+                    return None;
+                }
+            }
             Command::Assume(e) => {
                 if value(e, &cells)? == 0 {
                     return None;
@@ -49,7 +71,7 @@ fn run(
         }
     }
     match &step.outcome {
-        Outcome::Control(control) => Some(Pair { control: control.clone(), cells }),
+        Outcome::Control(control) => Some(Pair { control: control.clone(), cells, summaries }),
         Outcome::Beyond(..) => None,
     }
 }
@@ -71,7 +93,7 @@ fn related(machine: &BufferMachine<'_>, pair: &Pair, state: &State) -> bool {
     let exact = cells_of(machine, state);
     let data = (0..machine.cells.len() as u32).all(|c| match machine.cells.cell(c) {
         Cell::Memory(_) | Cell::Register(..) => pair.cells[c as usize] == exact[c as usize],
-        Cell::Entry(..) | Cell::Last(..) => true,
+        Cell::Entry(..) | Cell::Last(..) | Cell::Forgotten(..) => true,
     });
     data && pair.control.locations == state.locations
         && pair.control.lock == state.lock
@@ -80,7 +102,7 @@ fn related(machine: &BufferMachine<'_>, pair: &Pair, state: &State) -> bool {
             .buffers
             .iter()
             .enumerate()
-            .all(|(t, shape)| represents(machine, ThreadId(t as u32), shape, &pair.cells, &state.buffers[t]))
+            .all(|(t, shape)| represents(machine, ThreadId(t as u32), shape, pair, &state.buffers[t]))
 }
 
 /// Whether a buffer is one that this shape with these values stands for.
@@ -88,7 +110,7 @@ fn represents(
     machine: &BufferMachine<'_>,
     t: ThreadId,
     shape: &BufferShape,
-    cells: &[i64],
+    Pair { cells, summaries, .. }: &Pair,
     buffer: &[Buffered],
 ) -> bool {
     let pso = machine.buffers.model() == MemoryModel::Pso;
@@ -130,10 +152,19 @@ fn represents(
                 let newest = forgotten.iter().rev().find(|(x, _)| *x == c);
                 newest.is_some_and(|(_, v)| cells[machine.cells.id(Cell::Last(t, c)) as usize] == *v)
             })
+            && forgotten
+                .iter()
+                .filter(|(c, _)| summarised(machine, *c))
+                .all(|(c, v)| summaries[&machine.cells.id(Cell::Forgotten(t, *c))].contains(v))
     })
 }
 
-fn matched(machine: &BufferMachine<'_>, pair: &Pair, event: &Event, next: &State) -> Option<Pair> {
+fn summarised(machine: &BufferMachine<'_>, cell: u32) -> bool {
+    matches!(machine.buffers, Buffers::Partial { summaries, .. } if summaries.contains(cell))
+}
+
+/// The state after a step that matches the event, and whether a value came out of a summary.
+fn matched(machine: &BufferMachine<'_>, pair: &Pair, event: &Event, next: &State) -> Option<(Pair, bool)> {
     let wanted = cells_of(machine, next);
     let steps = machine.steps(&pair.control);
     let same = |step: &&Step| match &event.kind {
@@ -144,8 +175,12 @@ fn matched(machine: &BufferMachine<'_>, pair: &Pair, event: &Event, next: &State
         EventKind::Step { chosen, .. } => chosen,
         EventKind::Flush { .. } => &[],
     };
-    let results = steps.iter().filter(same).filter_map(|step| run(machine, step, pair, &wanted, chosen));
-    results.into_iter().find(|result| related(machine, result, next))
+    let expands = |step: &Step| step.commands.iter().any(|c| matches!(c, Command::Expand(..)));
+    let mut results = steps
+        .iter()
+        .filter(same)
+        .filter_map(|step| Some((run(machine, step, pair, &wanted, chosen)?, expands(step))));
+    results.find(|(result, _)| related(machine, result, next))
 }
 
 /// Whether a step of the machine says that this event leaves what is represented.
@@ -161,16 +196,26 @@ fn leaves(machine: &BufferMachine<'_>, pair: &Pair, event: &Event) -> bool {
     })
 }
 
-/// How many steps were compared, and how many were met that leave the window of an open array.
-fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random) -> (usize, usize) {
+/// What was met.
+#[derive(Default)]
+struct Met {
+    /// Steps that were compared.
+    steps: usize,
+    /// Those with a value out of a summary.
+    expanded: usize,
+    /// Steps that leave the window of an open array.
+    outside: usize,
+}
+
+fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random, met: &mut Met) {
     let machine = BufferMachine::new(program, buffers);
     let model = buffers.model();
     let reference = Reference::new(program, model);
-    let Ok(first) = oracle::initial_states(&reference, 100, &mut || false) else { return (0, 0) };
+    let Ok(first) = oracle::initial_states(&reference, 100, &mut || false) else { return };
     let mut state = random.pick(&first).clone();
-    let mut pair = Pair { control: machine.initial(), cells: cells_of(&machine, &state) };
+    let mut pair =
+        Pair { control: machine.initial(), cells: cells_of(&machine, &state), summaries: BTreeMap::new() };
     assert!(related(&machine, &pair, &state));
-    let (mut steps, mut met) = (0, 0);
     for _ in 0..40 {
         let mut possible = Vec::new();
         for event in reference.candidates(&state, &[]) {
@@ -182,7 +227,7 @@ fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random) -> 
                         leaves(&machine, &pair, &event),
                         "seed {seed}, {buffers:?}: {event:?} is not reported"
                     );
-                    met += 1;
+                    met.outside += 1;
                 }
             }
         }
@@ -206,21 +251,23 @@ fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random) -> 
             break;
         }
         match matched(&machine, &pair, &event, &next) {
-            Some(result) => pair = result,
+            Some((result, expanded)) => {
+                pair = result;
+                met.expanded += expanded as usize;
+            }
             None => panic!(
                 "seed {seed}, {buffers:?}: nothing matches {event:?}\nfrom {state:?}\nto {next:?}\nat {pair:?}\nsteps {:#?}",
                 machine.steps(&pair.control)
             ),
         }
         state = next;
-        steps += 1;
+        met.steps += 1;
     }
-    (steps, met)
 }
 
 #[test]
 fn machines_match_every_step_of_the_reference_semantics() {
-    let (mut steps, mut met) = (0, 0);
+    let mut met = Met::default();
     for seed in 0..4_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, Shape { length: 8, corners: seed % 2 == 1, ..Shape::default() });
@@ -230,13 +277,24 @@ fn machines_match_every_step_of_the_reference_semantics() {
         let buffers = match random.below(8) {
             0 => Buffers::Sc,
             1 => Buffers::Queue { model, bound: k },
-            _ => Buffers::Partial { model, k, kept },
+            _ => {
+                // None, some or all memory cells have summaries.
+                let cells = 0..program.cells() as u32;
+                let summaries = match random.below(3) {
+                    0 => Summarised::default(),
+                    1 => cells.filter(|_| random.one_in(2)).collect(),
+                    _ => cells.collect(),
+                };
+                Buffers::Partial { model, k, kept, summaries }
+            }
         };
         for _ in 0..4 {
-            let walked = walk(seed, &program, buffers, &mut random);
-            (steps, met) = (steps + walked.0, met + walked.1);
+            walk(seed, &program, buffers, &mut random, &mut met);
         }
     }
+    let Met { steps, expanded, outside } = met;
+    println!("{steps} steps, {expanded} values out of summaries, {outside} steps outside the window");
     assert!(steps > 40_000, "only {steps} steps were compared");
-    assert!(met > 1_000, "only {met} steps outside the window were met");
+    assert!(expanded > 300, "only {expanded} values came out of a summary");
+    assert!(outside > 1_000, "only {outside} steps outside the window were met");
 }

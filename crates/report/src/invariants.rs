@@ -69,7 +69,7 @@ fn cells_of(machine: &BufferMachine<'_>, thread: usize) -> Vec<CellId> {
         Cell::Register(t, r) => {
             t.index() == thread && !machine.program.thread(t).registers[r.index()].name.starts_with('%')
         }
-        Cell::Entry(..) | Cell::Last(..) => false,
+        Cell::Entry(..) | Cell::Last(..) | Cell::Forgotten(..) => false,
     };
     (0..machine.cells.len() as CellId).filter(interesting).collect()
 }

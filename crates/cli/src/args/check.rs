@@ -45,6 +45,9 @@ pub struct CheckArgs {
     /// Engine cegar: which end of a buffer is kept in order
     #[arg(long, value_name = "END", default_value = "newest")]
     pub kept: KeptArg,
+    /// Engine cegar: keep from the start which values the other stores of each buffer have, not only when nothing else helps
+    #[arg(long)]
+    pub summaries: bool,
     /// Engines cegar and contexts: how integers are represented; zones, or for contexts order where that is exact
     #[arg(long, value_name = "DOMAIN")]
     pub domain: Option<DomainArg>,

@@ -3,7 +3,7 @@
 //!
 //! An abstract counterexample is examined as in s.7 of the paper. (1, 2) If its events are an execution of the exact memory model, the
 //! program is unsafe. (3) If they are possible with the abstract buffers but exact integers, more stores must be kept in
-//! order. (4) Otherwise the integers were known too coarsely: the clip constant of zones grows, or interpolants give new
+//! order; where no number of them is enough, the values of the others are kept in summary cells. (4) Otherwise the integers were known too coarsely: the clip constant of zones grows, or interpolants give new
 //! predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
 
 mod path;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use fencewright_memory::buffer_machine::OVERFLOW;
 use fencewright_memory::linear::is_nonlinear;
-use fencewright_memory::{BufferMachine, Buffers, Command, Kept};
+use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 
 use crate::domain::order::{self, Relations};
@@ -33,6 +33,8 @@ pub struct Options {
     pub k: u32,
     /// Which ones.
     pub kept: Kept,
+    /// Whether to keep the values of the others from the start, in summary cells.
+    pub summaries: bool,
     /// How integers are represented.
     pub domain: DomainName,
     /// The clip constant of zones.
@@ -61,6 +63,7 @@ impl Default for Options {
         Options {
             k: 1,
             kept: Kept::Newest,
+            summaries: false,
             domain: DomainName::Zones,
             clip: 1,
             fixed: Fixed::default(),
@@ -90,6 +93,7 @@ pub struct Cegar {
 #[derive(Clone, Debug)]
 struct Precision {
     k: u32,
+    summaries: Summarised,
     clip: i32,
     templates: BTreeSet<Template>,
 }
@@ -106,8 +110,10 @@ impl Engine for Cegar {
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
-        let mut precision =
-            Precision { k: self.options.k, clip: self.options.clip, templates: examine::hints(task) };
+        let Options { k, clip, .. } = self.options;
+        let all = Summarised::all(task.program.cells());
+        let summaries = if self.options.summaries { all } else { Summarised::default() };
+        let mut precision = Precision { k, summaries, clip, templates: examine::hints(task) };
         let mut rounds = 0;
         if let Some(bound) = self.options.buffer_bound.filter(|&bound| bound > LARGEST_BOUND) {
             let reason = format!("engine cegar has exact buffers up to {LARGEST_BOUND} stores, not {bound}");
@@ -141,16 +147,20 @@ impl Engine for Cegar {
                     break;
                 }
             };
-            let machine = BufferMachine::new(task.program, self.buffers(task.model, precision.k));
+            let machine =
+                BufferMachine::new(task.program, self.buffers(task.model, precision.k, precision.summaries));
             rounds += 1;
+            let kept = format!(
+                "k = {}{}",
+                precision.k,
+                if precision.summaries.is_empty() { "" } else { " with summaries" }
+            );
             progress.say(match self.options.domain {
-                DomainName::Zones => {
-                    format!("round {rounds}: k = {}, clip = {}", precision.k, precision.clip)
-                }
+                DomainName::Zones => format!("round {rounds}: {kept}, clip = {}", precision.clip),
                 DomainName::Predicates => {
-                    format!("round {rounds}: k = {}, {} predicates", precision.k, precision.templates.len())
+                    format!("round {rounds}: {kept}, {} predicates", precision.templates.len())
                 }
-                DomainName::Order => format!("round {rounds}: k = {}", precision.k),
+                DomainName::Order => format!("round {rounds}: {kept}"),
             });
             let (order, run) = (self.options.order, Run { limits, progress, report: &mut report });
             let found = match self.options.domain {
@@ -212,8 +222,8 @@ impl Engine for Cegar {
 /// The first statement on a path whose arithmetic is not linear, if there is one.
 fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
     let is_nonlinear = |command: &Command| match command {
-        Command::Assume(e) | Command::Assign(_, e) => is_nonlinear(e),
-        Command::Havoc(_) => false,
+        Command::Assume(e) | Command::Assign(_, e) | Command::Fold(_, e) => is_nonlinear(e),
+        Command::Havoc(_) | Command::Expand(..) => false,
     };
     let step = path.iter().map(|(step, _)| step).find(|step| step.commands.iter().any(is_nonlinear))?;
     step.name.edge.map(|edge| program.thread(step.name.thread).edge(edge).span)
@@ -277,11 +287,11 @@ fn search<D: Domain>(
 }
 
 impl Cegar {
-    fn buffers(&self, model: MemoryModel, k: u32) -> Buffers {
+    fn buffers(&self, model: MemoryModel, k: u32, summaries: Summarised) -> Buffers {
         match (model, self.options.buffer_bound) {
             (MemoryModel::Sc, _) => Buffers::Sc,
             (model, Some(bound)) => Buffers::Queue { model, bound },
-            (model, None) => Buffers::Partial { model, k, kept: self.options.kept },
+            (model, None) => Buffers::Partial { model, k, kept: self.options.kept, summaries },
         }
     }
 
@@ -311,16 +321,32 @@ impl Cegar {
                 if task.model == MemoryModel::Sc || self.options.buffer_bound.is_some() {
                     return stuck("the solver says that it is possible");
                 }
-                let enough = |&more: &u32| {
-                    let finer = BufferMachine::new(task.program, self.buffers(task.model, more));
+                let enough = |k: u32, summaries: Summarised| {
+                    let finer = BufferMachine::new(task.program, self.buffers(task.model, k, summaries));
                     !path::feasible(&finer, live, path, property, EXACT, limits)
                 };
-                match (precision.k + 1..=MOST_KEPT).find(enough) {
-                    Some(more) if self.options.fixed.k => {
-                        return stuck(&format!("it takes k = {more}, and k is fixed at {}", precision.k));
+                let more = (precision.k + 1..=MOST_KEPT).find(|&k| enough(k, precision.summaries));
+                match (more, self.options.fixed.k) {
+                    (Some(more), false) => precision.k = more,
+                    (more, fixed) => {
+                        // Summaries make more states than stores in order, so they come last. With them, fewer stores in order may be
+                        // enough than were tried before.
+                        let most = if fixed { precision.k } else { MOST_KEPT };
+                        let all = path::summarised(path, precision.summaries);
+                        let useful = all != precision.summaries && self.options.domain != DomainName::Order;
+                        match ((self.options.k..=most).filter(|_| useful).find(|&k| enough(k, all)), more) {
+                            (Some(k), _) => {
+                                precision.k = k;
+                                precision.summaries =
+                                    path::fewest(all, precision.summaries, |fewer| enough(k, fewer));
+                            }
+                            (None, Some(more)) => {
+                                let fixed = precision.k;
+                                return stuck(&format!("it takes k = {more}, and k is fixed at {fixed}"));
+                            }
+                            (None, None) => return stuck("no number of stores kept in order rules it out"),
+                        }
                     }
-                    Some(more) => precision.k = more,
-                    None => return stuck("no number of stores kept in order rules it out"),
                 }
             }
             Examined::Impossible(interpolants) => match self.options.domain {

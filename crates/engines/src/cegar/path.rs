@@ -1,6 +1,6 @@
 //! Examining an abstract counterexample (FENCES12 s.7): is it an execution, and if not, what was too coarse?
 
-use fencewright_memory::{BufferMachine, Command, Control, Outcome, Step};
+use fencewright_memory::{BufferMachine, Command, Control, Outcome, Step, Summarised};
 use fencewright_program::{Property, Trace};
 
 use crate::concrete::Execution;
@@ -93,6 +93,25 @@ pub fn feasible(
             !bad.is_empty()
         })
     })
+}
+
+/// These memory cells, and those that a flush on the path gives an arbitrary value: summaries of the stores to them would say which one.
+pub fn summarised(path: &Path, known: Summarised) -> Summarised {
+    let arbitrary =
+        |step: &Step| step.name.flushed.filter(|&cell| step.commands.contains(&Command::Havoc(cell)));
+    known.cells().chain(path.iter().filter_map(|(step, _)| arbitrary(step))).collect()
+}
+
+/// Of all these memory cells, the known ones and as few others as are enough, where leaving out one after the other finds them.
+pub fn fewest(all: Summarised, known: Summarised, mut enough: impl FnMut(Summarised) -> bool) -> Summarised {
+    let mut kept = all;
+    for cell in all.cells().filter(|&cell| !known.contains(cell)) {
+        let fewer = kept.cells().filter(|&c| c != cell).collect();
+        if enough(fewer) {
+            kept = fewer;
+        }
+    }
+    kept
 }
 
 /// Whether a step is the same event, and for an edge the same case of it, as one of another machine.

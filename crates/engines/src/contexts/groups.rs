@@ -223,7 +223,7 @@ mod tests {
             threads: vec![thread],
             ..Program::default()
         };
-        Cells::new(&program, 4 * 3)
+        Cells::new(&program, 4 * 3, false)
     }
 
     const T: ThreadId = ThreadId(0);

@@ -272,6 +272,7 @@ impl Machine for Contexts<'_> {
             Cell::Memory(_) | Cell::Register(..) => Contents::Own,
             Cell::Entry(_, position) => Contents::StoresTo(memory(position % self.cells().memory())),
             Cell::Last(_, c) => Contents::StoresTo(memory(c)),
+            Cell::Forgotten(_, c) => Contents::Summary(memory(c)),
         };
         (0..self.cells().len() as CellId).map(contents).collect()
     }

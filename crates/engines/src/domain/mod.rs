@@ -1,6 +1,10 @@
 //! Domains: how the integer cells of a machine are represented.
 //!
 //! A domain never looks at control: it is given the cells that matter before and after a step, and the commands in between.
+//!
+//! Summary cells stand for several values each ([`Cells`](fencewright_memory::Cells) says what commands do with them). With them, a state stands for those valuations all of whose
+//! choices, of one value for each summary cell, satisfy its cube. `post` must respect that: for every such valuation and every way to
+//! take the step there is *one* resulting state that all choices after the step satisfy.
 
 mod bounds;
 pub mod order;
@@ -54,6 +58,11 @@ pub trait Domain: 'static {
     /// Whether a state covers no other than itself.
     fn is_discrete(&self) -> bool {
         false
+    }
+
+    /// Whether a state can say something about the values of summary cells ([`Cells`](fencewright_memory::Cells)); if not, they are never live.
+    fn keeps_summaries(&self) -> bool {
+        true
     }
 
     /// With more live cells than this a single step takes too long, or does not fit.

@@ -5,6 +5,10 @@
 //! a step keeps every predicate that follows from the predicates before the step and from what the step assumes: each
 //! predicate, with the values after the step written in terms of those before, is checked for entailment. Difference
 //! constraints are decided by shortest paths, prepared once for each step; anything else by the solver, with a cache.
+//!
+//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step the cell stands for its old
+//! values and those that were folded into it, so the predicate must follow for each of them. What a step copies out of a summary (`Expand`)
+//! is a value of its own, about which every predicate about the summary holds.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -103,12 +107,17 @@ enum Predicate {
     General(Linear),
     /// It holds, or does not, whatever the values are.
     Constant(bool),
+    /// All of these: one predicate, about each of the values that summary cells stand for.
+    All(Vec<Predicate>),
 }
 
 /// One way through the commands of a step: what it assumes, and each predicate after it in terms of the values before.
 struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Cube,
+    /// What predicates about summary cells say about copies of their values: the number of the predicate before the step, and the
+    /// same about a copy.
+    copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }
 
@@ -175,15 +184,23 @@ impl Domain for Predicates {
         let ways = ways(commands)
             .iter()
             .map(|way| {
-                let (assumed, values) = execute(way);
-                let value = |cell: CellId| values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell));
-                let after = |p: &Linear| match p.substituted(&value) {
-                    Some(linear) => predicate(&linear, &mut variables),
+                let Executed { assumed, values, copies } = execute(way);
+                let mut after = |p: &Linear| match values.of(p) {
+                    Some(forms) => match forms.as_slice() {
+                        [form] => predicate(form, &mut variables),
+                        forms => Predicate::All(forms.iter().map(|f| predicate(f, &mut variables)).collect()),
+                    },
                     None => Predicate::Constant(false),
                 };
-                let wanted = wanted.iter().map(after).collect();
+                let wanted = wanted.iter().map(&mut after).collect();
                 let bounds = assumed.iter().map(|l| predicate(l, &mut variables)).collect();
-                Prepared { assumed: bounds, assumptions: assumed, wanted }
+                let mut copied = Vec::new();
+                for (n, p) in vocabulary.iter().enumerate().filter(|_| !copies.is_empty()) {
+                    // The predicate itself comes first.
+                    let instances = instances(p, &copies).into_iter().skip(1);
+                    copied.extend(instances.map(|i| (n, predicate(&i, &mut variables), i)));
+                }
+                Prepared { assumed: bounds, assumptions: assumed, copied, wanted }
             })
             .collect();
         PredicateTransition { vocabulary, before, size: variables.len() + 1, ways, after: wanted.len() }
@@ -202,10 +219,11 @@ impl Domain for Predicates {
         close(&mut start, size, size);
         for (n, way) in transition.ways.iter().enumerate() {
             let mut matrix = start.clone();
-            let possible = way.assumed.iter().all(|p| match p {
+            let copied = || way.copied.iter().filter(|(n, ..)| state.holds(*n));
+            let possible = copied().map(|(_, p, _)| p).chain(&way.assumed).all(|p| match p {
                 Predicate::Difference(i, j, c) => bound(&mut matrix, size, *i, *j, *c),
                 Predicate::Constant(holds) => *holds,
-                Predicate::General(_) => true,
+                Predicate::General(_) | Predicate::All(_) => true,
             });
             if !possible {
                 continue;
@@ -213,18 +231,24 @@ impl Domain for Predicates {
             // Where something is not a difference, the solver is asked about everything that is known.
             let known = || -> Cube {
                 let held = transition.vocabulary.iter().enumerate().filter(|(n, _)| state.holds(*n));
-                held.map(|(_, p)| p).chain(&way.assumptions).cloned().collect()
+                let copied = copied().map(|(_, _, linear)| linear);
+                held.map(|(_, p)| p).chain(copied).chain(&way.assumptions).cloned().collect()
             };
             let general = |p: &Predicate| matches!(p, Predicate::General(_));
             if transition.before.iter().chain(&way.assumed).any(general) && self.entails(&known(), None) {
                 continue;
             }
+            let follows = |p: &Predicate| match p {
+                Predicate::Constant(holds) => *holds,
+                Predicate::Difference(i, j, c) => matrix[i * size + j] <= *c,
+                Predicate::General(linear) => self.entails(&known(), Some(linear)),
+                Predicate::All(_) => false,
+            };
             let mut bits = vec![0; transition.after.div_ceil(64)];
             for (m, p) in way.wanted.iter().enumerate() {
                 let holds = match p {
-                    Predicate::Constant(holds) => *holds,
-                    Predicate::Difference(i, j, c) => matrix[i * size + j] <= *c,
-                    Predicate::General(linear) => self.entails(&known(), Some(linear)),
+                    Predicate::All(parts) => parts.iter().all(follows),
+                    p => follows(p),
                 };
                 bits[m / 64] |= u64::from(holds) << (m % 64);
             }
@@ -247,24 +271,83 @@ impl Domain for Predicates {
 
 /// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown
 /// values are variables of their own.
-fn execute(way: &[Simple]) -> (Cube, HashMap<CellId, Linear>) {
-    let mut values: HashMap<CellId, Linear> = HashMap::new();
-    let mut assumed = Vec::new();
+struct Executed {
+    assumed: Cube,
+    values: Values,
+    /// Variables that stand for one of the values that a summary cell had before, with that cell.
+    copies: Vec<(CellId, CellId)>,
+}
+
+/// The changed cells: an ordinary one has one value, a summary cell stands for one or more.
+#[derive(Default)]
+struct Values(HashMap<CellId, Vec<Linear>>);
+
+impl Values {
+    fn get(&self, cell: CellId) -> Vec<Linear> {
+        self.0.get(&cell).cloned().unwrap_or_else(|| vec![Linear::cell(cell)])
+    }
+
+    /// The values of a form, one for each choice of values of its cells, if they fit and are not too many.
+    fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
+        // No machine folds more than a few values in one step.
+        const MOST_CHOICES: usize = 64;
+        let mut totals = vec![Linear::constant(form.constant)];
+        for &(cell, coefficient) in &form.terms {
+            let values = self.get(cell);
+            if totals.len() * values.len() > MOST_CHOICES {
+                return None;
+            }
+            let choices = totals.iter().flat_map(|total| values.iter().map(move |v| (total, v)));
+            totals = choices.map(|(t, v)| t.plus(&v.scaled(coefficient)?)).collect::<Option<_>>()?;
+        }
+        Some(totals)
+    }
+}
+
+fn execute(way: &[Simple]) -> Executed {
+    let mut values = Values::default();
+    let (mut assumed, mut copies) = (Vec::new(), Vec::new());
     let mut unknown = CellId::MAX;
+    let mut fresh = || {
+        unknown -= 1;
+        unknown
+    };
     for command in way {
-        let value = |cell: CellId| values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell));
         match command {
-            Simple::AtMost(linear) => assumed.extend(linear.substituted(&value)),
+            Simple::AtMost(linear) => assumed.extend(values.of(linear).into_iter().flatten()),
             Simple::Assign(cell, form) => {
-                let new = form.as_ref().and_then(|f| f.substituted(&value)).unwrap_or_else(|| {
-                    unknown -= 1;
-                    Linear::cell(unknown)
-                });
-                values.insert(*cell, new);
+                let new = form.as_ref().and_then(|f| values.of(f));
+                values.0.insert(*cell, new.unwrap_or_else(|| vec![Linear::cell(fresh())]));
+            }
+            Simple::Fold(summary, form) => {
+                let new = form.as_ref().and_then(|f| values.of(f));
+                let mut all = values.get(*summary);
+                all.extend(new.unwrap_or_else(|| vec![Linear::cell(fresh())]));
+                values.0.insert(*summary, all);
+            }
+            Simple::Expand(cell, summary) => {
+                let copy = fresh();
+                // Of a summary that this step has changed, a copy is any value.
+                if !values.0.contains_key(summary) {
+                    copies.push((copy, *summary));
+                }
+                values.0.insert(*cell, vec![Linear::cell(copy)]);
             }
         }
     }
-    (assumed, values)
+    Executed { assumed, values, copies }
+}
+
+/// What a predicate says about the cells in it and about copies of their values: with each cell that has copies, or one of these
+/// copies in its place.
+fn instances(predicate: &Linear, copies: &[(CellId, CellId)]) -> Vec<Linear> {
+    let mut values = Values::default();
+    for &(copy, summary) in copies {
+        let mut all = values.get(summary);
+        all.push(Linear::cell(copy));
+        values.0.insert(summary, all);
+    }
+    values.of(predicate).unwrap_or_else(|| vec![predicate.clone()])
 }
 
 /// A constraint as the matrix can hold it; new cells become variables of the matrix.

@@ -5,13 +5,18 @@
 //! many zones for given cells and every search ends; a larger constant is a refinement. These are the facts that mutual
 //! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all.
 //!
+//! Summary cells ([`Cells`](fencewright_memory::Cells)) are rows like others: a bound holds for every value that they stand for. Closing a zone is right for them, because every
+//! choice of values satisfies what follows from bounds that every choice satisfies, and so is dropping or raising a bound. `Fold` takes the greater of each bound of the old values and of the new
+//! one; the greater bounds of two closed matrices are closed. `Expand` copies the bounds of the summary; how the copy and the other values of
+//! the summary differ is known only by way of third cells.
+//!
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them.
 
 use fencewright_memory::linear::{Cube, Linear, Simple, Value, ways};
 use fencewright_memory::{CellId, Command};
 
-use super::bounds::{MOST, NONE, bound, close, forget, sum};
+use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
 use super::{Domain, Live};
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
@@ -54,6 +59,10 @@ enum ZoneOp {
     Approximate(usize, Vec<(usize, i64)>, i64),
     /// A linear form is at most 0: decided by the bounds of its cells if at all.
     AtMost(Vec<(usize, i64)>, i64),
+    /// Summary i stands for the value of index j too, which is then forgotten.
+    Fold(usize, usize),
+    /// Index i := one of the values of summary j.
+    Expand(usize, usize),
 }
 
 impl Zones {
@@ -124,25 +133,35 @@ impl Domain for Zones {
         for command in commands {
             match command {
                 Command::Assume(e) => e.for_each_leaf(&mut |c| touch(*c)),
-                Command::Assign(cell, e) => {
+                Command::Assign(cell, e) | Command::Fold(cell, e) => {
                     touch(*cell);
                     e.for_each_leaf(&mut |c| touch(*c));
                 }
                 Command::Havoc(cell) => touch(*cell),
+                Command::Expand(cell, summary) => [*cell, *summary].into_iter().for_each(&mut touch),
             }
         }
+        // A value that is folded has an index of its own for a moment.
+        let folded = cells.len() + 1;
+        let folds = commands.iter().any(|c| matches!(c, Command::Fold(..)));
+        let size = folded + folds as usize;
         let index =
             |cell: CellId| cells.iter().position(|&c| c == cell).expect("every cell was collected") + 1;
-        let op = |simple: &Simple| match simple {
-            Simple::AtMost(linear) => constraint(linear, &index),
-            Simple::Assign(cell, value) => assignment(index(*cell), value, &index),
+        let ops = |simple: &Simple| match simple {
+            Simple::AtMost(linear) => vec![constraint(linear, &index)],
+            Simple::Assign(cell, value) => vec![assignment(index(*cell), value, &index)],
+            Simple::Fold(summary, None) => vec![ZoneOp::Forget(index(*summary))],
+            Simple::Fold(summary, value) => {
+                vec![assignment(folded, value, &index), ZoneOp::Fold(index(*summary), folded)]
+            }
+            Simple::Expand(cell, summary) => vec![ZoneOp::Expand(index(*cell), index(*summary))],
         };
-        let ways = ways(commands).iter().map(|way| way.iter().map(op).collect()).collect();
+        let ways = ways(commands).iter().map(|way| way.iter().flat_map(ops).collect()).collect();
         let mut before_index = vec![Some(0)];
-        before_index.extend((0..cells.len()).map(|n| (n < before.len()).then_some(n + 1)));
+        before_index.extend((1..size).map(|n| (n <= before.len()).then_some(n)));
         let mut after_index = vec![0];
         after_index.extend(after.iter().map(|&c| index(c)));
-        ZoneTransition { size: cells.len() + 1, before: before_index, after: after_index, ways }
+        ZoneTransition { size, before: before_index, after: after_index, ways }
     }
 
     fn post(&mut self, transition: &ZoneTransition, state: &Zone, out: &mut Vec<(u32, Zone)>) {
@@ -251,6 +270,27 @@ impl ZoneOp {
             ZoneOp::AtMost(terms, constant) => {
                 // The least value of the form is minus the greatest of its negation.
                 return upper(m, size, terms, *constant, -1).is_none_or(|negated| negated >= 0);
+            }
+            ZoneOp::Fold(i, j) => {
+                for k in (0..size).filter(|k| k != i && k != j) {
+                    m[i * size + k] = m[i * size + k].max(m[j * size + k]);
+                    m[k * size + i] = m[k * size + i].max(m[k * size + j]);
+                }
+                forget(m, size, *j);
+            }
+            ZoneOp::Expand(i, j) => {
+                // Two values of the summary differ by no more than each of them differs from any one cell, the old value of i included.
+                let between = |k: usize| match (m[j * size + k], m[k * size + j]) {
+                    (NONE, _) | (_, NONE) => NONE,
+                    (above, below) => add(above, below),
+                };
+                let spread = (0..size).filter(|k| k != j).map(between).min().unwrap_or(NONE);
+                for k in (0..size).filter(|k| k != i && k != j) {
+                    m[i * size + k] = m[j * size + k];
+                    m[k * size + i] = m[k * size + j];
+                }
+                m[i * size + j] = spread;
+                m[j * size + i] = spread;
             }
         }
         true

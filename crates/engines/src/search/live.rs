@@ -42,7 +42,10 @@ pub fn known_at_first(mut commands: Vec<Command>, live: &[CellId]) -> Vec<Comman
         let mut look = |cell: &CellId| matters |= live.binary_search(cell).is_ok();
         match command {
             Command::Assume(e) => e.for_each_leaf(&mut look),
-            Command::Assign(cell, _) | Command::Havoc(cell) => look(cell),
+            Command::Assign(cell, _)
+            | Command::Havoc(cell)
+            | Command::Fold(cell, _)
+            | Command::Expand(cell, _) => look(cell),
         }
         matters
     });

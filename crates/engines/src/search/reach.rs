@@ -363,7 +363,10 @@ impl<'a, 'p, D: Domain> Reach<'a, 'p, D> {
         if let Some(&number) = self.numbers.get(&control) {
             return number;
         }
-        let live = self.live.of(self.machine, &control);
+        let mut live = self.live.of(self.machine, &control);
+        if !self.domain.keeps_summaries() {
+            live.retain(|&cell| !self.machine.cells.is_summary(cell));
+        }
         let number = self.controls.len();
         self.bytes += 512 + 2 * (control.locations.len() * 40 + 4 * live.len()) as u64;
         self.numbers.insert(control.clone(), number);

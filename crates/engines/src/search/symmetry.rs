@@ -97,7 +97,8 @@ impl Symmetry {
             .map(|&cell| (cell, renamed(machine, cell, &|position| order.at(position))))
             .filter(|(new, old)| new != old)
             .collect();
-        // By way of cells that nothing else uses, because names are exchanged.
+        // By way of cells that nothing else uses, because names are exchanged. This moves summary cells too: each is read once and
+        // then overwritten or dead, so what is known about all its values is known under the new name.
         let aside = |n: usize| (machine.cells.len() + n) as CellId;
         let out = moved.iter().enumerate().map(|(n, (_, old))| Command::Assign(aside(n), Expr::Leaf(*old)));
         let back = moved.iter().enumerate().map(|(n, (new, _))| Command::Assign(*new, Expr::Leaf(aside(n))));
@@ -186,6 +187,7 @@ fn renamed(machine: &BufferMachine<'_>, cell: CellId, name: &impl Fn(usize) -> u
         Cell::Register(t, r) => Cell::Register(to(t), r),
         Cell::Entry(t, position) => Cell::Entry(to(t), position),
         Cell::Last(t, c) => Cell::Last(to(t), c),
+        Cell::Forgotten(t, c) => Cell::Forgotten(to(t), c),
     })
 }
 

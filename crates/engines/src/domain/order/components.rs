@@ -41,7 +41,7 @@ impl Components {
         }
         let of = |id: CellId| match cells.cell(id) {
             Cell::Memory(_) | Cell::Register(..) => id,
-            Cell::Last(_, c) => c,
+            Cell::Last(_, c) | Cell::Forgotten(_, c) => c,
             Cell::Entry(_, position) if grouped => position % cells.memory(),
             Cell::Entry(..) => 0,
         };

@@ -169,7 +169,7 @@ impl Scan {
                         [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));
                     }
                 },
-                Command::Havoc(_) => {}
+                Command::Havoc(_) | Command::Fold(..) | Command::Expand(..) => {}
             }
         }
         Ok(())

@@ -214,6 +214,10 @@ impl Domain for Order {
         true
     }
 
+    fn keeps_summaries(&self) -> bool {
+        false
+    }
+
     fn most_cells(&self) -> usize {
         self.scale.most_cells()
     }
@@ -236,7 +240,11 @@ impl Order {
                 let condition = condition::truth(e, true, numbers).ok()?;
                 condition.map(&mut |o| known(o)).map(RankOp::Assume)
             }
-            Command::Havoc(cell) => Some(RankOp::Fresh(Operand::Cell(*cell), Vec::new())),
+            // A total preorder has one place for each cell, so it has none for a summary cell: what comes out of one is any value.
+            Command::Fold(..) => None,
+            Command::Havoc(cell) | Command::Expand(cell, _) => {
+                Some(RankOp::Fresh(Operand::Cell(*cell), Vec::new()))
+            }
             Command::Assign(cell, e) => {
                 let to = Operand::Cell(*cell);
                 let value = condition::value(e, numbers).ok().and_then(|value| match value {
