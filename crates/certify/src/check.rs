@@ -15,27 +15,34 @@
 //!
 //! # Summary cells
 //!
-//! A state of a machine with summary cells gives each ordinary cell an integer and each summary cell a set of integers that is not empty
-//! ([`Cells`](fencewright_memory::Cells)). A *choice* of a state picks one value from each set: it is a valuation of all cells. A state satisfies a cube if all its choices do, and an
-//! invariant if it satisfies one of its cubes. What "leads to values that satisfy the invariant" means in conditions 1 and 2 is hence:
+//! A state of a machine with summary cells gives each ordinary cell an integer and each summary cell a set of integers that is not
+//! empty ([`Cells`](fencewright_memory::Cells)). A *choice* of a state picks one value from each set: it is a valuation of all cells. A
+//! state satisfies a cube if all its choices do, and an invariant if it satisfies one of the cubes. So what conditions 1 and 2 ask
+//! for is this:
 //!
 //! > If all choices of a state satisfy the cube C, and a way through some commands leads from it to another state, then there is *one*
-//! > cube of the target that all choices of the new state satisfy.
+//! > cube of the target that all choices of the other state satisfy.
 //!
-//! Let the first state give the ordinary cells the values o and the summaries the sets S. What a step assumes, assigns and folds is computed from ordinary cells alone (a
-//! property of the machines that is tested), so all choices of the state take the same way with the same values.
+//! Let the first state have the values o in its ordinary cells and the sets S in its summary cells. What a step assumes, assigns and
+//! folds is computed from ordinary cells alone (a test looks at the commands of the machines), so all choices of a state take
+//! the same way and compute the same values.
 //!
-//! * `Fold(s, e)` adds e to S(s), `Assign(s, e)` makes it {e}. So a value that s stands for in the new state is one of a list of forms: the variable s (any value from before), unless it was assigned, and what was
-//!   folded. A choice of the new state chooses from this list for each summary cell, several folds into one cell included, and takes the new values of the ordinary cells, which are forms over o. [`Way::after`] writes a constraint of the target for each such
-//!   combination of forms, over the values before. If a cube's constraints follow in all combinations from facts that all choices of the first state satisfy, all choices of the new state satisfy the cube: give the variables s the values that
-//!   the choice took from before, and any value of S(s) where it took a folded one. This is the same cube for the old values and for the new ones, and it may relate
-//!   a summary to cells that changed in the same step and to other summaries.
-//! * `Expand(c, s)` gives c a variable of its own, u, with a value from S(s), which need not be the one that a choice picks for s. Replacing, in a choice, the value of s by that of u gives another choice of the
-//!   same state, so C holds with u in the place of s; with two copies, also with both. These are the facts [`Way::known`] (and [`Paths::copy`]) add to C. Nothing relates u to s itself. After a `Fold` or `Assign` in the same step u may be another value,
-//!   and is then a variable without any facts.
-//! * A disjunction of cubes that follows choice by choice is not enough, since different choices may satisfy different cubes. So a cube
-//!   that mentions a summary cell must follow alone. Cubes that do not are true for all choices of a state or for none, and may follow as a disjunction.
-//! * A way whose facts contradict each other is impossible, because a state has at least one choice.
+//! * `Fold(s, e)` adds the value of e to S(s), `Assign(s, e)` makes it {e}. So each value that s stands for afterwards is given by one
+//!   form of a list: the variable s itself, for a value from before, unless s was assigned; and whatever was folded or assigned. A
+//!   choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a
+//!   form over o. `Way::after` writes a constraint of the target over the values before, once for each combination of
+//!   forms. If a cube follows in all combinations from facts that all choices of the first state satisfy, then all choices of
+//!   the new state satisfy it: give the variable s the value that the choice took from before, or any value of S(s) if it took
+//!   a folded one. It is the same cube for old values and new ones. It may relate s to cells that changed in the same step and to
+//!   other summary cells, and there may be several folds.
+//! * `Expand(c, s)` gives c the value of a new variable u. It is a value of S(s), not necessarily the one that a choice picks for s. A choice
+//!   with the value of u in the place of that of s is another choice of the same state. So C holds with u in the place of s, and
+//!   with two copies also with both in place: the facts that `Way::known` and `Paths::copy` add to C. Nothing relates
+//!   u to s itself. If the step has changed s before, u may be a value that was not in S(s), and is a variable without facts.
+//! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube
+//!   that mentions a summary cell must follow alone. The others hold for all choices of a state or for none, so a disjunction of them may
+//!   follow.
+//! * A way whose facts contradict each other is impossible, because every state has a choice.
 
 use std::collections::HashMap;
 use std::fmt;
