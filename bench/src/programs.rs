@@ -19,7 +19,7 @@ fn loaded(path: &Path, defines: &[(String, i64)]) -> Loaded {
 fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Loaded {
     match load(name, bytes, None, defines) {
         Ok(loaded) => loaded,
-        Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
+        Err(error) => panic!("{}", error.sources.render(&error.diagnostics, false)),
     }
 }
 

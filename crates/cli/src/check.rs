@@ -130,7 +130,7 @@ impl Checker<'_> {
         let properties = match select(loaded, &self.args.property) {
             Ok(properties) => properties,
             Err(message) => {
-                out.refuse(self.args.common.json, &loaded.source.name, &message, None);
+                out.refuse(self.args.common.json, loaded.sources.name(), &message, None);
                 return Status::Bad;
             }
         };
@@ -145,7 +145,7 @@ impl Checker<'_> {
             }
             if stop::is_asked() {
                 let why = format!("stopped before {} was checked", model.name());
-                out.tell_failure(self.args.common.json, &Failure::new(&loaded.source.name, why, None));
+                out.tell_failure(self.args.common.json, &Failure::new(loaded.sources.name(), why, None));
                 status = status.and(Status::Unknown);
                 continue;
             }
@@ -284,13 +284,10 @@ const MOST_LISTED: usize = 20;
 
 /// The properties that a program states, with their places, for messages.
 pub fn stated(loaded: &Loaded) -> Vec<String> {
-    let Loaded { program, source, .. } = loaded;
+    let Loaded { program, sources, .. } = loaded;
     let place = |property: &Property| match property.span == Span::default() {
         true => escape(&property.name),
-        false => {
-            let (line, column) = source.line_column(property.span.start as usize);
-            format!("{} ({}:{line}:{column})", escape(&property.name), escape(&source.name))
-        }
+        false => format!("{} ({})", escape(&property.name), sources.position(property.span)),
     };
     let mut listed: Vec<String> = program.properties.iter().take(MOST_LISTED).map(place).collect();
     let more = program.properties.len() - listed.len();

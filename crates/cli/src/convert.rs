@@ -2,11 +2,10 @@
 
 use fencewright_engines::Limits;
 use fencewright_lang::ast::{self, ExprKind, Item};
-use fencewright_lang::{Diagnostic, Format, Loaded, export, fw};
 
 use crate::args::ConvertArgs;
 use crate::files;
-use crate::input::{load_program, program_name, tell_notes};
+use crate::input::{load_program, tell_notes};
 use crate::output::{Output, complain, error_colour, write_error};
 use crate::status::Status;
 
@@ -23,24 +22,15 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         Err(status) => return status,
     };
     override_constants(&mut loaded.file, &args.input.define);
-    let converted = match convert(&loaded, args.to.0) {
+    let converted = match args.to.0.print(&loaded) {
         Ok(converted) => converted,
         Err(diagnostics) => {
-            write_error(&loaded.source.render(&diagnostics, error_colour()));
+            write_error(&loaded.sources.render(&diagnostics, error_colour()));
             return Status::Bad;
         }
     };
     tell_notes(&loaded);
     files::deliver(&converted, args.output.as_deref(), out)
-}
-
-fn convert(loaded: &Loaded, format: Format) -> Result<String, Vec<Diagnostic>> {
-    match format {
-        Format::Fw => Ok(fw::print(&loaded.file)),
-        Format::Rmm => export::rmm(&loaded.program),
-        Format::Trencher => export::trencher(&loaded.program),
-        Format::Litmus => export::litmus(&loaded.program, &program_name(loaded)),
-    }
 }
 
 /// Writes the values of the command line into the syntax tree, as lowering has used them.

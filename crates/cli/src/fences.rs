@@ -7,12 +7,10 @@ use fencewright_engines::auto::Auto;
 use fencewright_engines::robust;
 use fencewright_engines::{Limits, Progress};
 use fencewright_fences::audit::{Need, Unmet, audit};
-use fencewright_fences::fenced::{Fenced, same};
-use fencewright_fences::{Examined, Goal, Kind, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
-use fencewright_lang::edit::{Edit, What, edited};
-use fencewright_lang::places::places;
-use fencewright_lang::source::{escape, marked_like};
-use fencewright_lang::{Format, Loaded, load};
+use fencewright_fences::text::{self, NoPlaces};
+use fencewright_fences::{Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
+use fencewright_lang::source::escape;
+use fencewright_lang::{Loaded, Position};
 use fencewright_program::{MemoryModel, Span};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, Style, fences};
@@ -20,11 +18,10 @@ use fencewright_transform::attack::Notion;
 
 use crate::args::{FencesArgs, GoalArg};
 use crate::check::stated;
-use crate::files::Original;
-use crate::input::{describe, display_name, is_standard_input, load_original, load_quietly, tell_notes};
+use crate::input::{Originals, display_name, is_standard_input, load_originals, load_quietly, tell_notes};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
-use crate::{progress, stop};
+use crate::{diff, progress, stop};
 
 /// As many equally cheap sets as `--all` lists at most.
 const MOST_SETS: usize = 1_000;
@@ -50,7 +47,7 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
                 status = status.and(Status::Bad);
                 continue;
             }
-            true => load_original(path, &args.common.input, &limits)
+            true => load_originals(path, &args.common.input, &limits)
                 .map(|(loaded, original)| (loaded, Some(original))),
             false => load_quietly(path, &args.common.input, &limits).map(|loaded| (loaded, None)),
         };
@@ -71,7 +68,7 @@ fn file(
     args: &FencesArgs,
     path: &Path,
     loaded: &Loaded,
-    original: Option<&Original>,
+    original: Option<&Originals>,
     limits: &Limits,
     out: &mut Output,
 ) -> Status {
@@ -93,14 +90,14 @@ fn file(
 }
 
 /// Why a question makes no sense.
-struct Refusal {
+struct Refusal<'a> {
     about: String,
     message: String,
-    position: Option<(usize, usize)>,
+    position: Option<Position<'a>>,
 }
 
 /// The goal that was asked for.
-fn goal(args: &FencesArgs, loaded: &Loaded) -> Result<Box<dyn Goal>, Refusal> {
+fn goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refusal<'a>> {
     let refuse = |about: &str, message: &str| {
         Err(Refusal { about: about.into(), message: message.into(), position: None })
     };
@@ -123,7 +120,7 @@ fn goal(args: &FencesArgs, loaded: &Loaded) -> Result<Box<dyn Goal>, Refusal> {
         let options = robust::Options { notion, confirm, ..robust::Options::default() };
         return Ok(Box::new(Robustness { options }));
     }
-    let file = &loaded.source.name;
+    let file = loaded.sources.name();
     for name in &args.property {
         if name == "deadlock" {
             let why = "a fence may make a deadlock, so none is looked for that prevents one";
@@ -145,9 +142,9 @@ fn goal(args: &FencesArgs, loaded: &Loaded) -> Result<Box<dyn Goal>, Refusal> {
             );
         };
         let why = "fences cannot help with `finally exists`: they only take executions away";
-        let position = loaded.source.line_column(property.span.start as usize);
         let message = format!("{why}\n  {help}");
-        return Err(Refusal { about: file.clone(), message, position: Some(position) });
+        let position = Some(loaded.sources.position(property.span));
+        return Err(Refusal { about: file.to_owned(), message, position });
     }
     Ok(Box::new(goal))
 }
@@ -158,7 +155,7 @@ struct Work<'a> {
     path: &'a Path,
     loaded: &'a Loaded,
     /// What to write the fences back to, if that is asked for.
-    original: Option<&'a Original>,
+    original: Option<&'a Originals>,
     goal: &'a dyn Goal,
     limits: &'a Limits,
 }
@@ -181,7 +178,7 @@ impl Work<'_> {
                 let stated = property.filter(|property| property.span != Span::default());
                 let position = stated.map(|property| source.position(property.span));
                 let message = format!("there is nothing to audit: {}", escape(&reason));
-                out.refuse(args.common.json, &loaded.source.name, &message, position);
+                out.refuse(args.common.json, loaded.sources.name(), &message, position);
                 return Status::Unknown;
             }
         };
@@ -197,24 +194,24 @@ impl Work<'_> {
     fn found(&self, out: &mut Output) -> Status {
         let Work { args, loaded, goal, limits, .. } = *self;
         let start = Instant::now();
-        let placed = match places(loaded, &args.common.input.define) {
+        let placed = match text::places(loaded, &args.common.input.define) {
             Ok(placed) => placed,
-            Err(diagnostics) => {
+            Err(NoPlaces::Refused(diagnostics)) => {
                 let first = diagnostics.first();
-                let position = first.map(|d| loaded.source.line_column(d.span.start as usize));
+                let position = first.map(|d| loaded.sources.position(d.span));
                 let message = first.map_or("", |d| d.message.as_str());
-                out.refuse(args.common.json, &loaded.source.name, &escape(message), position);
+                out.refuse(args.common.json, loaded.sources.name(), &escape(message), position);
                 return Status::Bad;
             }
+            Err(NoPlaces::Contradiction) => {
+                let what = "internal contradiction, please report it: places change the program";
+                out.refuse(args.common.json, loaded.sources.name(), what, None);
+                return Status::Unknown;
+            }
         };
-        if !same(&Fenced::new(&placed, &[]).program, &loaded.program) {
-            let what = "internal contradiction, please report it: places change the program";
-            out.refuse(args.common.json, &loaded.source.name, what, None);
-            return Status::Unknown;
-        }
         let mut prices = args.price.prices();
-        if prices.swap.is_some() && !matches!(loaded.format, Format::Fw | Format::Rmm) {
-            complain(&loaded.source.name, "note: in this format no locked instruction can replace a store");
+        if prices.swap.is_some() && !loaded.front_end.has_locked_stores() {
+            complain(loaded.sources.name(), "note: in this format no locked instruction can replace a store");
             prices.swap = None;
         }
         let sets = if args.all { MOST_SETS } else { 1 };
@@ -241,7 +238,7 @@ impl Work<'_> {
             write_error(&format!("fencewright: {verdict}"));
         }
         if let Some(failed) = failed {
-            complain(&loaded.source.name, &escape(&failed.why));
+            complain(loaded.sources.name(), &escape(&failed.why));
         }
         let status = match &found.verdict {
             Verdict::AlreadySafe | Verdict::Fixed => Status::Fine,
@@ -253,62 +250,18 @@ impl Work<'_> {
 
     /// The edit that puts the fences in, if it is to be shown; and whether the file was written, if it is to be.
     fn edited(&self, found: &Synthesis) -> (Result<Option<String>, Failed>, Result<bool, Failed>) {
-        let Work { args, path, loaded, original, .. } = *self;
+        let Work { args, path, loaded, original, goal, limits } = *self;
         if !(args.diff || args.write) || !matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed) {
             return (Ok(None), Ok(false));
         }
-        let text = match self.new_text(found) {
-            Ok(text) => text,
+        let edited = match text::edited(loaded, found, goal, &args.common.input.define, limits) {
+            Ok(edited) => edited,
             Err(why) => return (Err(Failed { why, status: Status::Unknown }), Ok(false)),
         };
-        let diff = args.diff.then(|| unified_diff(path, &loaded.source.text, &text));
-        let written = match original.filter(|_| text != loaded.source.text) {
-            Some(original) => {
-                original.replace(path, marked_like(&original.bytes, &text).as_bytes()).map(|()| true)
-            }
-            None => Ok(false),
-        };
-        let written = written.map_err(|error| Failed {
-            why: format!("cannot write it: {}", describe(&error)),
-            status: Status::Bad,
-        });
+        let diff = args.diff.then(|| diff::unified(path, &loaded.sources, &edited));
+        let written = original.map_or(Ok(false), |original| original.write(&loaded.sources, &edited));
+        let written = written.map_err(|why| Failed { why, status: Status::Bad });
         (Ok(diff), written)
-    }
-
-    /// The text with the fences, loaded and verified again.
-    fn new_text(&self, found: &Synthesis) -> Result<String, String> {
-        let Work { args, loaded, goal, limits, .. } = *self;
-        let edits: Vec<Edit> = found
-            .fences
-            .iter()
-            .map(|chosen| Edit {
-                what: match chosen.fence.kind {
-                    Kind::Full => What::Fence,
-                    Kind::StoreStore => What::StoreFence,
-                    Kind::Swap => What::Swap,
-                },
-                place: chosen.fence.place.clone(),
-            })
-            .collect();
-        let text = edited(loaded, &edits)?;
-        if edits.is_empty() {
-            return Ok(text);
-        }
-        let again =
-            load(&loaded.source.name, text.as_bytes(), Some(loaded.format), &args.common.input.define)
-                .map_err(|_| "the fences cannot be written here in this format".to_string())?;
-        // A locked instruction also reads what it overwrites, which the program that was verified does not.
-        let swaps = edits.iter().any(|edit| edit.what == What::Swap);
-        if !swaps && found.program.as_ref().is_some_and(|program| !same(program, &again.program)) {
-            return Err("the fences cannot be written here in this format".into());
-        }
-        match goal.examine(&again.program, limits, &Progress::default()) {
-            Examined::Met(_) => Ok(text),
-            Examined::Violated(_) | Examined::Lost(_) => {
-                Err("the fences cannot be written here in this format".into())
-            }
-            Examined::Unknown(reason) => Err(format!("the edited text could not be verified: {reason}")),
-        }
     }
 }
 
@@ -317,38 +270,4 @@ impl Work<'_> {
 struct Failed {
     why: String,
     status: Status,
-}
-
-fn unified_diff(path: &Path, old: &str, new: &str) -> String {
-    let name = |side: &str| diff_name(side, path);
-    let diff = similar::TextDiff::from_lines(old, new);
-    diff.unified_diff().context_radius(3).header(&name("a/"), &name("b/")).to_string()
-}
-
-/// The name of a file in the header of a diff, quoted as git does: unusual bytes as in C, and a tab behind a name with blanks, so that `patch` knows
-/// where it ends.
-fn diff_name(side: &str, path: &Path) -> String {
-    let name = match is_standard_input(path) {
-        true => display_name(path).into_bytes(),
-        false => path.as_os_str().as_encoded_bytes().to_vec(),
-    };
-    // `a/` and `b/` end with the slash that an absolute name begins with.
-    let name = name.strip_prefix(b"/").unwrap_or(&name);
-    let plain = |byte: &u8| (b' '..0x7f).contains(byte) && !matches!(byte, b'"' | b'\\');
-    if name.iter().all(plain) {
-        let end = if name.contains(&b' ') { "\t" } else { "" };
-        return format!("{side}{}{end}", String::from_utf8_lossy(name));
-    }
-    let mut quoted = format!("\"{side}");
-    for &byte in name {
-        match byte {
-            b'\t' => quoted.push_str("\\t"),
-            b'\n' => quoted.push_str("\\n"),
-            b'\r' => quoted.push_str("\\r"),
-            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
-            _ if plain(&byte) => quoted.push(char::from(byte)),
-            _ => quoted.push_str(&format!("\\{byte:03o}")),
-        }
-    }
-    quoted + "\""
 }

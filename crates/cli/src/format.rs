@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use fencewright_lang::front_end;
 use fencewright_lang::source::{SourceFile, decode, escape, marked_like};
-use fencewright_lang::{Format, fw, import};
 
 use crate::args::FmtArgs;
 use crate::files::Original;
@@ -60,17 +60,18 @@ fn formatted(path: &Path, bytes: &[u8]) -> Result<String, String> {
     let name = &display_name(path);
     let text =
         decode(bytes).map_err(|error| SourceFile::lossy(name, bytes).render(&[error], error_colour()))?;
-    match import::detect(name, &text) {
-        Format::Fw => {
-            let formatted = fw::format(&text)
-                .map_err(|errors| SourceFile::new(name, text).render(&errors, error_colour()))?;
+    let front_end = front_end::detect(name, &text);
+    match front_end.format(&text) {
+        Some(formatted) => {
+            let formatted =
+                formatted.map_err(|errors| SourceFile::new(name, text).render(&errors, error_colour()))?;
             Ok(marked_like(bytes, &formatted))
         }
-        other => Err(format!(
+        None => Err(format!(
             "fencewright: {0}: only .fw files can be formatted, and this is a {1} file\n  help: `fencewright convert {0} \
              --to fw` translates it\n",
             escape(name),
-            other.name()
+            front_end.name()
         )),
     }
 }

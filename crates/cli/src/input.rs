@@ -1,13 +1,15 @@
 //! Reading programs.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fencewright_engines::Limits;
-use fencewright_lang::source::{MAX_FILE_BYTES, escape};
-use fencewright_lang::{Loaded, Stop, load, load_unless};
+use fencewright_lang::front_end::Open;
+use fencewright_lang::source::{MAX_FILE_BYTES, escape, marked_like};
+use fencewright_lang::{Loaded, Loader, Sources, Stop, load};
+use fencewright_program::FileId;
 use fencewright_report::json;
 
 use crate::args::InputArgs;
@@ -38,16 +40,21 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The first bytes of a file or of the standard input, at most so many.
 pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if is_standard_input(path) {
-        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
-    } else {
-        let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory));
-        }
-        file.take(most).read_to_end(&mut bytes)?;
+    if !is_standard_input(path) {
+        return read_file(path, most);
     }
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -98,19 +105,56 @@ pub fn load_or_tell(
 pub fn load_quietly(path: &Path, input: &InputArgs, limits: &Limits) -> Result<Box<Loaded>, Box<Unloadable>> {
     let name = display_name(path);
     let bytes = read(path).map_err(|error| unusable(&name, describe(&error), Status::Bad))?;
-    load_bytes(&name, &bytes, input, limits)
+    let open = |name: &str| read_file(Path::new(name), MOST_BYTES).map_err(|error| describe(&error));
+    load_bytes(&name, &bytes, &open, input, limits)
 }
 
-/// Loads a program whose file is to be replaced later, and gives the file as it is now.
-pub fn load_original(
+/// The files of a program as they were when it was loaded.
+pub struct Originals {
+    main: (PathBuf, Original),
+    included: Vec<(PathBuf, Original)>,
+}
+
+impl Originals {
+    /// Writes those files whose text has changed; whether there was one, or in words why it could not be written.
+    pub fn write(&self, old: &Sources, new: &Sources) -> Result<bool, String> {
+        let mut written = false;
+        for ((old_id, old), (_, new)) in
+            old.iter().zip(new.iter()).filter(|((_, a), (_, b))| a.text != b.text)
+        {
+            let included = || self.included.iter().find(|(path, _)| path.as_os_str() == old.name.as_str());
+            let found = if old_id == FileId::MAIN { Some(&self.main) } else { included() };
+            let (path, original) =
+                found.ok_or_else(|| format!("cannot write {}: it was not read", old.name))?;
+            let which = if old_id == FileId::MAIN { "it" } else { &old.name };
+            original
+                .replace(path, marked_like(&original.bytes, &new.text).as_bytes())
+                .map_err(|error| format!("cannot write {which}: {}", describe(&error)))?;
+            written = true;
+        }
+        Ok(written)
+    }
+}
+
+/// Loads a program whose files are to be replaced later, and gives the files as they are now.
+pub fn load_originals(
     path: &Path,
     input: &InputArgs,
     limits: &Limits,
-) -> Result<(Box<Loaded>, Original), Box<Unloadable>> {
+) -> Result<(Box<Loaded>, Originals), Box<Unloadable>> {
     let name = display_name(path);
-    let original =
+    let main =
         Original::read(path, MOST_BYTES).map_err(|error| unusable(&name, describe(&error), Status::Bad))?;
-    Ok((load_bytes(&name, &original.bytes, input, limits)?, original))
+    let included = RefCell::new(Vec::new());
+    let open = |name: &str| {
+        let path = PathBuf::from(name);
+        let original = Original::read(&path, MOST_BYTES).map_err(|error| describe(&error))?;
+        let bytes = original.bytes.clone();
+        included.borrow_mut().push((path, original));
+        Ok(bytes)
+    };
+    let loaded = load_bytes(&name, &main.bytes, &open, input, limits)?;
+    Ok((loaded, Originals { main: (path.to_owned(), main), included: included.into_inner() }))
 }
 
 /// Something about the whole file.
@@ -122,19 +166,22 @@ fn unusable(name: &str, why: String, status: Status) -> Unloadable {
 fn load_bytes(
     name: &str,
     bytes: &[u8],
+    open: &Open<'_>,
     input: &InputArgs,
     limits: &Limits,
 ) -> Result<Box<Loaded>, Box<Unloadable>> {
     // What was allocated is free again by the time of the message.
     let reason = OnceCell::new();
     let ask = || limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
-    match load_unless(&Stop::when(&ask), name, bytes, input.format.map(|f| f.0), &input.define) {
+    let front_end = input.format.map(|format| format.0);
+    let loader = Loader { front_end, defines: &input.define, stop: &Stop::when(&ask), open };
+    match loader.load(name, bytes) {
         Ok(loaded) => Ok(Box::new(loaded)),
         Err(load::Failure::Wrong(error)) => {
             let first = error.diagnostics.first();
-            let position = first.map(|d| error.source.line_column(d.span.start as usize));
+            let position = first.map(|d| error.sources.position(d.span));
             let why = first.map_or_else(String::new, |d| d.message.clone());
-            let message = error.source.render(&error.diagnostics, error_colour());
+            let message = error.sources.render(&error.diagnostics, error_colour());
             let failure = json::Failure::new(name, why, position);
             Err(Box::new(Unloadable { message, failure, status: Status::Bad }))
         }
@@ -148,12 +195,6 @@ fn load_bytes(
 /// Tells what a reader should know about an imported program.
 pub fn tell_notes(loaded: &Loaded) {
     for note in &loaded.notes {
-        complain(&loaded.source.name, &format!("note: {}", escape(note)));
+        complain(loaded.sources.name(), &format!("note: {}", escape(note)));
     }
-}
-
-/// The name of a program: the one it gives itself, otherwise that of its file.
-pub fn program_name(loaded: &Loaded) -> String {
-    let stem = || Path::new(&loaded.source.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    loaded.name.clone().or_else(stem).unwrap_or_else(|| loaded.source.name.clone())
 }

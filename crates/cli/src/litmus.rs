@@ -18,7 +18,7 @@ use fencewright_report::json::Failure;
 use fencewright_report::litmus::{self, Entry, Finals, Outcome, View};
 
 use crate::args::LitmusArgs;
-use crate::input::{Unloadable, describe, display_name, load_quietly, program_name};
+use crate::input::{Unloadable, describe, display_name, load_quietly};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::stop;
@@ -163,9 +163,9 @@ impl Tester<'_> {
             let message = format!(
                 "fencewright: {}: {why}\n  help: add one: `exists (0:EAX=0)` in a litmus test, `finally NAME: exists p.r == 0;` in \
                  a .fw file\n",
-                escape(&loaded.source.name)
+                escape(loaded.sources.name())
             );
-            let failure = Failure::new(&loaded.source.name, why, None);
+            let failure = Failure::new(loaded.sources.name(), why, None);
             return Err(Box::new(Unloadable { message, failure, status: Status::Bad }));
         }
         let mut outcomes = Vec::new();
@@ -184,7 +184,7 @@ impl Tester<'_> {
         let limits = self.args.limits.starting_now();
         let _search = stop::Search::begin();
         let (values, reason) = self.final_states(loaded, condition, model, &view, &limits);
-        let name = program_name(loaded);
+        let name = loaded.title();
         let name = if several { format!("{name}:{}", condition.name) } else { name };
         let found = Finals { values, reason, seconds: start.elapsed().as_secs_f64() };
         Outcome::new(loaded, name, model, condition, &view, found)

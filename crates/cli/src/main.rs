@@ -6,6 +6,7 @@ mod args;
 mod certify;
 mod check;
 mod convert;
+mod diff;
 mod fences;
 mod files;
 mod format;

@@ -5,6 +5,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
+use fencewright_lang::Position;
 use fencewright_lang::source::escape;
 use fencewright_report::Style;
 use fencewright_report::json::Failure;
@@ -38,12 +39,10 @@ impl Output {
         }
     }
 
-    /// Says what is wrong with a file, on the standard error and, if `json` is wanted, as an object in place of the answer.
-    pub fn refuse(&mut self, json: bool, about: &str, message: &str, position: Option<(usize, usize)>) {
+    /// Says what is wrong with a file, or at a position in one, on the standard error and, if `json` is wanted, as an object in place of the answer.
+    pub fn refuse(&mut self, json: bool, about: &str, message: &str, position: Option<Position<'_>>) {
         match position {
-            Some((line, column)) => {
-                write_error(&format!("fencewright: {}:{line}:{column}: {message}\n", escape(about)));
-            }
+            Some(position) => write_error(&format!("fencewright: {position}: {message}\n")),
             None => complain(about, message),
         }
         let first = message.lines().next().unwrap_or(message);

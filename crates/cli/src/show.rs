@@ -28,7 +28,7 @@ pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
     let extended = match lazy.extended(&loaded.program, &limits, &Progress::default()) {
         Ok(extended) => extended,
         Err(reason) => {
-            complain(&loaded.source.name, &reason.to_string());
+            complain(loaded.sources.name(), &reason.to_string());
             return Status::Unknown;
         }
     };
@@ -38,7 +38,10 @@ pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
             Status::Fine
         }
         Err(what) => {
-            complain(&loaded.source.name, &format!("the extended program cannot be written as .fw: {what}"));
+            complain(
+                loaded.sources.name(),
+                &format!("the extended program cannot be written as .fw: {what}"),
+            );
             Status::Unknown
         }
     }

@@ -49,7 +49,7 @@ fn question(directory: &Path, entry: &Value) -> Result<(Program, Vec<Property>),
                 .map(|(name, value)| (name.clone(), value.as_integer().expect("constants are integers")))
                 .collect()
         });
-    let loaded = load(file, &bytes, None, &defines).map_err(|e| e.source.render(&e.diagnostics, false))?;
+    let loaded = load(file, &bytes, None, &defines).map_err(|e| e.sources.render(&e.diagnostics, false))?;
     let properties = match word(entry, "property") {
         None => loaded.program.properties.clone(),
         Some("deadlock") => vec![Property::deadlock()],

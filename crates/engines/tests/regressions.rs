@@ -11,7 +11,7 @@ use fencewright_program::{MemoryModel, Program, Property};
 fn program(text: &str) -> Program {
     match load("test.fw", text.as_bytes(), None, &[]) {
         Ok(loaded) => loaded.program,
-        Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
+        Err(error) => panic!("{}", error.sources.render(&error.diagnostics, false)),
     }
 }
 

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn program(text: &str) -> Program {
     let loaded = load("test.fw", text.as_bytes(), None, &[]);
-    loaded.unwrap_or_else(|e| panic!("{}", e.source.render(&e.diagnostics, false))).program
+    loaded.unwrap_or_else(|e| panic!("{}", e.sources.render(&e.diagnostics, false))).program
 }
 
 fn explicit(order: Order, workers: usize) -> Explicit {

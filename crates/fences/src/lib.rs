@@ -16,6 +16,7 @@
 //! | [`synthesis`] | the loop |
 //! | `evidence` | the violation that each fence prevents, or why no set suffices |
 //! | [`audit`](mod@audit) | which fences already there are needed |
+//! | [`text`] | the places in a text, and the text with the fences in it, verified |
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ pub mod goal;
 pub mod hitting;
 mod labels;
 pub mod synthesis;
+pub mod text;
 
 pub use audit::{Audited, Unmet, audit};
 pub use candidate::{Candidate, Kind, Prices};

@@ -367,7 +367,7 @@ impl Search<'_> {
                 needed_because: if options.evidence { self.without(&set, item) } else { None },
             })
             .collect();
-        answer.fences.sort_by_key(|chosen: &Chosen| (chosen.fence.place.offset, chosen.fence.kind));
+        answer.fences.sort_by_key(|chosen: &Chosen| (chosen.fence.place.point(), chosen.fence.kind));
         answer
     }
 

@@ -21,7 +21,7 @@ fn example(name: &str) -> Loaded {
 fn loaded(name: &str, bytes: &[u8]) -> Loaded {
     match load(&format!("{name}.fw"), bytes, None, &[]) {
         Ok(loaded) => loaded,
-        Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
+        Err(error) => panic!("{}", error.sources.render(&error.diagnostics, false)),
     }
 }
 
@@ -236,10 +236,11 @@ fn what_is_verified_is_what_is_written() {
     let mut seen = 0;
     for source in stepless.chain(examples) {
         let placed = places(&source, &[]).expect("it was lowered before");
-        assert!(same(&Fenced::new(&placed, &[]).program, &source.program), "{}", source.source.text);
+        assert!(same(&Fenced::new(&placed, &[]).program, &source.program), "{}", source.sources.main().text);
         for candidate in candidates(&placed, MemoryModel::Tso, Prices::default()) {
             let edit = Edit { what: What::Fence, place: candidate.place.clone() };
-            let text = edited(&source, &[edit]).expect("there is a place");
+            let edited = edited(&source, &[edit]).expect("there is a place");
+            let text = &edited.main().text;
             let written = loaded("edited", text.as_bytes()).program;
             assert!(same(&Fenced::new(&placed, &[&candidate]).program, &written), "{text}");
             seen += 1;

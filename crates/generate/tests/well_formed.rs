@@ -9,7 +9,7 @@ fn loaded(family: Family) -> (String, Loaded) {
     let text = family.text().expect("the sizes are possible");
     assert_eq!(Some(&text), family.text().as_ref().ok(), "the same parameters give the same text");
     let loaded = load("generated.fw", text.as_bytes(), None, &[]).unwrap_or_else(|error| {
-        panic!("{family:?}\n{}\n{text}", error.source.render(&error.diagnostics, false))
+        panic!("{family:?}\n{}\n{text}", error.sources.render(&error.diagnostics, false))
     });
     assert_eq!(fw::format(&text).as_deref(), Ok(text.as_str()), "{family:?} is not formatted");
     assert!(text.starts_with("// Written by `fencewright generate "), "{text}");

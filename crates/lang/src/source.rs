@@ -155,26 +155,7 @@ impl SourceFile {
     /// The diagnostics as a terminal shows them, at most twenty of them: file, line and column, the source line with
     /// the place marked, and the advice. With `colour`, ANSI colours are used.
     pub fn render(&self, diagnostics: &[Diagnostic], colour: bool) -> String {
-        let mut buffer = if colour { Buffer::ansi() } else { Buffer::no_color() };
-        let config = Config::default();
-        for diagnostic in diagnostics.iter().take(SHOWN_DIAGNOSTICS) {
-            let excerpt = self.excerpt(diagnostic.span);
-            let mut label = Label::primary((), excerpt.marked.clone());
-            if let Some(text) = &diagnostic.label {
-                label = label.with_message(bounded(text));
-            }
-            let mut report = Report::error().with_message(bounded(&diagnostic.message)).with_label(label);
-            if let Some(help) = &diagnostic.help {
-                report = report.with_note(format!("help: {}", bounded(help)));
-            }
-            // Writing into memory cannot fail, and the excerpt has the one line that is asked for.
-            let _ = term::emit_to_write_style(&mut buffer, &config, &excerpt, &report);
-        }
-        let mut rendered = String::from_utf8_lossy(buffer.as_slice()).into_owned();
-        if let Some(more) = diagnostics.len().checked_sub(SHOWN_DIAGNOSTICS + 1) {
-            let _ = writeln!(rendered, "... and {} more", more + 1);
-        }
-        rendered
+        render(diagnostics, colour, |_| self)
     }
 
     /// The line where a span starts, escaped and cut to a readable length around the place.
@@ -216,6 +197,34 @@ impl SourceFile {
         let marked = marked..marked_end.unwrap_or(text.len()).max(marked);
         Excerpt { name: bounded(&self.name), text, marked, line, column }
     }
+}
+
+/// The diagnostics as a terminal shows them, each with an excerpt of the file it is about.
+pub(crate) fn render<'f>(
+    diagnostics: &[Diagnostic],
+    colour: bool,
+    file: impl Fn(&Diagnostic) -> &'f SourceFile,
+) -> String {
+    let mut buffer = if colour { Buffer::ansi() } else { Buffer::no_color() };
+    let config = Config::default();
+    for diagnostic in diagnostics.iter().take(SHOWN_DIAGNOSTICS) {
+        let excerpt = file(diagnostic).excerpt(diagnostic.span);
+        let mut label = Label::primary((), excerpt.marked.clone());
+        if let Some(text) = &diagnostic.label {
+            label = label.with_message(bounded(text));
+        }
+        let mut report = Report::error().with_message(bounded(&diagnostic.message)).with_label(label);
+        if let Some(help) = &diagnostic.help {
+            report = report.with_note(format!("help: {}", bounded(help)));
+        }
+        // Writing into memory cannot fail, and the excerpt has the one line that is asked for.
+        let _ = term::emit_to_write_style(&mut buffer, &config, &excerpt, &report);
+    }
+    let mut rendered = String::from_utf8_lossy(buffer.as_slice()).into_owned();
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN_DIAGNOSTICS + 1) {
+        let _ = writeln!(rendered, "... and {} more", more + 1);
+    }
+    rendered
 }
 
 /// One line of a source file, as it is shown.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fencewright_executions::oracle;
 use fencewright_lang::diagnostic::Diagnostic;
-use fencewright_lang::import::Imported;
+use fencewright_lang::front_end::Parsed;
 use fencewright_lang::{export, fw, import, lower};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_testing::corpora::corpora;
@@ -19,7 +19,7 @@ fn program(text: &str) -> Program {
     lower::lower(&file, &[]).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
-fn again(exported: &str, imported: Result<Imported, Vec<Diagnostic>>) -> Program {
+fn again(exported: &str, imported: Result<Parsed, Vec<Diagnostic>>) -> Program {
     let imported = imported.unwrap_or_else(|e| panic!("{e:?}\n{exported}"));
     lower::lower(&imported.file, &[]).unwrap_or_else(|e| panic!("{e:?}\n{exported}"))
 }
@@ -310,7 +310,7 @@ proptest! {
     fn what_is_written_can_be_read_and_means_the_same(text in programs()) {
         let before = program(&text);
         let exported = [
-            (export::litmus(&before, "t"), import::litmus as fn(&str) -> Result<Imported, Vec<Diagnostic>>),
+            (export::litmus(&before, "t"), import::litmus as fn(&str) -> Result<Parsed, Vec<Diagnostic>>),
             (export::rmm(&before), import::rmm),
             (export::trencher(&before), import::trencher),
         ];

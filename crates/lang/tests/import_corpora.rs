@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use fencewright_executions::oracle;
-use fencewright_lang::import::{self, Format, Imported};
-use fencewright_lang::{fw, lower};
+use fencewright_lang::{fw, import, load, lower};
 use fencewright_program::MemoryModel;
 use fencewright_testing::corpora::corpora;
 
@@ -23,25 +22,20 @@ fn files(corpus: &str, extension: &str) -> Option<Vec<PathBuf>> {
 }
 
 /// Imports the files; each must be recognised, have properties or not, lower, and be the same after printing and parsing.
-fn check(corpus: &str, extension: &str, format: Format, expected_files: usize, expected_properties: usize) {
+fn check(corpus: &str, extension: &str, front_end: &str, expected_files: usize, expected_properties: usize) {
     let Some(files) = files(corpus, extension) else { return };
     assert_eq!(files.len(), expected_files, "{corpus}");
     for file in files {
         let shown = file.display();
         let text = std::fs::read_to_string(&file).unwrap();
-        assert_eq!(import::detect(&file.to_string_lossy(), &text), format, "{shown}");
-        let imported = match format {
-            Format::Rmm => import::rmm(&text),
-            Format::Trencher => import::trencher(&text),
-            Format::Litmus => import::litmus(&text),
-            Format::Fw => unreachable!("no corpus of these"),
-        };
-        let Imported { file: tree, notes, .. } = imported.unwrap_or_else(|e| panic!("{shown}: {e:?}"));
-        assert_eq!(notes, Vec::<String>::new(), "{shown}");
-        let program = lower::lower(&tree, &[]).unwrap_or_else(|e| panic!("{shown}: {e:?}"));
+        let loaded = load(&file.to_string_lossy(), text.as_bytes(), None, &[])
+            .unwrap_or_else(|e| panic!("{}", e.sources.render(&e.diagnostics, false)));
+        assert_eq!(loaded.front_end.name(), front_end, "{shown}");
+        assert_eq!(loaded.notes, Vec::<String>::new(), "{shown}");
+        let program = loaded.program;
         let stated = program.properties.iter().filter(|p| p.formula().is_some()).count();
         assert_eq!(stated, expected_properties, "{shown}");
-        let printed = fw::print(&tree);
+        let printed = fw::print(&loaded.file);
         let (parsed, errors) = fw::parse(&printed);
         assert_eq!(errors, [], "{shown}\n{printed}");
         assert_eq!(fw::print(&parsed), printed, "{shown}");
@@ -54,17 +48,17 @@ fn check(corpus: &str, extension: &str, format: Format, expected_files: usize, e
 
 #[test]
 fn memorax() {
-    check("memorax", "rmm", Format::Rmm, 12, 1);
+    check("memorax", "rmm", "rmm", 12, 1);
 }
 
 #[test]
 fn trencher() {
-    check("trencher", "txt", Format::Trencher, 18, 0);
+    check("trencher", "txt", "trencher", 18, 0);
 }
 
 #[test]
 fn litmus() {
-    check("litmus-x86", "litmus", Format::Litmus, 216, 1);
+    check("litmus-x86", "litmus", "litmus", 216, 1);
 }
 
 /// The answers beside the litmus tests, found by exploring everything on the reference semantics.

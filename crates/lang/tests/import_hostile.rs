@@ -2,7 +2,8 @@
 
 use fencewright_lang::ast::{Block, Expr, ExprKind, File, Item, Statement, StatementKind};
 use fencewright_lang::diagnostic::Diagnostic;
-use fencewright_lang::import::{Imported, detect, litmus, rmm, trencher};
+use fencewright_lang::front_end::{Parsed, detect};
+use fencewright_lang::import::{litmus, rmm, trencher};
 use fencewright_lang::{export, lower};
 use fencewright_program::{Program, Span};
 use proptest::prelude::*;
@@ -57,7 +58,7 @@ fn export_all(program: &Program, text: &str) {
     }
 }
 
-type Importer = fn(&str) -> Result<Imported, Vec<Diagnostic>>;
+type Importer = fn(&str) -> Result<Parsed, Vec<Diagnostic>>;
 
 /// Spans must be sound: whatever shows source lines relies on them.
 fn inside(span: Span, text: &str, name: &str) {
@@ -238,7 +239,7 @@ fn the_samples_are_right() {
     }
 }
 
-fn message(result: Result<Imported, Vec<Diagnostic>>) -> String {
+fn message(result: Result<Parsed, Vec<Diagnostic>>) -> String {
     result.err().map_or("no error".to_owned(), |d| d[0].message.clone())
 }
 

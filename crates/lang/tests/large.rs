@@ -4,8 +4,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use fencewright_lang::load::{Failure, load_unless};
-use fencewright_lang::{Loaded, Stop, load};
+use fencewright_lang::load::Failure;
+use fencewright_lang::{Loaded, Loader, Stop, load};
 
 /// How many items the files have. What is quadratic takes half a minute or more for so many, what is not takes less than a second.
 const MANY: usize = 80_000;
@@ -124,6 +124,11 @@ fn short_texts_of_large_programs_are_refused() {
     assert_eq!(error(&format!("{THREAD}{quantified}")), large);
 }
 
+fn loaded(stop: &Stop<'_>, text: &str) -> Result<Loaded, Failure> {
+    let open = |_: &str| Err("nothing is included".to_owned());
+    Loader { front_end: None, defines: &[], stop, open: &open }.load("a.fw", text.as_bytes())
+}
+
 #[test]
 fn loading_stops_when_asked() {
     let texts = [
@@ -139,10 +144,10 @@ fn loading_stops_when_asked() {
                 asked.set(asked.get() + 1);
                 asked.get() >= after
             };
-            let result = load_unless(&Stop::when(&ask), "a.fw", text.as_bytes(), None, &[]);
+            let result = loaded(&Stop::when(&ask), text);
             assert!(matches!(result, Err(Failure::Stopped)), "{after}: {}", result.is_ok());
             assert_eq!(asked.get(), after, "nobody is asked again");
         }
     }
-    assert!(load_unless(&Stop::when(&|| false), "a.fw", texts[0].as_bytes(), None, &[]).is_ok());
+    assert!(loaded(&Stop::when(&|| false), &texts[0]).is_ok());
 }

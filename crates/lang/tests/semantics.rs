@@ -8,7 +8,7 @@ use fencewright_program::{MemoryModel, Program, Property};
 fn program(text: &str) -> Program {
     match load("test.fw", text.as_bytes(), None, &[]) {
         Ok(loaded) => loaded.program,
-        Err(error) => panic!("{}", error.source.render(&error.diagnostics, false)),
+        Err(error) => panic!("{}", error.sources.render(&error.diagnostics, false)),
     }
 }
 
@@ -455,7 +455,7 @@ fn constants_decide_without_a_step() {
 fn error(text: &str) -> String {
     let error = load("test.fw", text.as_bytes(), None, &[]).expect_err("this is wrong");
     let first = &error.diagnostics[0];
-    let (line, column) = error.source.line_column(first.span.start as usize);
+    let (line, column) = error.sources.main().line_column(first.span.start as usize);
     format!("{line}:{column}: {}", first.message)
 }
 

@@ -10,7 +10,7 @@ use crate::words::{self, Source, shortened};
 /// The control-flow graphs of all threads, one cluster each.
 pub fn graphs(source: Source<'_>) -> String {
     let mut text = String::from("digraph program {\n");
-    let _ = writeln!(text, "    label={};", quoted(&source.file.name));
+    let _ = writeln!(text, "    label={};", quoted(source.name()));
     text.push_str("    node [shape=box, style=rounded, fontname=\"monospace\"];\n");
     text.push_str("    edge [fontname=\"monospace\"];\n");
     for (id, thread) in source.program.threads() {
@@ -64,7 +64,7 @@ fn location_label(source: Source<'_>, thread: &Thread, at: LocationId, location:
         parts.push("end".into());
     }
     match location.span {
-        Some(span) => parts.push(format!("line {}", source.position(span).0)),
+        Some(span) => parts.push(format!("line {}", source.position(span).line_name())),
         None if parts.is_empty() => parts.push(at.0.to_string()),
         None => {}
     }

@@ -34,7 +34,7 @@ pub fn text(
     style: Style,
 ) -> String {
     let Question { goal, model, .. } = question;
-    let mut text = format!("{}: ", escape(&source.file.name));
+    let mut text = format!("{}: ", escape(source.name()));
     let time = seconds(question.seconds);
     let rounds = format!("{} round{}, {time}", found.rounds, if found.rounds == 1 { "" } else { "s" });
     match &found.verdict {
@@ -168,7 +168,7 @@ fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
 
 /// One fence with the line it belongs to.
 fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
-    let (line, column) = source.position(fence.place.point());
+    let at = source.position(fence.place.point());
     let word = match (fence.kind, fence.place.side) {
         (Kind::Swap, _) => "a locked instruction instead of",
         (Kind::Full, Side::Before) => "a fence before",
@@ -179,11 +179,11 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
         (Kind::StoreStore, Side::After) => "a store-store fence after",
     };
     let threads = escape(&thread_names(source.program, fence).join(", "));
-    let mut text = format!("  {}:{line}:{column}: {word} this, in {threads}\n", escape(&source.file.name));
-    let (statement, _) = source.position(fence.place.statement);
+    let mut text = format!("  {at}: {word} this, in {threads}\n");
+    let (file, statement) = (fence.place.statement.file, source.position(fence.place.statement).line);
     let first = statement.saturating_sub(1).max(1);
     for number in first..=statement + 1 {
-        let content = source.file.line_text(number);
+        let content = source.files.file(file).line_text(number);
         if number == statement || !content.trim().is_empty() {
             let mark = if number == statement { ">" } else { " " };
             let content = escape(content.trim_end());
@@ -194,19 +194,18 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
 }
 
 fn short(source: Source<'_>, fence: &Candidate) -> String {
-    let (line, column) = source.position(fence.place.point());
-    format!("{} at {line}:{column}", fence.kind.name())
+    let at = source.position(fence.place.point());
+    format!("{} at {}:{}", fence.kind.name(), at.line_name(), at.column)
 }
 
 /// The audit for a terminal.
 pub fn audit_text(source: Source<'_>, audited: &[Audited], details: bool, style: Style) -> String {
     let mut text = String::new();
     if audited.is_empty() {
-        let _ = writeln!(text, "{}: there are no fences", escape(&source.file.name));
+        let _ = writeln!(text, "{}: there are no fences", escape(source.name()));
     }
     for fence in audited {
-        let (line, column) = source.position(fence.span);
-        let _ = write!(text, "{}:{line}:{column}: {}: ", escape(&source.file.name), fence.kind.name());
+        let _ = write!(text, "{}: {}: ", source.position(fence.span), fence.kind.name());
         match &fence.need {
             Need::Needed(because) => {
                 let _ = writeln!(text, "{}", style.good("needed"));
@@ -280,11 +279,11 @@ struct Fence<'a> {
 }
 
 fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>) -> Fence<'a> {
-    let (line, column) = source.position(fence.place.point());
+    let at = source.position(fence.place.point());
     Fence {
-        file: &source.file.name,
-        line,
-        column,
+        file: at.file,
+        line: at.line,
+        column: at.column,
         kind: fence.kind.name(),
         side: match fence.place.side {
             Side::Before => "before",
@@ -311,7 +310,7 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis, edite
     };
     let proved = matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed);
     line(&Answer {
-        file: &source.file.name,
+        file: source.name(),
         verdict,
         reason,
         goal: question.goal,
@@ -357,7 +356,7 @@ struct Audit<'a> {
 /// The audit as JSON, one line for each fence.
 pub fn audit_json(source: Source<'_>, audited: &[Audited]) -> String {
     let one = |fence: &Audited| {
-        let (line_number, column) = source.position(fence.span);
+        let at = source.position(fence.span);
         let (needed, reason, trace, together) = match &fence.need {
             Need::Needed(because) => (Some(true), None, Some(because_trace(source, because)), None),
             Need::NeededFor(property) => {
@@ -368,9 +367,9 @@ pub fn audit_json(source: Source<'_>, audited: &[Audited]) -> String {
             Need::Unknown(reason) => (None, Some(reason.clone()), None, None),
         };
         line(&Audit {
-            file: &source.file.name,
-            line: line_number,
-            column,
+            file: at.file,
+            line: at.line,
+            column: at.column,
             kind: fence.kind.name(),
             threads: fence.threads.iter().map(|t| source.program.thread(*t).name.as_str()).collect(),
             needed,

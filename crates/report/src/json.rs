@@ -1,6 +1,7 @@
 //! Verdicts and executions for other programs. `docs/json.md` describes every key.
 
 use fencewright_engines::{Checked, Round, Verdict};
+use fencewright_lang::Position;
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{EventKind, MemoryModel, Replayed, Span};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -21,18 +22,15 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         Verdict::Unknown(reason) => ("unknown", Some(reason.to_string())),
     };
     let explanations = explanations(checked);
-    let growth = explanations.iter().map(|(message, span)| {
-        let position = span.map(|s| source.position(s));
-        Growth { message, line: position.map(|p| p.0), column: position.map(|p| p.1) }
-    });
+    let growth = explanations
+        .iter()
+        .map(|(message, span)| Growth { message, at: At::new(span.map(|s| source.position(s))) });
     let stated = checked.property.span;
-    let position = (stated != Span::default()).then(|| source.position(stated));
     let result = Result {
-        file: &source.file.name,
+        file: source.name(),
         model: model.name(),
         property: &checked.property.name,
-        line: position.map(|p| p.0),
-        column: position.map(|p| p.1),
+        at: At::new((stated != Span::default()).then(|| source.position(stated))),
         verdict,
         reason,
         engine: checked.engine,
@@ -63,15 +61,36 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Something is wrong with a file, and at this line and column of it if it is somewhere.
-    pub fn new(file: impl Into<String>, error: impl Into<String>, position: Option<(usize, usize)>) -> Self {
-        let (line, column) = (position.map(|p| p.0), position.map(|p| p.1));
-        Failure { file: file.into(), error: error.into(), line, column }
+    /// Something is wrong with a file. If it is somewhere, the position says in which file.
+    pub fn new(file: impl Into<String>, error: impl Into<String>, position: Option<Position<'_>>) -> Self {
+        let file = position.map_or_else(|| file.into(), |at| at.file.to_owned());
+        let (line, column) = (position.map(|at| at.line), position.map(|at| at.column));
+        Failure { file, error: error.into(), line, column }
     }
 
     /// One line of JSON, line break included.
     pub fn json(&self) -> String {
         line(self)
+    }
+}
+
+/// Where something stands: keys of the object that has this place.
+#[derive(Serialize)]
+pub(crate) struct At<'a> {
+    line: Option<usize>,
+    column: Option<usize>,
+    /// The file, if it is not the main one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    included_file: Option<&'a str>,
+}
+
+impl<'a> At<'a> {
+    pub fn new(position: Option<Position<'a>>) -> Self {
+        At {
+            line: position.map(|p| p.line),
+            column: position.map(|p| p.column),
+            included_file: position.and_then(|p| p.included_file()),
+        }
     }
 }
 
@@ -93,8 +112,8 @@ struct Result<'a> {
     file: &'a str,
     model: &'static str,
     property: &'a str,
-    line: Option<usize>,
-    column: Option<usize>,
+    #[serde(flatten)]
+    at: At<'a>,
     verdict: &'static str,
     reason: Option<String>,
     engine: &'a str,
@@ -112,8 +131,8 @@ struct Result<'a> {
 #[derive(Serialize)]
 struct Growth<'a> {
     message: &'a str,
-    line: Option<usize>,
-    column: Option<usize>,
+    #[serde(flatten)]
+    at: At<'a>,
 }
 
 /// What one number of contexts took.
@@ -168,8 +187,8 @@ struct StepObject<'a> {
     step: usize,
     thread: &'a str,
     event: &'static str,
-    line: Option<usize>,
-    column: Option<usize>,
+    #[serde(flatten)]
+    at: At<'a>,
     statement: Option<String>,
     reads: Vec<Read>,
     writes: Vec<Write>,
@@ -196,7 +215,6 @@ impl<'a> StepObject<'a> {
     fn new(number: usize, step: &Step<'a>, cells: &'a [u32]) -> Self {
         let program = step.source.program;
         let place = |buffered: bool| if buffered { "buffer" } else { "memory" };
-        let position = step.span().map(|s| step.source.position(s));
         let mut object = StepObject {
             step: number,
             thread: &step.thread().name,
@@ -204,8 +222,7 @@ impl<'a> StepObject<'a> {
                 EventKind::Step { .. } => "step",
                 EventKind::Flush { .. } => "flush",
             },
-            line: position.map(|p| p.0),
-            column: position.map(|p| p.1),
+            at: At::new(step.span().map(|s| step.source.position(s))),
             statement: step.span().map(|s| step.source.statement(s)),
             reads: Vec::new(),
             writes: Vec::new(),

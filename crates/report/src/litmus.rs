@@ -254,7 +254,7 @@ impl Outcome {
         let condition = source.excerpt(property.span);
         let normal = loaded.view.as_ref().map(|v| v.condition.clone());
         Outcome {
-            file: loaded.source.name.clone(),
+            file: loaded.sources.name().to_owned(),
             test,
             model,
             normal_condition: normal.unwrap_or_else(|| condition.clone()),

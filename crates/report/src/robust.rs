@@ -10,7 +10,7 @@ use fencewright_program::{EventKind, Span};
 use fencewright_transform::attack::Notion;
 use serde::Serialize;
 
-use crate::json::{Trace, line, micros};
+use crate::json::{At, Trace, line, micros};
 use crate::style::Style;
 use crate::text::{Cells, seconds, table};
 use crate::words::{Source, grouped};
@@ -30,7 +30,7 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
     let attacks = answer.attacks().len() as u64;
     let mut text = format!(
         "{}: {word} ({} attack{}, {}, {} state{}, {}",
-        escape(&source.file.name),
+        escape(source.name()),
         grouped(attacks),
         plural(attacks),
         answer.engine,
@@ -83,8 +83,7 @@ fn proofs(evidence: &Evidence) -> &'static str {
 }
 
 fn place(source: Source<'_>, span: Span) -> String {
-    let (line, column) = source.position(span);
-    format!("{}:{line}:{column}: {}", escape(&source.file.name), escape(&source.statement(span)))
+    format!("{}: {}", source.position(span), escape(&source.statement(span)))
 }
 
 /// One attack in one line.
@@ -96,7 +95,7 @@ fn listed(source: Source<'_>, attack: &Attack, style: Style) -> String {
         Finding::Infeasible => style.good(verdict),
         Finding::Unknown(_) | Finding::Unexamined => style.unsure(verdict),
     };
-    let line = |edge| source.position(thread.edge(edge).span).0;
+    let line = |edge| source.position(thread.edge(edge).span).line_name();
     let statement = |edge| escape(&source.statement(thread.edge(edge).span));
     format!(
         "  {}: line {} ({}) past line {} ({}): {word}{}\n",
@@ -153,8 +152,8 @@ fn execution(source: Source<'_>, witness: &Witness, style: Style) -> String {
 struct Link<'a> {
     step: usize,
     thread: &'a str,
-    line: Option<usize>,
-    column: Option<usize>,
+    #[serde(flatten)]
+    at: At<'a>,
     statement: Option<String>,
     relation: Option<&'static str>,
     cell: Option<String>,
@@ -181,8 +180,7 @@ fn links<'a>(source: Source<'a>, witness: &Witness) -> Vec<Link<'a>> {
         Link {
             step: n + 1,
             thread: &thread.name,
-            line: position.map(|p| p.0),
-            column: position.map(|p| p.1),
+            at: At::new(position),
             statement: span.map(|s| source.statement(s)),
             relation: relation.map(Relation::name),
             cell: relation.and_then(Relation::cell).map(|cell| program.cell_name(cell)),
@@ -195,7 +193,7 @@ fn links<'a>(source: Source<'a>, witness: &Witness) -> Vec<Link<'a>> {
 pub fn json(source: Source<'_>, answer: &Robustness, list: bool) -> String {
     let witness = answer.witness().map(|(_, witness)| witness);
     line(&Answer {
-        file: &source.file.name,
+        file: source.name(),
         notion: answer.notion.name(),
         robust: answer.robust().ok(),
         reason: answer.robust().err().map(ToString::to_string),
@@ -232,32 +230,31 @@ struct Answer<'a> {
 #[derive(Serialize)]
 struct Item<'a> {
     thread: &'a str,
-    store: Position,
-    load: Position,
+    store: Statement<'a>,
+    load: Statement<'a>,
     verdict: &'static str,
     reason: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Position {
-    line: usize,
-    column: usize,
+struct Statement<'a> {
+    #[serde(flatten)]
+    at: At<'a>,
     statement: String,
 }
 
 impl<'a> Item<'a> {
     fn new(source: Source<'a>, attack: &Attack) -> Self {
         let thread = source.program.thread(attack.thread);
-        let position = |edge| {
+        let statement = |edge| {
             let span = thread.edge(edge).span;
-            let (line, column) = source.position(span);
-            Position { line, column, statement: source.statement(span) }
+            Statement { at: At::new(Some(source.position(span))), statement: source.statement(span) }
         };
         let (verdict, reason) = finding(attack);
         Item {
             thread: &thread.name,
-            store: position(attack.store),
-            load: position(attack.load),
+            store: statement(attack.store),
+            load: statement(attack.load),
             verdict,
             reason,
         }

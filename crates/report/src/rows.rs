@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use fencewright_program::reference::Access;
-use fencewright_program::{Action, EventKind, LocationId, Op, Replayed, Span, ThreadId};
+use fencewright_program::{Action, EventKind, FileId, LocationId, Op, Replayed, Span, ThreadId};
 
 use crate::step::{Step, steps};
 use crate::words::Source;
@@ -33,6 +33,8 @@ pub struct Row {
 pub struct Passes {
     /// How many.
     pub times: usize,
+    /// The file of the loop.
+    pub file: FileId,
     /// The lines of the loop that they go through.
     pub lines: RangeInclusive<usize>,
     /// Whether memory is involved; if not, registers only.
@@ -44,7 +46,8 @@ struct Fact {
     thread: ThreadId,
     /// Its statement, as [`Statements`] numbers them; none for a flush.
     statement: Option<usize>,
-    line: Option<usize>,
+    /// Its file and line.
+    line: Option<(FileId, usize)>,
     kind: Kind,
     /// Whether it reads, alone or among other things.
     reads: bool,
@@ -70,16 +73,16 @@ enum Kind {
 #[derive(Default)]
 struct Statements {
     known: HashMap<Span, (usize, usize)>,
-    texts: HashMap<(usize, String), usize>,
+    texts: HashMap<(FileId, usize, String), usize>,
 }
 
 impl Statements {
     /// The line and the number of the statement at a place.
     fn at(&mut self, source: Source<'_>, span: Span) -> (usize, usize) {
         *self.known.entry(span).or_insert_with(|| {
-            let line = source.position(span).0;
+            let line = source.position(span).line;
             let number = self.texts.len();
-            (line, *self.texts.entry((line, source.statement(span))).or_insert(number))
+            (line, *self.texts.entry((span.file, line, source.statement(span))).or_insert(number))
         })
     }
 }
@@ -98,11 +101,11 @@ impl Fact {
             },
         };
         let quiet = |state: &fencewright_program::State| state.buffers[t].is_empty() && state.lock.is_none();
-        let place = step.span().map(|span| statements.at(step.source, span));
+        let place = step.span().map(|span| (span.file, statements.at(step.source, span)));
         Fact {
             thread,
-            statement: place.map(|p| p.1),
-            line: place.map(|p| p.0),
+            statement: place.map(|(_, (_, statement))| statement),
+            line: place.map(|(file, (line, _))| (file, line)),
             kind,
             reads: step.effect.iter().any(|a| matches!(a, Access::Read { .. })),
             from: step.before.locations[t],
@@ -212,10 +215,12 @@ fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bo
         let steps = run[position..=back].to_vec();
         let here = |n: &&usize| facts[**n].to == first.from && may_be_cut(&facts[**n]).1;
         let times = steps.iter().filter(here).count();
-        let lines = steps.iter().filter_map(|&n| facts[n].line);
+        let places = steps.iter().filter_map(|&n| facts[n].line);
+        let file = places.clone().next().map_or(FileId::MAIN, |(file, _)| file);
+        let lines = places.filter(|place| place.0 == file).map(|(_, line)| line);
         let lines = lines.clone().min().unwrap_or(0)..=lines.max().unwrap_or(0);
         let touches_memory = steps.iter().any(|&n| !facts[n].is_local());
-        rows.push(Row { steps, passes: Some(Passes { times, lines, touches_memory }) });
+        rows.push(Row { steps, passes: Some(Passes { times, file, lines, touches_memory }) });
         position = back + 1;
     }
     rows

@@ -37,7 +37,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
     };
     let mut line = format!(
         "{}: {}: {word} under {} ({}, {} state{}, {}",
-        escape(&source.file.name),
+        escape(source.name()),
         style.bold(&escape(&checked.property.name)),
         model.name(),
         checked.engine,
@@ -106,8 +106,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     for (sentence, span) in &explanations(checked) {
         match span {
             Some(span) => {
-                let (line, column) = source.position(*span);
-                let _ = writeln!(text, "  {}:{line}:{column}: {sentence}", escape(&source.file.name));
+                let _ = writeln!(text, "  {}: {sentence}", source.position(*span));
                 let _ = writeln!(text, "      {}", style.dim(&escape(&source.statement(*span))));
             }
             None => {
@@ -256,7 +255,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
             draft.thread = escape(&step.thread().name);
         }
         if let (true, Some(span)) = (first, step.span()) {
-            draft.line = source.position(span).0.to_string();
+            draft.line = source.position(span).line_name();
             draft.statement = escape(&source.statement(span));
         }
         match &row.passes {
@@ -268,7 +267,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
             Some(passes) => {
                 if first {
                     let (from, to) = (*passes.lines.start(), *passes.lines.end());
-                    draft.line = from.to_string();
+                    draft.line = source.line_name(passes.file, from);
                     draft.statement = match from == to {
                         true => format!("(loop, line {from})"),
                         false => format!("(loop, lines {from} to {to})"),
@@ -352,16 +351,16 @@ impl Table {
     /// Columns wide enough for numbers with so many characters and steps of this program that come from these places.
     pub fn new(source: Source<'_>, number: usize, places: impl Iterator<Item = Span>) -> Self {
         let names = source.program.threads.iter().map(|t| t.name.chars().count());
-        let (mut line, mut statement) = (0, 0);
+        let (mut line, mut statement) = (4, 0);
         let places: HashSet<Span> = places.collect();
         for place in places {
-            line = line.max(source.position(place).0);
+            line = line.max(source.position(place).line_name().chars().count());
             statement = statement.max(escape(&source.statement(place)).chars().count());
         }
         Table {
             number: number.max(2),
             thread: names.max().unwrap_or(0).clamp(6, 24),
-            line: line.to_string().len().max(4),
+            line,
             statement: statement.clamp(FEWEST_COLUMNS, MOST_COLUMNS),
         }
     }
@@ -400,7 +399,7 @@ impl Table {
     /// One step in one line.
     pub fn row(&self, number: usize, step: &Step<'_>, style: Style) -> String {
         let (line, statement) = match step.span() {
-            Some(span) => (step.source.position(span).0.to_string(), escape(&step.source.statement(span))),
+            Some(span) => (step.source.position(span).line_name(), escape(&step.source.statement(span))),
             None => (String::new(), String::new()),
         };
         let thread = escape(&step.thread().name);
@@ -496,9 +495,8 @@ pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> Stri
     let stated = match property.span == Span::default() {
         true => String::new(),
         false => {
-            let (line, column) = source.position(property.span);
             let stated = shortened(&escape(&source.excerpt(property.span)), 100);
-            format!(" ({}:{line}:{column}: {stated})", escape(&source.file.name))
+            format!(" ({}: {stated})", source.position(property.span))
         }
     };
     match &property.kind {

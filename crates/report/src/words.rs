@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use fencewright_lang::{Format, Loaded, SourceFile};
+use fencewright_lang::{FrontEnd, Loaded, Position, Sources};
 use fencewright_program::{
-    Action, Address, Expr, Formula, LocationId, Op, Program, Range, RegisterId, Span, Thread, ThreadId,
+    Action, Address, Expr, FileId, Formula, LocationId, Op, Program, Range, RegisterId, Span, Thread,
+    ThreadId,
 };
 
 /// Longer excerpts of the source are cut.
@@ -20,56 +21,51 @@ pub struct Source<'a> {
     /// The program.
     pub program: &'a Program,
     /// The text.
-    pub file: &'a SourceFile,
-    /// What the text is written in.
-    pub format: Format,
+    pub files: &'a Sources,
+    /// What knows the language of the text.
+    pub front_end: &'static dyn FrontEnd,
 }
 
 impl<'a> From<&'a Loaded> for Source<'a> {
     fn from(loaded: &'a Loaded) -> Self {
-        Source { program: &loaded.program, file: &loaded.source, format: loaded.format }
+        Source { program: &loaded.program, files: &loaded.sources, front_end: loaded.front_end }
     }
 }
 
-impl Source<'_> {
-    /// Line and column of the first character of a span, counted from 1.
-    pub fn position(&self, span: Span) -> (usize, usize) {
-        self.file.line_column(span.start as usize)
+impl<'a> Source<'a> {
+    /// What to call the program: the name of its main file.
+    pub fn name(&self) -> &'a str {
+        self.files.name()
     }
 
-    /// The statement in which a span lies, on one line: what stands between the separators of the format, in the line
-    /// where the span starts.
+    /// Where the first character of a span is.
+    pub fn position(&self, span: Span) -> Position<'a> {
+        self.files.position(span)
+    }
+
+    /// A line, as a text that is about the main file names it.
+    pub fn line_name(&self, file: FileId, line: usize) -> String {
+        let name = &self.files.file(file).name;
+        Position { file: name, included: file != FileId::MAIN, line, column: 1 }.line_name()
+    }
+
+    /// The statement in which a span lies, on one line: as much of it as is in the line where the span starts.
     pub fn statement(&self, span: Span) -> String {
-        let (line, column) = self.position(span);
-        let text = self.file.line_text(line);
+        let Position { line, column, .. } = self.position(span);
+        let text = self.files.file(span.file).line_text(line);
         let start = text.char_indices().nth(column - 1).map_or(text.len(), |(i, _)| i);
         let length = (span.end.saturating_sub(span.start) as usize).min(text.len() - start);
         let mut end = start + length;
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        let (separators, closing): (&[char], &[char]) = match self.format {
-            Format::Fw | Format::Rmm => (&[';', '{', '}'], &[';', '{']),
-            Format::Litmus => (&['|', ';'], &['|', ';']),
-            Format::Trencher => (&[], &[]),
-        };
-        let first = text[..start].rfind(separators).map_or(0, |i| i + 1);
-        let last = match text[..end].ends_with(closing) && end > start {
-            true => end,
-            false => text[end..].find(closing).map_or(text.len(), |i| end + i + 1),
-        };
-        let statement = text[first..last].trim();
-        let statement = match self.format {
-            Format::Litmus => statement.trim_end_matches(['|', ';']).trim_end(),
-            _ => statement,
-        };
+        let statement = text[self.front_end.statement_at(text, start..end)].trim();
         shortened(&statement.replace('\t', " "), LONGEST_EXCERPT)
     }
 
     /// All of a span on one line, white space collapsed.
     pub fn excerpt(&self, span: Span) -> String {
-        let text = self.file.text.get(span.range()).unwrap_or("");
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        self.files.text(span).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// Where a thread is: its label or line, or that it has ended or faulted.
@@ -81,7 +77,7 @@ impl Source<'_> {
         }
         let line =
             |label: &str| match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
-                Some(span) => format!("{label} (line {})", self.position(span).0),
+                Some(span) => format!("{label} (line {})", self.position(span).line_name()),
                 None => label.to_string(),
             };
         match at.labels.first() {
@@ -89,8 +85,9 @@ impl Source<'_> {
             None if code.is_end(location) => "has ended".into(),
             None => match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
                 Some(span) => {
-                    let (line, column) = self.position(span);
-                    format!("is at line {line}, column {column}: {}", self.statement(span))
+                    let at = self.position(span);
+                    let (line, statement) = (at.line_name(), self.statement(span));
+                    format!("is at line {line}, column {}: {statement}", at.column)
                 }
                 None => format!("is at location {}", location.0),
             },
@@ -224,24 +221,5 @@ mod tests {
         assert_eq!(shortened("abcdef", 6), "abcdef");
         assert_eq!(shortened("abcdefg", 6), "abc...");
         assert_eq!(shortened("äöüäöüä", 6), "äöü...");
-    }
-
-    /// The statement around the first occurrence of `part`.
-    fn check(name: &str, text: &str, part: &str, expected: &str) {
-        let file = SourceFile::new(name, text);
-        let format = fencewright_lang::import::detect(name, text);
-        let source = Source { program: &Program::default(), file: &file, format };
-        let start = text.find(part).expect("the part occurs");
-        assert_eq!(source.statement(Span::new(start, start + part.len())), expected);
-    }
-
-    #[test]
-    fn a_statement_is_what_stands_between_separators() {
-        check("a.fw", "  x = 1; r = y + z; skip;", "z", "r = y + z;");
-        check("a.fw", "  x = 1; r = y + z; skip;", "x = 1;", "x = 1;");
-        check("a.fw", "    if x == 0 {\n", "x == 0", "if x == 0 {");
-        check("a.fw", "atomic {\n  x = 1;\n}", "atomic {\n  x = 1;\n}", "atomic {");
-        check("a.litmus", " MOV [x],$1  | MOV EAX,[y] ;", "MOV [x],$1", "MOV [x],$1");
-        check("a.litmus", " MOV [x],$1  | MOV EAX,[y] ;", "[y]", "MOV EAX,[y]");
     }
 }

@@ -26,7 +26,7 @@ forbid mutex: p[0]@critical && p[1]@critical;
 
 fn loaded(name: &str, text: &str) -> Loaded {
     load(name, text.as_bytes(), None, &[])
-        .unwrap_or_else(|e| panic!("{}", e.source.render(&e.diagnostics, false)))
+        .unwrap_or_else(|e| panic!("{}", e.sources.render(&e.diagnostics, false)))
 }
 
 /// Checks one property with one worker, so that the same trace is found every time; times are made up.

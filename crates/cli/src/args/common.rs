@@ -1,12 +1,13 @@
 //! What several commands have in common.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use fencewright_engines::{Confirm, Limits};
-use fencewright_lang::Format;
+use fencewright_lang::{FrontEnd, front_end};
 use fencewright_program::MemoryModel;
 
 use crate::stop;
@@ -132,18 +133,14 @@ impl ModelArg {
     }
 }
 
-/// A format.
+/// A language that programs are written in.
 #[derive(Clone, Copy)]
-pub struct FormatArg(pub Format);
+pub struct FormatArg(pub &'static dyn FrontEnd);
 
 impl ValueEnum for FormatArg {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [FormatArg; 4] = [
-            FormatArg(Format::Fw),
-            FormatArg(Format::Rmm),
-            FormatArg(Format::Trencher),
-            FormatArg(Format::Litmus),
-        ];
+        static ALL: LazyLock<Vec<FormatArg>> =
+            LazyLock::new(|| front_end::ALL.into_iter().map(FormatArg).collect());
         &ALL
     }
 

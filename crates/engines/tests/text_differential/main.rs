@@ -64,7 +64,7 @@ fn compare(generated: &Generated, model: MemoryModel, engine: Option<&Explicit>)
         Err(e) if e.diagnostics[0].message.contains("ways lead through this block") => {
             return Ok(Outcome::TooLarge);
         }
-        Err(e) => return Err(format!("not accepted:\n{}", e.source.render(&e.diagnostics, false))),
+        Err(e) => return Err(format!("not accepted:\n{}", e.sources.render(&e.diagnostics, false))),
     };
     if without_spans(&loaded.file) != without_spans(&generated.file) {
         return Err("what is read is not what was printed".into());

@@ -14,7 +14,7 @@ mod trencher;
 use fencewright_program::{Edge, Expr, Init, Numbers, Op, Program, Range, RegisterId, Span, Thread};
 
 use crate::diagnostic::Diagnostic;
-use crate::import::Imported;
+use crate::front_end::Parsed;
 use crate::import::names::Names;
 
 pub use litmus::litmus;
@@ -28,7 +28,7 @@ const CHOICE_LIMIT: u64 = 64;
 fn readable(
     text: String,
     format: &str,
-    import: fn(&str) -> Result<Imported, Vec<Diagnostic>>,
+    import: fn(&str) -> Result<Parsed, Vec<Diagnostic>>,
 ) -> Result<String, Vec<Diagnostic>> {
     match import(&text) {
         Ok(_) => Ok(text),

@@ -14,7 +14,6 @@ use std::collections::HashMap;
 
 use fencewright_program::Span;
 
-use super::Imported;
 use super::build;
 use super::litmus_bounds::Bounds;
 use super::litmus_code::{Code, SCRATCH_NAMES};
@@ -25,13 +24,14 @@ use super::litmus_types::{Part, RegisterPart, Type, reduce, register_names};
 use super::names::Names;
 use crate::ast::{File, Item};
 use crate::diagnostic::Diagnostic;
+use crate::front_end::Parsed;
 
 /// Reads an x86 litmus test.
-pub fn litmus(text: &str) -> Result<Imported, Vec<Diagnostic>> {
+pub fn litmus(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     import(text).map_err(|diagnostic| vec![diagnostic])
 }
 
-fn import(text: &str) -> Result<Imported, Diagnostic> {
+fn import(text: &str) -> Result<Parsed, Diagnostic> {
     let Sections { text, name, init, rows, rest, is_64 } = sections(text)?;
     let mut test = Test::new(is_64);
     let columns = thread_names(&text, &rows, init.start, &mut test)?;
@@ -64,7 +64,7 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
         file.items.push(Item::Thread(build::thread(&thread.name, registers, body, thread.span)));
     }
     file.items.extend(property.map(Item::Property));
-    Ok(Imported { file, name, notes: notes.into_iter().collect(), view: Some(view) })
+    Ok(Parsed { file, name, notes: notes.into_iter().collect(), view: Some(view) })
 }
 
 /// A location in memory: a variable, or an element of an array.

@@ -21,7 +21,6 @@ use std::collections::HashMap;
 
 use fencewright_program::{BinaryOp, Span};
 
-use super::Imported;
 use super::build::{self, SIZE_LIMIT};
 use super::names::Names;
 use super::rmm_process::translate;
@@ -30,16 +29,17 @@ use crate::ast::{
     ArraySize, Declarator, Expr, ExprKind, File, Initial, Item, Property, PropertyKind, ThreadRef,
 };
 use crate::diagnostic::Diagnostic;
+use crate::front_end::Parsed;
 
 /// How many processes a program may have.
 const PROCESS_LIMIT: usize = 1_000;
 
 /// Reads a memorax program.
-pub fn rmm(text: &str) -> Result<Imported, Vec<Diagnostic>> {
+pub fn rmm(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     import(text).map_err(|diagnostic| vec![diagnostic])
 }
 
-fn import(text: &str) -> Result<Imported, Diagnostic> {
+fn import(text: &str) -> Result<Parsed, Diagnostic> {
     let tokens = tokens(text)?;
     let mut cursor = Cursor { tokens: &tokens, at: 0 };
     let source = read_source(&mut cursor)?;
@@ -62,7 +62,7 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
     file.items.push(Item::Property(forbidden(&source.forbidden, &thread_names, &labels)?));
     let notes =
         source.has_predicates.then(|| "the predicates are left out: no verdict depends on them".to_owned());
-    Ok(Imported { file, name: None, notes: notes.into_iter().collect(), view: None })
+    Ok(Parsed { file, name: None, notes: notes.into_iter().collect(), view: None })
 }
 
 /// A domain; none is all integers.

@@ -10,18 +10,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
-use super::Imported;
 use super::build::{self, NESTING_LIMIT};
 use super::names::Names;
 use super::trencher_values::{Flow, Term, addresses, window};
 use crate::ast::{ArraySize, Declarator, Expr, File, Item, Place, Statement, StatementKind};
 use crate::diagnostic::Diagnostic;
+use crate::front_end::Parsed;
 
 /// How many cells the window into memory may have.
 const WINDOW_LIMIT: u64 = 4_096;
 
 /// Reads a trencher program.
-pub fn trencher(text: &str) -> Result<Imported, Vec<Diagnostic>> {
+pub fn trencher(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     import(text).map_err(|diagnostic| vec![diagnostic])
 }
 
@@ -61,7 +61,7 @@ struct Automaton<'a> {
     span: Span,
 }
 
-fn import(text: &str) -> Result<Imported, Diagnostic> {
+fn import(text: &str) -> Result<Parsed, Diagnostic> {
     let mut reader = Reader { text, at: 0, registers: HashMap::new(), used: Vec::new(), next_register: 0 };
     if text.starts_with('\u{feff}') {
         reader.at = '\u{feff}'.len_utf8();
@@ -78,7 +78,7 @@ fn import(text: &str) -> Result<Imported, Diagnostic> {
     for (automaton, name) in automata.iter().zip(&thread_names) {
         file.items.push(Item::Thread(thread(automaton, name, &memory, &names)));
     }
-    Ok(Imported { file, name: None, notes, view: None })
+    Ok(Parsed { file, name: None, notes, view: None })
 }
 
 struct Reader<'a> {

@@ -1,0 +1,69 @@
+//! From a text to the places in it, and from fences back to a text that has been verified.
+
+use fencewright_engines::{Limits, Progress};
+use fencewright_lang::edit::{Edit, What};
+use fencewright_lang::load::load_again;
+use fencewright_lang::lower::Defines;
+use fencewright_lang::places::{self, Placed};
+use fencewright_lang::{Diagnostic, Loaded, Sources, edit};
+
+use crate::candidate::Kind;
+use crate::fenced::{Fenced, same};
+use crate::goal::{Examined, Goal};
+use crate::synthesis::Synthesis;
+
+/// Why the places of a program cannot be used.
+#[derive(Clone, Debug)]
+pub enum NoPlaces {
+    /// The program with its places is no program, for instance because it is too large.
+    Refused(Vec<Diagnostic>),
+    /// The places change what the program does: a defect of this project.
+    Contradiction,
+}
+
+/// The places of a program. That they change nothing as long as they are empty is checked.
+pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, NoPlaces> {
+    let placed = places::places(loaded, defines).map_err(NoPlaces::Refused)?;
+    match same(&Fenced::new(&placed, &[]).program, &loaded.program) {
+        true => Ok(placed),
+        false => Err(NoPlaces::Contradiction),
+    }
+}
+
+/// The files of a program with the fences that were found for it, loaded again and verified; in words why there are none.
+pub fn edited(
+    loaded: &Loaded,
+    found: &Synthesis,
+    goal: &dyn Goal,
+    defines: &Defines,
+    limits: &Limits,
+) -> Result<Sources, String> {
+    let edits: Vec<Edit> = found
+        .fences
+        .iter()
+        .map(|chosen| Edit {
+            what: match chosen.fence.kind {
+                Kind::Full => What::Fence,
+                Kind::StoreStore => What::StoreFence,
+                Kind::Swap => What::Swap,
+            },
+            place: chosen.fence.place.clone(),
+        })
+        .collect();
+    let texts = edit::edited(loaded, &edits)?;
+    if edits.is_empty() {
+        return Ok(texts);
+    }
+    let unwritable = || "the fences cannot be written here in this format".to_string();
+    let again = load_again(&texts, loaded.front_end, defines).map_err(|_| unwritable())?;
+    // A locked instruction also reads what it overwrites, which the program that was verified does not.
+    let swaps = edits.iter().any(|edit| edit.what == What::Swap);
+    if !swaps && found.program.as_ref().is_some_and(|program| !same(program, &again.program)) {
+        return Err(unwritable());
+    }
+    match goal.examine(&again.program, limits, &Progress::default()) {
+        Examined::Met(_) => Ok(texts),
+        Examined::Violated(_) | Examined::Lost(_) => Err(unwritable()),
+        Examined::Unknown(reason) => Err(format!("the edited text could not be verified: {reason}")),
+    }
+}

@@ -1,0 +1,102 @@
+//! `.fw`, the language of this project.
+
+use std::ops::Range;
+
+use crate::diagnostic::Diagnostic;
+use crate::edit::{Change, Edit, What, indentation, inserted_before, line_end};
+use crate::fw;
+use crate::load::Loaded;
+use crate::places::Side;
+
+use super::{FrontEnd, Input, Parsed, between};
+
+/// The front end of `.fw`.
+pub struct Fw;
+
+impl FrontEnd for Fw {
+    fn name(&self) -> &'static str {
+        "fw"
+    }
+
+    fn extension(&self) -> Option<&'static str> {
+        Some("fw")
+    }
+
+    /// Nothing marks a `.fw` text: it is what no other front end recognises.
+    fn detect(&self, _text: &str) -> bool {
+        false
+    }
+
+    fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+        let (file, diagnostics) = fw::parse_unless(input.stop, input.text());
+        match diagnostics.is_empty() {
+            true => Ok(Parsed { file, name: None, notes: Vec::new(), view: None }),
+            false => Err(diagnostics),
+        }
+    }
+
+    fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
+        edits.iter().map(|edit| change(text, edit)).collect()
+    }
+
+    fn has_locked_stores(&self) -> bool {
+        true
+    }
+
+    fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {
+        between(line, part, &[';', '{', '}'], &[';', '{'])
+    }
+
+    fn print(&self, loaded: &Loaded) -> Result<String, Vec<Diagnostic>> {
+        Ok(fw::print(&loaded.file))
+    }
+
+    fn format(&self, text: &str) -> Option<Result<String, Vec<Diagnostic>>> {
+        Some(fw::format(text))
+    }
+}
+
+fn change(text: &str, edit: &Edit) -> Result<Change, String> {
+    let statement = edit.place.statement;
+    let word = match edit.what {
+        What::Fence => "fence;",
+        What::StoreFence => "sfence;",
+        What::Swap => {
+            let written = text.get(statement.range()).unwrap_or("");
+            let (target, value) = assignment(written).ok_or("this is not an assignment")?;
+            let value = value.trim().trim_end_matches(';').trim_end();
+            let length = written.trim_end_matches(';').len();
+            let text = format!("swap({}, {value})", target.trim());
+            return Ok(Change { at: statement.start as usize, length, text });
+        }
+    };
+    let at = edit.place.offset as usize;
+    Ok(match edit.place.side {
+        Side::Before | Side::Labelled => inserted_before(text, at, word),
+        Side::After => {
+            // The separator belongs to the statement, whether or not its span has it.
+            let rest = &text[at..];
+            let skipped = rest.len() - rest.trim_start().len();
+            let at = if rest.trim_start().starts_with(';') { at + skipped + 1 } else { at };
+            let ends_line = text[at..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+            let (indent, _) = indentation(text, statement.start as usize);
+            let end = line_end(text);
+            let text = if ends_line { format!("{end}{indent}{word}") } else { format!(" {word}") };
+            Change { at, length: 0, text }
+        }
+    })
+}
+
+/// The two sides of an assignment: at its first `=` outside brackets.
+fn assignment(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    for (n, c) in text.char_indices() {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            '=' if depth == 0 => return Some((&text[..n], &text[n + 1..])),
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,209 @@
+//! Front ends: the languages that programs are written in. Nothing outside this folder knows how many there are.
+//!
+//! A new one is a file here with an implementation of [`FrontEnd`], and a line in [`ALL`].
+
+mod fw;
+mod litmus;
+mod rmm;
+mod trencher;
+
+use std::fmt;
+use std::ops::Range;
+
+use fencewright_program::{FileId, Span};
+
+use crate::ast;
+use crate::diagnostic::Diagnostic;
+use crate::edit::{Change, Edit};
+use crate::import::View;
+use crate::load::Loaded;
+use crate::source::{self, MAX_FILE_BYTES, SourceFile};
+use crate::sources::Sources;
+use crate::stop::Stop;
+
+/// A language: how to recognise it, to read it, to show a statement of it, to put fences into it and to write it.
+pub trait FrontEnd: Send + Sync {
+    /// What it is called on the command line.
+    fn name(&self) -> &'static str;
+
+    /// The extension of its files, in lower case, if that is enough to know them.
+    fn extension(&self) -> Option<&'static str>;
+
+    /// Whether a text without such an extension is in this language, by how it begins.
+    fn detect(&self, text: &str) -> bool;
+
+    /// The longest text of it that is read, in bytes.
+    fn most_bytes(&self) -> usize {
+        MAX_FILE_BYTES
+    }
+
+    /// Parses the main file and whatever it includes. All spans point at the text that the user wrote.
+    fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>>;
+
+    /// What has to be changed in the text of one file to put fences there; in words why that cannot be.
+    fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String>;
+
+    /// Whether a locked instruction can be written in place of a store.
+    fn has_locked_stores(&self) -> bool {
+        false
+    }
+
+    /// The statement around some bytes of a line, as bytes of that line.
+    fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize>;
+
+    /// A program written in this language, or what the language cannot say.
+    fn print(&self, loaded: &Loaded) -> Result<String, Vec<Diagnostic>>;
+
+    /// The text in the one style of this language, if there is one.
+    fn format(&self, _text: &str) -> Option<Result<String, Vec<Diagnostic>>> {
+        None
+    }
+}
+
+impl fmt::Debug for dyn FrontEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The front end of `.fw`, which is what an unknown text is taken for.
+const DEFAULT: &dyn FrontEnd = &fw::Fw;
+
+/// All front ends, in the order in which users see them.
+pub static ALL: [&dyn FrontEnd; 4] = [DEFAULT, &rmm::Rmm, &trencher::Trencher, &litmus::Litmus];
+
+/// The front end with this name.
+pub fn named(name: &str) -> Option<&'static dyn FrontEnd> {
+    ALL.into_iter().find(|front_end| front_end.name() == name)
+}
+
+/// The front end for a file: by the extension of its name, and where that says nothing by how the text begins.
+pub fn detect(file_name: &str, text: &str) -> &'static dyn FrontEnd {
+    let base = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
+    let extension = base.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let by_name = ALL.into_iter().find(|f| extension.is_some() && f.extension() == extension.as_deref());
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    by_name.or_else(|| ALL.into_iter().find(|f| f.detect(text))).unwrap_or(DEFAULT)
+}
+
+/// What a front end makes of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// The syntax tree.
+    pub file: ast::File,
+    /// The name the text gives itself: that of a litmus test.
+    pub name: Option<String>,
+    /// What a reader should know about the translation.
+    pub notes: Vec<String>,
+    /// How a litmus test shows its final states.
+    pub view: Option<View>,
+}
+
+/// Reads a file that another one includes; in words why that is not possible.
+pub type Open<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
+
+/// What a front end reads.
+pub struct Input<'a> {
+    /// The main file, and those included so far.
+    pub sources: Sources,
+    /// Whether to go on.
+    pub stop: &'a Stop<'a>,
+    open: &'a Open<'a>,
+}
+
+impl<'a> Input<'a> {
+    /// The main file, with a way to read others.
+    pub fn new(main: SourceFile, stop: &'a Stop<'a>, open: &'a Open<'a>) -> Self {
+        Input { sources: main.into(), stop, open }
+    }
+
+    /// The text of the main file.
+    pub fn text(&self) -> &str {
+        &self.sources.main().text
+    }
+
+    /// The file with this name, read if it is not known yet; `included_at` is where another file asks for it.
+    pub fn include(&mut self, name: &str, included_at: Span) -> Result<FileId, Diagnostic> {
+        if let Some(known) = self.sources.named(name) {
+            return Ok(known);
+        }
+        let refuse = |why: &str| Diagnostic::new(included_at, format!("cannot include `{name}`: {why}"));
+        let bytes = (self.open)(name).map_err(|why| refuse(&why))?;
+        let so_far: usize = self.sources.iter().map(|(_, file)| file.text.len()).sum();
+        if so_far + bytes.len() > MAX_FILE_BYTES {
+            return Err(refuse("all files together are larger than 64 MiB"));
+        }
+        match source::decode(&bytes) {
+            Ok(text) => Ok(self.sources.add(SourceFile::new(name, text))),
+            Err(error) => {
+                let file = self.sources.add(SourceFile::lossy(name, &bytes));
+                Err(Diagnostic { span: error.span.in_file(file), ..error })
+            }
+        }
+    }
+}
+
+/// What stands between separators: from behind the last of `separators` before the part to behind the first of `ends` at or
+/// after its end.
+fn between(line: &str, part: Range<usize>, separators: &[char], ends: &[char]) -> Range<usize> {
+    let Range { start, end } = part;
+    let first = line[..start].rfind(separators).map_or(0, |i| i + 1);
+    let last = match line[..end].ends_with(ends) && end > start {
+        true => end,
+        false => line[end..].find(ends).map_or(line.len(), |i| end + i + 1),
+    };
+    first..last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, text: &str, expected: &str) {
+        assert_eq!(detect(name, text).name(), expected, "{name}: {text}");
+    }
+
+    #[test]
+    fn the_extension_decides() {
+        check("dir.rmm/a.fw", "X86 SB", "fw");
+        check("a.RMM", "", "rmm");
+        check("SB.litmus", "", "litmus");
+    }
+
+    #[test]
+    fn otherwise_the_content_does() {
+        check("-", "  X86 SB\n{}", "litmus");
+        check("a.txt", "# Dekker\nthread t", "trencher");
+        check("a.txt", "thread t\ninitial q", "trencher");
+        check("a.txt", "thread t {\n skip; }", "fw");
+        check("a", "/* one *//* two */ forbidden\n CS CS", "rmm");
+        check("a", "macro m() endmacro", "rmm");
+        check("a", "forbidden_zone", "fw");
+        check("a", "/* never closed", "fw");
+        check("", "", "fw");
+    }
+
+    #[test]
+    fn front_ends_have_names() {
+        assert_eq!(ALL.map(|front_end| front_end.name()), ["fw", "rmm", "trencher", "litmus"]);
+        assert!(ALL.iter().all(|front_end| named(front_end.name()).is_some()) && named("c").is_none());
+    }
+
+    /// The statement around the first occurrence of `part`.
+    fn statement(name: &str, line: &str, part: &str, expected: &str) {
+        let start = line.find(part).expect("the part occurs");
+        let front_end = named(name).expect("a front end");
+        assert_eq!(line[front_end.statement_at(line, start..start + part.len())].trim(), expected);
+    }
+
+    #[test]
+    fn a_statement_is_what_stands_between_separators() {
+        statement("fw", "  x = 1; r = y + z; skip;", "z", "r = y + z;");
+        statement("fw", "  x = 1; r = y + z; skip;", "x = 1;", "x = 1;");
+        statement("fw", "    if x == 0 {\n", "x == 0", "if x == 0 {");
+        statement("fw", "atomic {", "atomic {", "atomic {");
+        statement("litmus", " MOV [x],$1  | MOV EAX,[y] ;", "MOV [x],$1", "MOV [x],$1");
+        statement("litmus", " MOV [x],$1  | MOV EAX,[y] ;", "[y]", "MOV EAX,[y]");
+        statement("trencher", "transition q0 q1 write x 1", "x", "transition q0 q1 write x 1");
+    }
+}

@@ -1,0 +1,118 @@
+//! The source files of a program: the one that was asked for, and those that it includes.
+
+use std::fmt;
+
+use fencewright_program::{FileId, Span};
+
+use crate::diagnostic::Diagnostic;
+use crate::source::{self, SourceFile, escape};
+
+/// The source files of a program, the main one first. A [`Span`] names one of them.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    main: SourceFile,
+    included: Vec<SourceFile>,
+}
+
+impl From<SourceFile> for Sources {
+    fn from(main: SourceFile) -> Self {
+        Sources { main, included: Vec::new() }
+    }
+}
+
+impl Sources {
+    /// Adds a file that another one includes.
+    pub fn add(&mut self, file: SourceFile) -> FileId {
+        self.included.push(file);
+        FileId(u32::try_from(self.included.len()).expect("there are fewer files than bytes in a text"))
+    }
+
+    /// The name of the main file: what to call the program.
+    pub fn name(&self) -> &str {
+        &self.main.name
+    }
+
+    /// The main file.
+    pub fn main(&self) -> &SourceFile {
+        &self.main
+    }
+
+    /// A file; the main one if there is no such file.
+    pub fn file(&self, id: FileId) -> &SourceFile {
+        let included = (id.0 as usize).checked_sub(1).and_then(|n| self.included.get(n));
+        included.unwrap_or(&self.main)
+    }
+
+    /// The file with this name.
+    pub fn named(&self, name: &str) -> Option<FileId> {
+        self.iter().find(|(_, file)| file.name == name).map(|(id, _)| id)
+    }
+
+    /// All files, the main one first.
+    pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        let files = std::iter::once(&self.main).chain(&self.included);
+        (0..).map(FileId).zip(files)
+    }
+
+    /// The same files with other texts.
+    pub fn with_texts<E>(
+        &self,
+        mut text: impl FnMut(FileId, &SourceFile) -> Result<String, E>,
+    ) -> Result<Self, E> {
+        let mut changed = |id, file: &SourceFile| Ok(SourceFile::new(&file.name, text(id, file)?));
+        let main = changed(FileId::MAIN, &self.main)?;
+        let included = self.iter().skip(1).map(|(id, file)| changed(id, file)).collect::<Result<_, _>>()?;
+        Ok(Sources { main, included })
+    }
+
+    /// What stands at a span; nothing if it does not fit into its file.
+    pub fn text(&self, span: Span) -> &str {
+        self.file(span.file).text.get(span.range()).unwrap_or("")
+    }
+
+    /// Where a span starts.
+    pub fn position(&self, span: Span) -> Position<'_> {
+        let file = self.file(span.file);
+        let (line, column) = file.line_column(span.start as usize);
+        Position { file: &file.name, included: span.file != FileId::MAIN, line, column }
+    }
+
+    /// The diagnostics as a terminal shows them, each with an excerpt of its own file: see [`SourceFile::render`].
+    pub fn render(&self, diagnostics: &[Diagnostic], colour: bool) -> String {
+        source::render(diagnostics, colour, |diagnostic| self.file(diagnostic.span.file))
+    }
+}
+
+/// A place in one of the files of a program. It is displayed as `file:line:column`, with the file's name escaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position<'a> {
+    /// The name of the file.
+    pub file: &'a str,
+    /// Whether that is not the main file.
+    pub included: bool,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column, counted from 1 in characters.
+    pub column: usize,
+}
+
+impl<'a> Position<'a> {
+    /// The name of the file if it is not the main one.
+    pub fn included_file(&self) -> Option<&'a str> {
+        self.included.then_some(self.file)
+    }
+
+    /// The line, as a text that is about the main file names it: `12`, or `lock.h:12` if it is in another one.
+    pub fn line_name(&self) -> String {
+        match self.included_file() {
+            Some(file) => format!("{}:{}", escape(file), self.line),
+            None => self.line.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Position<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", escape(self.file), self.line, self.column)
+    }
+}
