@@ -10,8 +10,8 @@
 //!
 //! Then everything reachable is in the certificate (induction on the number of steps), and nothing forbidden is. Commands are
 //! executed symbolically: every cell is a linear form over the values before the step, so each condition is a set of
-//! constraints that must entail another constraint. Difference constraints are decided by shortest paths; anything else by a
-//! refutation from the solver, which is verified here.
+//! constraints that must entail another constraint. Difference constraints are decided by shortest paths; for anything else the
+//! caller's refuter gives a proof, which is verified here.
 //!
 //! # Summary cells
 //!
@@ -54,7 +54,7 @@ use fencewright_memory::{
     BufferMachine, Buffers, CellId, Command, Control, Entry, Linear, Outcome, Step, StoreBuffers,
 };
 use fencewright_program::{MemoryModel, Program, Property};
-use fencewright_smt::Stop;
+use fencewright_proof::{Refuter, Stop};
 
 use crate::certificate::{Certificate, FORMAT, MachineName, VERSION};
 use crate::difference::{Difference, Edge, Index, Paths};
@@ -120,8 +120,14 @@ pub struct Accepted {
     pub steps: usize,
 }
 
-/// Checks a certificate against a program, on all cores; `stop` is asked now and then whether to give up.
-pub fn check(certificate: &Certificate, program: &Program, stop: &Stop) -> Result<Accepted, Rejection> {
+/// Checks a certificate against a program, on all cores. The refuter is asked for proofs of what follows from an invariant,
+/// and `stop` now and then whether to give up.
+pub fn check(
+    certificate: &Certificate,
+    program: &Program,
+    refuter: &dyn Refuter,
+    stop: &Stop,
+) -> Result<Accepted, Rejection> {
     if certificate.format != FORMAT || certificate.version != VERSION {
         let what = format!("format `{}` version {}", certificate.format, certificate.version);
         return Err(Rejection::Format(what));
@@ -153,7 +159,7 @@ pub fn check(certificate: &Certificate, program: &Program, stop: &Stop) -> Resul
             provable.cloned().ok_or_else(|| Rejection::Property(name.clone()))
         })
         .collect::<Result<Vec<Property>, Rejection>>()?;
-    let checker = Checker::new(&machine, certificate, stop)?;
+    let checker = Checker::new(&machine, certificate, refuter, stop)?;
     checker.start()?;
     checker.all(&properties)
 }
@@ -165,6 +171,7 @@ struct Checker<'a> {
     machine: &'a BufferMachine<'a>,
     states: Vec<Invariant>,
     numbers: HashMap<Control, usize>,
+    refuter: &'a dyn Refuter,
     stop: &'a Stop,
 }
 
@@ -179,6 +186,7 @@ impl<'a> Checker<'a> {
     fn new(
         machine: &'a BufferMachine<'a>,
         certificate: &Certificate,
+        refuter: &'a dyn Refuter,
         stop: &'a Stop,
     ) -> Result<Self, Rejection> {
         let mut numbers = HashMap::new();
@@ -198,7 +206,7 @@ impl<'a> Checker<'a> {
             let differences = cubes.iter().map(|cube| cube.iter().map(Difference::of).collect()).collect();
             states.push(Invariant { control, cubes, differences });
         }
-        Ok(Checker { machine, states, numbers, stop })
+        Ok(Checker { machine, states, numbers, refuter, stop })
     }
 
     /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
@@ -416,7 +424,7 @@ impl<'a> Checker<'a> {
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
-        let entails = |cubes: &[Cube]| linear_solver::entails_some(&known, cubes, self.stop);
+        let entails = |cubes: &[Cube]| linear_solver::entails_some(&known, cubes, self.refuter, self.stop);
         match entails(&together) || alone.iter().any(|cube| entails(std::slice::from_ref(cube))) {
             true => Covered::Yes,
             false if alone.len() + together.len() < cubes.len() => Covered::Overflow,

@@ -6,7 +6,7 @@
 //! here are the witnesses. Lengths are exact: what does not fit is not concluded.
 
 use fencewright_memory::{CellId, Linear};
-use fencewright_smt::Stop;
+use fencewright_proof::Stop;
 
 /// `x - y <= c`, where either may be the constant 0.
 #[derive(Clone, Copy, Debug)]

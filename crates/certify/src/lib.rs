@@ -1,6 +1,7 @@
 //! Certificates of safety, and the checker that accepts or rejects them.
 //!
-//! Depends on programs, machines and the solver, never on an engine: whoever found the proof, this decides whether it is one.
+//! Depends on programs, machines and the checker of refutations, never on an engine or a solver: whoever found the proof, this decides
+//! whether it is one.
 
 #![forbid(unsafe_code)]
 
@@ -13,5 +14,5 @@ mod way;
 
 pub use certificate::Certificate;
 pub use check::{Accepted, Rejection, check};
-pub use fencewright_smt::Stop;
+pub use fencewright_proof::{Refuter, Stop};
 pub use fingerprint::fingerprint;

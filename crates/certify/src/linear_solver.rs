@@ -2,30 +2,30 @@
 
 use fencewright_memory::Linear;
 use fencewright_memory::linear::Cube;
-use fencewright_smt::{Answer, Atom, Budget, Formula, Native, Relation, Solver, Stop, Var, verify};
+use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, verify};
 
 /// Whether the constraints in `known` entail that one of the cubes holds; with no cubes, whether they are unsatisfiable.
 /// If `stop` says to stop, nothing is entailed.
-pub fn entails_some(known: &Cube, cubes: &[Cube], stop: &Stop) -> bool {
-    let mut assertions: Vec<Formula> = known.iter().map(formula).collect();
+pub fn entails_some(known: &Cube, cubes: &[Cube], refuter: &dyn Refuter, stop: &Stop) -> bool {
+    let mut formulas = Formulas::default();
+    let mut assertions: Vec<FormulaId> =
+        known.iter().map(|linear| formulas.atom(&at_most(linear), Relation::Le)).collect();
     for cube in cubes {
-        let violated: Vec<Formula> = cube.iter().map(|linear| !formula(linear)).collect();
-        assertions.push(Formula::or(violated));
+        let violated = cube.iter().map(|linear| formulas.atom(&at_least_one(linear), Relation::Le)).collect();
+        assertions.push(formulas.or(violated));
     }
-    let budget = Budget { stop: Some(Stop::clone(stop)), ..Budget::default() };
-    match Native::new().check(&assertions, &budget) {
-        Answer::Unsat(refutation) => verify(&assertions, &refutation.proof),
-        _ => false,
-    }
+    let proof = refuter.refute(&formulas, &assertions, stop);
+    proof.is_some_and(|proof| verify(&formulas, &assertions, &proof))
 }
 
-/// `linear <= 0` as a formula of the solver.
-fn formula(linear: &Linear) -> Formula {
-    let terms = linear.terms.iter().map(|&(cell, coefficient)| (coefficient, Var(cell)));
-    let form = fencewright_smt::Linear::sum(terms, linear.constant);
-    match Atom::new(form, Relation::Le) {
-        Ok(atom) => Formula::Atom(atom),
-        Err(true) => Formula::True,
-        Err(false) => Formula::False,
-    }
+/// The sum of which `linear <= 0` says that it is at most 0.
+fn at_most(linear: &Linear) -> Sum<i128> {
+    let terms = linear.terms.iter().map(|&(cell, coefficient)| (cell, i128::from(coefficient))).collect();
+    Sum { terms, constant: i128::from(linear.constant) }
+}
+
+/// The sum that is at most 0 exactly where `linear <= 0` is violated: `1 - linear`.
+fn at_least_one(linear: &Linear) -> Sum<i128> {
+    let Sum { terms, constant } = at_most(linear);
+    Sum { terms: terms.into_iter().map(|(cell, c)| (cell, -c)).collect(), constant: 1 - constant }
 }

@@ -12,6 +12,7 @@ use fencewright_engines::{Limits, Reason};
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_report::certify::{Answer, Certified};
+use fencewright_smt::Prover;
 
 use crate::args::CertifyArgs;
 use crate::input::{describe, display_name, is_standard_input, load_or_tell, tell_notes};
@@ -86,7 +87,7 @@ fn checked(certificate: &Certificate, loaded: &Loaded, limits: &Limits) -> Answe
     let _search = stop::Search::begin();
     let watched = limits.clone();
     let stop: Stop = Arc::new(move || watched.exceeded(0).is_some());
-    match check(certificate, &loaded.program, &stop) {
+    match check(certificate, &loaded.program, &Prover, &stop) {
         Ok(accepted) => Answer::Accepted(accepted),
         Err(Rejection::Stopped) => {
             // What the checker has allocated is free again; time does not come back.

@@ -19,6 +19,7 @@ use fencewright_lang::load;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Summarised};
 use fencewright_program::{MemoryModel, Program};
+use fencewright_smt::Prover;
 use fencewright_testing::Random;
 
 fn examples() -> Vec<(String, Program)> {
@@ -56,7 +57,7 @@ fn certificates(program: &Program, model: MemoryModel) -> Vec<Certificate> {
 
 fn accepted(certificate: &Certificate, program: &Program) -> bool {
     let stop: fencewright_certify::Stop = std::sync::Arc::new(|| false);
-    certify(certificate, program, &stop).is_ok()
+    certify(certificate, program, &Prover, &stop).is_ok()
 }
 
 /// Damages a certificate in one of several ways.

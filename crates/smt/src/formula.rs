@@ -142,31 +142,44 @@ impl Formula {
 
     /// Rebuilds the formula with each atom replaced, exchanging conjunction and disjunction if `dual`.
     pub fn map(&self, dual: bool, replace: &mut dyn FnMut(&Atom) -> Formula) -> Formula {
-        // The connectives that are open, outermost first, with the parts already rebuilt.
-        let mut open: Vec<(bool, &[Formula], Vec<Formula>)> = Vec::new();
+        let leaf = |formula: &Formula| match formula {
+            Formula::Atom(atom) => replace(atom),
+            other => Formula::from(matches!(other, Formula::True) != dual),
+        };
+        self.fold(leaf, |conjunction, parts| match conjunction != dual {
+            true => Formula::and(parts),
+            false => Formula::or(parts),
+        })
+    }
+
+    /// From the leaves (atoms and truth values) up: `join` says what a conjunction (or disjunction) is, given what its parts are.
+    pub(crate) fn fold<T>(
+        &self,
+        mut leaf: impl FnMut(&Formula) -> T,
+        mut join: impl FnMut(bool, Vec<T>) -> T,
+    ) -> T {
+        // The connectives that are open, outermost first, with what is known of their parts.
+        let mut open: Vec<(bool, &[Formula], Vec<T>)> = Vec::new();
         let mut current = self;
         loop {
             let mut done = match current {
-                Formula::True => Formula::from(!dual),
-                Formula::False => Formula::from(dual),
-                Formula::Atom(atom) => replace(atom),
                 Formula::And(parts) | Formula::Or(parts) => {
-                    let conjunction = matches!(current, Formula::And(_)) != dual;
+                    let conjunction = matches!(current, Formula::And(_));
                     open.push((conjunction, parts, Vec::with_capacity(parts.len())));
                     current = &parts[0];
                     continue;
                 }
+                other => leaf(other),
             };
             // Close every connective whose last part this was.
             loop {
-                let Some((conjunction, parts, rebuilt)) = open.last_mut() else { return done };
-                rebuilt.push(done);
-                if let Some(next) = parts.get(rebuilt.len()) {
+                let Some((conjunction, parts, joined)) = open.last_mut() else { return done };
+                joined.push(done);
+                if let Some(next) = parts.get(joined.len()) {
                     current = next;
                     break;
                 }
-                let rebuilt = std::mem::take(rebuilt);
-                done = if *conjunction { Formula::and(rebuilt) } else { Formula::or(rebuilt) };
+                done = join(*conjunction, std::mem::take(joined));
                 open.pop();
             }
         }

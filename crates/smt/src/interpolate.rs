@@ -149,9 +149,10 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
                 register(&mut facts, &cases, branches, owner)?;
             }
             Step::Cut { term, branches } => {
-                let owner = vocabulary.home(term).ok_or(Failure::Mixed)?;
+                let term = Linear::from(term);
+                let owner = vocabulary.home(&term).ok_or(Failure::Mixed)?;
                 owners[position] = owner;
-                register(&mut facts, &cut_cases(term), branches, owner)?;
+                register(&mut facts, &cut_cases(&term), branches, owner)?;
             }
         }
     }

@@ -16,24 +16,24 @@
 //!
 //! # Map
 //!
-//! | module | what it is | trusted |
-//! |---|---|---|
-//! | [`integer`] | integers of any size, fast while small | yes |
-//! | [`term`], [`formula`] | linear terms, atoms and formulas in normal form | yes |
-//! | [`proof`] | refutations and their checker | yes |
-//! | [`solver`] | the interface of solvers: answers, models, budgets | |
-//! | [`native`] | the solver of this crate: picks one of the two procedures below for the case search | |
-//! | [`difference`] | tier 1: difference constraints in a closed bound matrix | |
-//! | `simplex`, `congruence` | tier 2: exact simplex, integer cuts, equations without integer solution | |
-//! | `search`, `theory` | case splitting over a procedure for conjunctions, with proofs | |
-//! | [`z3`] | tier 3: Z3 over a pipe, where it is installed; a second opinion | |
-//! | [`tiered`] | all of them: the native solver, and Z3 where its budget ends | |
-//! | [`interpolate`] | sequence interpolants from proofs, checked before they are returned | |
+//! | module | what it is |
+//! |---|---|
+//! | [`integer`] | integers of any size, fast while small |
+//! | [`term`], [`formula`] | linear terms, atoms and formulas in normal form |
+//! | [`proof`] | refutations, and the way to their checker, which is the crate `fencewright-proof` |
+//! | [`solver`] | the interface of solvers: answers, models, budgets |
+//! | [`native`] | the solver of this crate: picks one of the two procedures below for the case search |
+//! | [`difference`] | tier 1: difference constraints in a closed bound matrix |
+//! | `simplex`, `congruence` | tier 2: exact simplex, integer cuts, equations without integer solution |
+//! | `search`, `theory` | case splitting over a procedure for conjunctions, with proofs |
+//! | [`z3`] | tier 3: Z3 over a pipe, where it is installed; a second opinion |
+//! | [`tiered`] | all of them: the native solver, and Z3 where its budget ends |
+//! | [`interpolate`] | sequence interpolants from proofs, checked before they are returned |
 //!
 //! # What always holds
 //!
-//! - [`Answer::Unsat`] comes with a proof that [`verify`] accepts: whoever needs certainty calls it. The checker uses big
-//!   numbers and shares no code with the solvers.
+//! - [`Answer::Unsat`] comes with a proof that [`verify`] accepts: whoever needs certainty calls it. The checker is a crate
+//!   of its own, uses big numbers and shares no code with the solvers: nothing here is trusted.
 //! - [`Answer::Sat`] comes with a model that makes every assertion true.
 //! - [`Answer::Unknown`] is the answer when a [`Budget`] ends. Branch and bound need not terminate where variables are
 //!   unbounded, so a budget always has a limit on steps.
@@ -58,7 +58,7 @@ pub mod z3;
 pub use formula::Formula;
 pub use integer::Int;
 pub use native::Native;
-pub use proof::{Proof, verify};
-pub use solver::{Answer, Budget, Model, Reason, Refutation, Solver, Stop};
+pub use proof::{Proof, Prover, Stop, verify};
+pub use solver::{Answer, Budget, Model, Reason, Refutation, Solver};
 pub use term::{Atom, Linear, Relation, Var};
 pub use tiered::Tiered;

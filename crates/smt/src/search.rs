@@ -262,7 +262,7 @@ impl<T: Theory> Search<'_, T> {
                     Step::Split { fact, branches: frame.branches }
                 }
                 Origin::Term(term) => match <[Branch; 2]>::try_from(frame.branches) {
-                    Ok(branches) => Step::Cut { term, branches },
+                    Ok(branches) => Step::Cut { term: (&term).into(), branches },
                     Err(_) => return Err(Reason::Steps),
                 },
             };

@@ -2,10 +2,9 @@
 
 use crate::formula::Formula;
 use crate::integer::Int;
-use crate::proof::{Proof, Step, conjuncts};
+use crate::proof::{Proof, Step, Stop, conjuncts};
 use crate::term::Var;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Decides whether formulas can hold together.
@@ -134,9 +133,6 @@ impl fmt::Display for Reason {
         }
     }
 }
-
-/// Says whether to stop now.
-pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// How much work a solver may do.
 #[derive(Clone)]

@@ -283,7 +283,7 @@ fn mutate(random: &mut Random, proof: &mut Proof) -> bool {
         }
         Step::Split { fact, .. } => *fact = bump(random, *fact),
         Step::Cut { term, branches } => match random.below(2) {
-            0 => *term = term.clone().plus(random.pick(&[-1, 1])),
+            0 => term.constant = &term.constant + &Int::from(random.pick(&[-1, 1])),
             _ => branches.swap(0, 1),
         },
         _ => return false,

@@ -8,6 +8,7 @@ use fencewright_executions::oracle::{self, Reachable};
 use fencewright_memory::BufferMachine;
 use fencewright_program::replay::ReplayError;
 use fencewright_program::{EventKind, MemoryModel, Property, Replayed, Span, Trace};
+use fencewright_smt::Prover;
 
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
 use crate::task::{Answer, Early, Invariant, Limits, Reason, Task};
@@ -116,7 +117,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         if !self.confirm.certificates {
             return (Verdict::Safe, Evidence::Unchecked(certificate));
         }
-        match fencewright_certify::check(&certificate, self.task.program, &stop) {
+        match fencewright_certify::check(&certificate, self.task.program, &Prover, &stop) {
             Ok(_) => (Verdict::Safe, Evidence::Certified(certificate)),
             Err(Rejection::Stopped) => (Verdict::Unknown(Reason::NotConfirmed), Evidence::None),
             Err(rejection @ Rejection::Numbers(..)) => {

@@ -1,0 +1,142 @@
+//! The trusted part is a set of crates: how large they are, and whom they may call.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What every certificate and every replayed trace stands on: programs with their reference semantics and replay, the machines that a
+/// certificate may name, the checker of refutations, the checker of certificates.
+const TRUSTED: [&str; 4] = ["program", "memory", "proof", "certify"];
+/// At most so many lines of code. This is a promise to whoever reads them all: it is raised only with the reason written here.
+const MOST_TRUSTED: usize = 4_000;
+
+/// The transformations that a certificate may name: whoever believes such a certificate believes them too.
+const TRANSFORMATIONS: [&str; 1] = ["transform"];
+/// At most so many lines of code; raised only with the reason written here.
+const MOST_TRANSFORMATIONS: usize = 2_500;
+
+/// The crates from elsewhere that these may use.
+const EXTERNAL: [&str; 6] = ["num-bigint", "num-integer", "num-traits", "serde", "serde_json", "sha2"];
+
+fn crate_folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+/// All files of a crate's library.
+fn sources(name: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![crate_folder(name).join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("the sources are there") {
+            let path = entry.expect("they can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(&path).expect("sources are text");
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
+
+/// How many lines are code: no comments, no blank lines, no `#[cfg(test)]` items. In formatted code such an item at the outermost level
+/// is one line long, or ends with the first line that is a brace and nothing else.
+fn lines_of_code(text: &str) -> usize {
+    let mut count = 0;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line == "#[cfg(test)]" {
+            let item = lines.next().unwrap_or_default();
+            if !item.ends_with(';') {
+                lines.by_ref().find(|line| *line == "}");
+            }
+            continue;
+        }
+        let line = line.trim();
+        count += (!line.is_empty() && !line.starts_with("//")) as usize;
+    }
+    count
+}
+
+#[test]
+fn lines_are_counted() {
+    let text = "//! A file.\n\nuse a::b;\n\n/// A function.\nfn f() {\n    // Nothing.\n    g(\"//\");\n}\n\n\
+                #[cfg(test)]\nmod tests {\n    fn t() {\n    }\n}\nfn h() {}\n";
+    assert_eq!(lines_of_code(text), 5);
+    assert_eq!(lines_of_code("#[cfg(test)]\nmod tests;\nfn f() {}\n"), 1);
+}
+
+fn count(names: &[&str]) -> usize {
+    let mut total = 0;
+    for name in names {
+        let mut lines = 0;
+        for (path, text) in sources(name) {
+            // Either would bring in code that is not counted.
+            for hidden in ["include!", "#[path"] {
+                assert!(!text.contains(hidden), "{}: {hidden}", path.display());
+            }
+            lines += lines_of_code(&text);
+        }
+        println!("{name}: {lines} lines of code");
+        total += lines;
+    }
+    println!("together: {total}");
+    total
+}
+
+#[test]
+fn the_trusted_part_is_small() {
+    let lines = count(&TRUSTED);
+    assert!(lines > 1_000, "{lines} lines cannot be all of it");
+    assert!(lines <= MOST_TRUSTED, "{lines} lines of code, {MOST_TRUSTED} at most: what can live elsewhere?");
+}
+
+#[test]
+fn the_transformations_that_certificates_name_are_small() {
+    let lines = count(&TRANSFORMATIONS);
+    assert!(lines > 500, "{lines} lines cannot be all of it");
+    assert!(lines <= MOST_TRANSFORMATIONS, "{lines} lines of code, {MOST_TRANSFORMATIONS} at most");
+}
+
+/// The names in the sections of a manifest that say what is linked into a crate.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let mut section = "";
+    let mut names = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+            // A section for each dependency is another way to write it.
+            let own_section = line.trim_matches(['[', ']']).rsplit_once("dependencies.");
+            names.extend(own_section.filter(|(kind, _)| *kind != "dev-").map(|(_, name)| name.to_string()));
+        } else if section.ends_with("dependencies]") && section != "[dev-dependencies]" {
+            let name = line.split(['.', '=', ' ']).next().unwrap_or_default();
+            names.extend((!name.is_empty() && !name.starts_with('#')).then(|| name.to_string()));
+        }
+    }
+    names
+}
+
+#[test]
+fn manifests_are_understood() {
+    let manifest = "[package]\nname = \"a\"\n\n[dependencies]\nb.workspace = true\nc = \"1\"\n\n[dependencies.d]\n\
+                    version = \"1\"\n\n[dev-dependencies]\ne = \"1\"\n\n[target.'cfg(unix)'.dependencies]\nf = \"1\"\n";
+    assert_eq!(dependencies(manifest), ["b", "c", "d", "f"]);
+}
+
+#[test]
+fn the_trusted_part_calls_nobody_else() {
+    for name in TRUSTED.iter().chain(&TRANSFORMATIONS) {
+        let folder = crate_folder(name);
+        assert!(!folder.join("build.rs").exists(), "{name} runs a program when it is built");
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a crate has a manifest");
+        for dependency in dependencies(&manifest) {
+            let allowed = match dependency.strip_prefix("fencewright-") {
+                // Programs and machines mean the same whatever is made of them; only certificates name transformations.
+                Some(own) if TRANSFORMATIONS.contains(&own) => *name == "certify",
+                Some(own) => TRUSTED.contains(&own),
+                None => EXTERNAL.contains(&dependency.as_str()),
+            };
+            assert!(allowed, "{name} depends on {dependency}");
+        }
+    }
+}

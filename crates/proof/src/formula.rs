@@ -1,0 +1,172 @@
+//! Linear terms, atoms and formulas.
+//!
+//! Formulas live in a list, and one can only be made from others that are in it already: so none contains itself, and nothing
+//! that works on them recurses.
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::{Signed, Zero};
+use std::collections::BTreeMap;
+
+/// A sum of coefficients times variables, which are known by their numbers, plus a constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum<N = BigInt> {
+    /// Variables with their coefficients. Sorted by variable and without zeros in every [`Atom`].
+    pub terms: Vec<(u32, N)>,
+    /// The constant.
+    pub constant: N,
+}
+
+/// How the sum of an atom relates to zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// At most zero.
+    Le,
+    /// Equal to zero.
+    Eq,
+    /// Different from zero.
+    Ne,
+}
+
+/// A sum compared with zero, in normal form: it has a variable; the coefficients have no common divisor (the constant of an inequality
+/// is rounded, which is where integers differ from rationals); the first coefficient of an equality or disequality is positive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Atom {
+    sum: Sum,
+    relation: Relation,
+}
+
+/// A formula in a list of [`Formulas`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormulaId(usize);
+
+impl FormulaId {
+    /// Its position in the list.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// A formula over others in the same list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Formula {
+    /// A truth value.
+    Truth(bool),
+    /// A sum compared with zero.
+    Atom(Atom),
+    /// All of at least two formulas.
+    And(Vec<FormulaId>),
+    /// Some of at least two formulas.
+    Or(Vec<FormulaId>),
+}
+
+/// A list of formulas, each made from earlier ones.
+#[derive(Clone, Debug, Default)]
+pub struct Formulas(Vec<Formula>);
+
+impl Sum {
+    /// This plus a number.
+    pub(crate) fn plus(mut self, value: i32) -> Self {
+        self.constant += value;
+        self
+    }
+
+    /// This with all signs changed.
+    pub(crate) fn negated(&self) -> Self {
+        let terms = self.terms.iter().map(|(variable, factor)| (*variable, -factor)).collect();
+        Sum { terms, constant: -&self.constant }
+    }
+}
+
+impl Atom {
+    /// The sum that is compared with zero.
+    pub fn sum(&self) -> &Sum {
+        &self.sum
+    }
+
+    /// The comparison.
+    pub fn relation(&self) -> Relation {
+        self.relation
+    }
+}
+
+impl Formula {
+    /// The normal form of `sum RELATION 0`: an atom, or a truth value if it has one.
+    pub(crate) fn compared<N: Clone + Into<BigInt>>(sum: &Sum<N>, relation: Relation) -> Formula {
+        let mut factors: BTreeMap<u32, BigInt> = BTreeMap::new();
+        for (variable, factor) in &sum.terms {
+            *factors.entry(*variable).or_default() += factor.clone().into();
+        }
+        let mut terms: Vec<(u32, BigInt)> = factors.into_iter().filter(|(_, f)| !f.is_zero()).collect();
+        let mut constant: BigInt = sum.constant.clone().into();
+        let divisor = terms.iter().fold(BigInt::zero(), |divisor, (_, factor)| divisor.gcd(factor));
+        if divisor.is_zero() {
+            return Formula::Truth(match relation {
+                Relation::Le => !constant.is_positive(),
+                Relation::Eq => constant.is_zero(),
+                Relation::Ne => !constant.is_zero(),
+            });
+        }
+        if relation != Relation::Le && !constant.is_multiple_of(&divisor) {
+            return Formula::Truth(relation == Relation::Ne);
+        }
+        terms.iter_mut().for_each(|(_, factor)| *factor /= &divisor);
+        // a*x <= -c with a = divisor: x <= floor(-c / a), and so the constant is rounded up.
+        constant = Integer::div_ceil(&constant, &divisor);
+        let mut sum = Sum { terms, constant };
+        if relation != Relation::Le && sum.terms[0].1.is_negative() {
+            sum = sum.negated();
+        }
+        Formula::Atom(Atom { sum, relation })
+    }
+}
+
+impl Formulas {
+    /// The formulas, in order.
+    pub fn all(&self) -> &[Formula] {
+        &self.0
+    }
+
+    /// The formula with this number.
+    pub fn get(&self, id: FormulaId) -> &Formula {
+        &self.0[id.0]
+    }
+
+    fn add(&mut self, formula: Formula) -> FormulaId {
+        self.0.push(formula);
+        FormulaId(self.0.len() - 1)
+    }
+
+    /// `sum RELATION 0`.
+    pub fn atom<N: Clone + Into<BigInt>>(&mut self, sum: &Sum<N>, relation: Relation) -> FormulaId {
+        self.add(Formula::compared(sum, relation))
+    }
+
+    /// A truth value.
+    pub fn truth(&mut self, value: bool) -> FormulaId {
+        self.add(Formula::Truth(value))
+    }
+
+    /// All of the formulas: true parts vanish, a false part makes the whole false.
+    pub fn and(&mut self, parts: Vec<FormulaId>) -> FormulaId {
+        self.connected(parts, true)
+    }
+
+    /// Some of the formulas: false parts vanish, a true part makes the whole true.
+    pub fn or(&mut self, parts: Vec<FormulaId>) -> FormulaId {
+        self.connected(parts, false)
+    }
+
+    fn connected(&mut self, mut parts: Vec<FormulaId>, conjunction: bool) -> FormulaId {
+        if parts.iter().any(|part| *self.get(*part) == Formula::Truth(!conjunction)) {
+            return self.truth(!conjunction);
+        }
+        parts.retain(|part| !matches!(self.get(*part), Formula::Truth(_)));
+        match parts.as_slice() {
+            [] => self.truth(conjunction),
+            [only] => *only,
+            _ if conjunction => self.add(Formula::And(parts)),
+            _ => self.add(Formula::Or(parts)),
+        }
+    }
+}
