@@ -9,8 +9,8 @@ const TRUSTED: [&str; 4] = ["program", "memory", "proof", "certify"];
 /// At most so many lines of code. This is a promise to whoever reads them all: it is raised only with the reason written here.
 const MOST_TRUSTED: usize = 4_000;
 
-/// The transformations that a certificate may name: whoever believes such a certificate believes them too.
-const TRANSFORMATIONS: [&str; 1] = ["transform"];
+/// The transformations that a certificate may name, and what they are made with: whoever believes such a certificate believes them too.
+const TRANSFORMATIONS: [&str; 2] = ["transform", "kit"];
 /// At most so many lines of code; raised only with the reason written here.
 const MOST_TRANSFORMATIONS: usize = 2_500;
 
@@ -132,7 +132,9 @@ fn the_trusted_part_calls_nobody_else() {
         for dependency in dependencies(&manifest) {
             let allowed = match dependency.strip_prefix("fencewright-") {
                 // Programs and machines mean the same whatever is made of them; only certificates name transformations.
-                Some(own) if TRANSFORMATIONS.contains(&own) => *name == "certify",
+                Some(own) if TRANSFORMATIONS.contains(&own) => {
+                    *name == "certify" || TRANSFORMATIONS.contains(name)
+                }
                 Some(own) => TRUSTED.contains(&own),
                 None => EXTERNAL.contains(&dependency.as_str()),
             };

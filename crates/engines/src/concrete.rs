@@ -3,6 +3,7 @@
 //! The steps of an exact machine say which conditions the values must meet; a solver finds some, and the reference semantics has the last
 //! word.
 
+use fencewright_kit::choices::faulting_choices;
 use fencewright_memory::{BufferMachine, Buffers, Command, Control, Outcome, Step};
 use fencewright_program::{
     EdgeId, Event, EventKind, Init, MemoryModel, Op, Program, Property, ThreadId, Trace,
@@ -100,7 +101,7 @@ impl<'p> Execution<'p> {
         let ops = program.thread(thread).edge(edge).action.ops();
         let choices = ops.iter().filter(|op| matches!(op, Op::Havoc(..))).count();
         match fault {
-            true => Some(program.faulting_choices(thread, edge, chosen)),
+            true => Some(faulting_choices(program, thread, edge, chosen)),
             false => (chosen.len() == choices).then_some(chosen),
         }
     }

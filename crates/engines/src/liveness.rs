@@ -1,6 +1,7 @@
 //! Live registers: at each location of a thread, those whose value there can still matter to the thread or to a property.
 
-use fencewright_program::{EdgeId, LocationId, Observable, Op, PropertyKind, RegisterId, Thread, ThreadId};
+use fencewright_kit::accesses::{for_each_read, written_register};
+use fencewright_program::{EdgeId, LocationId, Observable, PropertyKind, RegisterId, Thread, ThreadId};
 
 use crate::facts::{Effect, Facts, Flow};
 use crate::task::{Limits, Reason, Task};
@@ -96,8 +97,8 @@ fn accesses(thread: &Thread, flow: &Flow) -> Vec<Effect> {
         for (n, op) in edge.action.ops().iter().enumerate() {
             let arc = flow.arc(EdgeId(e as u32), n);
             let effect = |r: RegisterId, holds: bool| Effect { arc, fact: r.0, holds };
-            effects.extend(Op::written_register(op).map(|r| effect(r, false)));
-            op.for_each_read(&mut |r| effects.push(effect(r, true)));
+            effects.extend(written_register(op).map(|r| effect(r, false)));
+            for_each_read(op, &mut |r| effects.push(effect(r, true)));
         }
     }
     effects

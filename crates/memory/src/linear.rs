@@ -128,7 +128,8 @@ pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
     if all.len() > MOST_CASES { vec![(Vec::new(), None)] } else { all }
 }
 
-fn is_opaque(op: BinaryOp) -> bool {
+/// Whether an operator is not linear, whatever its operands are, unless both are constants.
+pub fn is_opaque(op: BinaryOp) -> bool {
     use BinaryOp::*;
     matches!(op, Div | Rem | BitAnd | BitOr | BitXor)
 }
@@ -297,23 +298,4 @@ pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
             .collect();
     }
     ways
-}
-
-/// Whether the expression has parts that are not linear, so that symbolic domains know nothing about its value.
-pub fn is_nonlinear(e: &Expr<CellId>) -> bool {
-    cases(e).iter().any(|(_, value)| value.is_none()) || has_opaque(e)
-}
-
-fn has_opaque(e: &Expr<CellId>) -> bool {
-    match e {
-        Expr::Const(_) | Expr::Leaf(_) => false,
-        Expr::Unary(_, operand) => has_opaque(operand),
-        Expr::Binary(op, left, right) => {
-            let constant = left.constant().is_some() && right.constant().is_some();
-            (is_opaque(*op) && !constant)
-                || (*op == BinaryOp::Mul && left.constant().is_none() && right.constant().is_none())
-                || has_opaque(left)
-                || has_opaque(right)
-        }
-    }
 }

@@ -98,24 +98,10 @@ impl BinaryOp {
         }
     }
 
-    /// How tightly the operator binds; larger is tighter. Comparisons do not chain.
-    pub fn precedence(self) -> u8 {
-        use BinaryOp::*;
-        match self {
-            Or => 1,
-            And => 2,
-            Eq | Ne | Lt | Le | Gt | Ge => 3,
-            BitOr => 4,
-            BitXor => 5,
-            BitAnd => 6,
-            Add | Sub => 7,
-            Mul | Div | Rem => 8,
-        }
-    }
-
     /// Whether this is one of `== != < <= > >=`.
     pub fn is_comparison(self) -> bool {
-        self.precedence() == 3
+        use BinaryOp::*;
+        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 
     /// The comparison that holds exactly where this one does not; any other operator is left as it is.
@@ -128,18 +114,6 @@ impl BinaryOp {
             Le => Gt,
             Gt => Le,
             Ge => Lt,
-            other => other,
-        }
-    }
-
-    /// The comparison with its sides exchanged; any other operator is left as it is.
-    pub fn mirrored(self) -> Self {
-        use BinaryOp::*;
-        match self {
-            Lt => Gt,
-            Le => Ge,
-            Gt => Lt,
-            Ge => Le,
             other => other,
         }
     }

@@ -13,9 +13,7 @@
 //! range stands for all of its values, those below 0 included; without one it stands for the naturals.
 
 use crate::expr::{BinaryOp, Expr};
-use crate::model::{
-    Address, Edge, EdgeId, Numbers, Op, Program, Range, Register, RegisterId, Thread, ThreadId,
-};
+use crate::model::{Address, Edge, Numbers, Op, Program, Range, Register, RegisterId, Thread};
 
 /// The numbers from `low` to `high`, without end where there is no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -102,28 +100,6 @@ impl Program {
     /// The values that a `*` with this range stands for.
     pub fn chosen(&self, range: Option<Range>) -> Bounds {
         range.map_or(self.values(), Bounds::from)
-    }
-
-    /// A value that a `*` with this range stands for and that faults when it is written to a register; nothing if there is none of 64 bits.
-    pub fn unfit_choice(&self, register: &Register, range: Option<Range>) -> Option<i64> {
-        let (chosen, writable) = (self.chosen(range), self.writable(register.range));
-        let below = writable.low.and_then(|low| low.checked_sub(1));
-        let above = writable.high.and_then(|high| high.checked_add(1));
-        let candidates = [chosen.low, chosen.high, below, above].into_iter().flatten();
-        candidates.into_iter().find(|v| chosen.contains(*v) && !writable.contains(*v))
-    }
-
-    /// The choices of an edge with which it faults, if `chosen` are those before the one that does, or before another fault.
-    pub fn faulting_choices(&self, thread: ThreadId, edge: EdgeId, mut chosen: Vec<i64>) -> Vec<i64> {
-        let code = self.thread(thread);
-        let mut choices = code.edge(edge).action.ops().iter().filter_map(|op| match op {
-            Op::Havoc(register, range) => Some((register, *range)),
-            _ => None,
-        });
-        if let Some((register, range)) = choices.nth(chosen.len()) {
-            chosen.extend(self.unfit_choice(&code.registers[register.index()], range));
-        }
-        chosen
     }
 
     /// When an operation of a thread with these registers does not fault.

@@ -327,34 +327,6 @@ impl Program {
         }
     }
 
-    /// The memory cells an address may denote.
-    pub fn cells_of(&self, address: &Address) -> std::ops::Range<u32> {
-        let variable = &self.variables[address.variable.index()];
-        let all = variable.cells();
-        match (&address.index, variable.indices) {
-            (Some(index), Some(range)) => match index.constant() {
-                Some(i) if range.contains(i) => {
-                    let cell = variable.base + (i - range.low) as u32;
-                    cell..cell + 1
-                }
-                _ => all.start as u32..all.end as u32,
-            },
-            _ => variable.base..variable.base + 1,
-        }
-    }
-
-    /// The one memory cell an address denotes whenever it denotes one; nothing if there may be several, or if the address may lie outside
-    /// the window of an open array: what is out there is as many cells as one likes.
-    pub fn only_cell(&self, address: &Address) -> Option<u32> {
-        let cells = self.cells_of(address);
-        let variable = &self.variables[address.variable.index()];
-        let inside = match (&address.index, variable.indices) {
-            (Some(index), Some(range)) => index.constant().is_some_and(|i| range.contains(i)),
-            _ => true,
-        };
-        (cells.len() == 1 && (inside || !variable.open)).then_some(cells.start)
-    }
-
     /// The threads with their numbers.
     pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Thread)> {
         self.threads.iter().enumerate().map(|(i, t)| (ThreadId(i as u32), t))
@@ -407,17 +379,6 @@ impl Thread {
         let ends = |t: &Thread| (t.entry, t.fault, t.locations.len());
         registers && edges && ends(self) == ends(other)
     }
-
-    /// The locations that carry a label; `end` names every location where the thread has ended.
-    pub fn labelled(&self, label: &str) -> Vec<LocationId> {
-        (0..self.locations.len() as u32)
-            .map(LocationId)
-            .filter(|&l| {
-                (label == "end" && self.is_end(l))
-                    || self.locations[l.index()].labels.iter().any(|x| x == label)
-            })
-            .collect()
-    }
 }
 
 impl Action {
@@ -436,34 +397,6 @@ impl Action {
             Action::Fence | Action::Lock | Action::Unlock => true,
             Action::Atomic { drains, .. } => *drains,
             Action::Op(_) | Action::StoreFence => false,
-        }
-    }
-}
-
-impl Op {
-    /// The register it writes.
-    pub fn written_register(&self) -> Option<RegisterId> {
-        match self {
-            Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) => Some(*r),
-            Op::Skip | Op::Assume(_) | Op::Assert(_) | Op::Store(..) => None,
-        }
-    }
-
-    /// Calls `visit` on every register it reads.
-    pub fn for_each_read(&self, visit: &mut impl FnMut(RegisterId)) {
-        let address = |a: &Address, visit: &mut dyn FnMut(RegisterId)| {
-            if let Some(index) = &a.index {
-                index.for_each_leaf(&mut |r| visit(*r));
-            }
-        };
-        match self {
-            Op::Skip | Op::Havoc(..) => {}
-            Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => e.for_each_leaf(&mut |r| visit(*r)),
-            Op::Load(_, a) => address(a, visit),
-            Op::Store(a, e) => {
-                address(a, visit);
-                e.for_each_leaf(&mut |r| visit(*r));
-            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a program should or should not do.
 
 use crate::expr::Expr;
-use crate::model::{LocationId, Program, RegisterId, ThreadId};
+use crate::model::{LocationId, RegisterId, ThreadId};
 use crate::span::Span;
 
 /// Something one can see of a whole state.
@@ -76,28 +76,6 @@ impl Property {
         match &self.kind {
             PropertyKind::Never(f) | PropertyKind::Finally(_, f) => Some(f),
             PropertyKind::Assertions | PropertyKind::NoDeadlock => None,
-        }
-    }
-}
-
-impl Program {
-    /// An observable as the source writes it.
-    pub fn observable_name(&self, observable: &Observable) -> String {
-        match observable {
-            Observable::At(thread, locations) => {
-                let t = self.thread(*thread);
-                let label = locations.iter().flat_map(|l| &t.locations[l.index()].labels).next();
-                match label {
-                    Some(label) => format!("{}@{label}", t.name),
-                    None if locations.iter().all(|&l| t.is_end(l)) => format!("{}@end", t.name),
-                    None => format!("{}@{}", t.name, locations.first().map_or(0, |l| l.0)),
-                }
-            }
-            Observable::Register(thread, register) => {
-                let t = self.thread(*thread);
-                format!("{}.{}", t.name, t.registers[register.index()].name)
-            }
-            Observable::Memory(cell) => self.cell_name(*cell),
         }
     }
 }

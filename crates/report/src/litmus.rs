@@ -7,13 +7,14 @@ use fencewright_lang::Loaded;
 use fencewright_lang::import::ShownPlace;
 use fencewright_lang::source::escape;
 use fencewright_program::{
-    Expr, Formula, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, RegisterId,
+    Expr, Formula, LocationId, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier,
+    RegisterId, Thread,
 };
 use serde::Serialize;
 
 use crate::json::{self, Failure};
 use crate::style::Style;
-use crate::words::{Source, grouped};
+use crate::words::{Source, grouped, observable_name};
 
 /// At most so many final states are listed.
 const MOST_LISTED: usize = 1_000;
@@ -165,18 +166,17 @@ impl View {
         if loaded.view.is_none() {
             for (position, observable) in observing.observed.iter().enumerate() {
                 let value = ColumnValue::Observed { position, bits: 64, signed: true };
-                columns.push(Column { name: loaded.program.observable_name(observable), value });
+                columns.push(Column { name: observable_name(&loaded.program, observable), value });
             }
         }
         if observing.observed.is_empty() {
             // The condition looks at nothing, but it matters whether there is a final state.
-            observing.observed.extend(
-                loaded
-                    .program
-                    .threads()
-                    .map(|(id, thread)| Observable::At(id, thread.labelled("end")))
-                    .take(1),
-            );
+            let ends = |thread: &Thread| {
+                let locations = (0..thread.locations.len() as u32).map(LocationId);
+                locations.filter(|&location| thread.is_end(location)).collect()
+            };
+            let mut threads = loaded.program.threads();
+            observing.observed.extend(threads.next().map(|(id, thread)| Observable::At(id, ends(thread))));
         }
         View { observed: observing.observed, columns, filter, proposition }
     }

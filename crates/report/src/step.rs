@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use fencewright_kit::accesses::written_register;
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
     Action, Event, EventKind, Expr, Op, Program, RegisterId, Replayed, Span, State, Thread, UnaryOp,
@@ -137,7 +138,7 @@ impl<'a> Step<'a> {
     /// The registers that the action has written, with their values.
     fn registers_in_words(&self, action: &Action, chosen: bool) -> Vec<String> {
         let values = &self.after.registers[self.event.thread.index()];
-        let mut written: Vec<RegisterId> = action.ops().iter().filter_map(Op::written_register).collect();
+        let mut written: Vec<RegisterId> = action.ops().iter().filter_map(written_register).collect();
         written.sort_unstable();
         written.dedup();
         let was_chosen = |r: RegisterId| {

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use fencewright_lang::fw::precedence;
 use fencewright_lang::{FrontEnd, Loaded, Position, Sources};
 use fencewright_program::{
-    Action, Address, Expr, FileId, Formula, LocationId, Op, Program, Range, RegisterId, Span, Thread,
-    ThreadId,
+    Action, Address, Expr, FileId, Formula, LocationId, Observable, Op, Program, Range, RegisterId, Span,
+    Thread, ThreadId,
 };
 
 /// Longer excerpts of the source are cut.
@@ -133,7 +134,7 @@ fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) 
             write_expression(text, operand, leaf, TIGHTEST);
         }
         Expr::Binary(op, left, right) => {
-            let own = op.precedence();
+            let own = precedence(*op);
             text.extend((own < context).then_some('('));
             write_expression(text, left, leaf, own + op.is_comparison() as u8);
             let _ = write!(text, " {} ", op.symbol());
@@ -151,8 +152,28 @@ pub fn expression(thread: &Thread, e: &Expr<RegisterId>) -> String {
 /// A formula over the states of a program.
 pub fn formula(program: &Program, formula: &Formula) -> String {
     let mut text = String::new();
-    write_expression(&mut text, formula, &mut |observable| program.observable_name(observable), 0);
+    write_expression(&mut text, formula, &mut |observable| observable_name(program, observable), 0);
     text
+}
+
+/// An observable as the source writes it.
+pub fn observable_name(program: &Program, observable: &Observable) -> String {
+    match observable {
+        Observable::At(thread, locations) => {
+            let t = program.thread(*thread);
+            let label = locations.iter().flat_map(|l| &t.locations[l.index()].labels).next();
+            match label {
+                Some(label) => format!("{}@{label}", t.name),
+                None if locations.iter().all(|&l| t.is_end(l)) => format!("{}@end", t.name),
+                None => format!("{}@{}", t.name, locations.first().map_or(0, |l| l.0)),
+            }
+        }
+        Observable::Register(thread, register) => {
+            let t = program.thread(*thread);
+            format!("{}.{}", t.name, t.registers[register.index()].name)
+        }
+        Observable::Memory(cell) => program.cell_name(*cell),
+    }
 }
 
 /// An address: `x` or `a[i + 1]`.

@@ -6,13 +6,13 @@
 //! order; where no number of them is enough, the values of the others are kept in summary cells. (4) Otherwise the integers were known too coarsely: the clip constant of zones grows, or interpolants give new
 //! predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
 
+mod nonlinear;
 mod path;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fencewright_memory::buffer_machine::OVERFLOW;
-use fencewright_memory::linear::is_nonlinear;
 use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 
@@ -25,6 +25,7 @@ use crate::search::live::LiveCells;
 use crate::search::reach::{Path, Reach, Reached};
 use crate::search::symmetry::Symmetry;
 use crate::task::{Answer, Early, Engine, Invariant, Limits, Order, Part, Progress, Reason, Report, Task};
+use nonlinear::is_nonlinear;
 
 /// Where to start.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencewright_kit::accesses::{cells_of, written_register};
 use fencewright_memory::{Cell, CellId};
 use fencewright_program::{
     Action, BinaryOp, Edge, EdgeId, Expr, LocationId, MemoryModel, Observable, Op, Program, Property,
@@ -276,7 +277,7 @@ impl ThreadFacts {
         looks.tell_apart(&[thread.fault]);
         let visible = |edge: &Edge| {
             !looks.is_alike(edge.from, edge.to)
-                || edge.action.ops().iter().filter_map(Op::written_register).any(|r| observed.contains(&r))
+                || edge.action.ops().iter().filter_map(written_register).any(|r| observed.contains(&r))
         };
         let mut endings = vec![Ending::default(); thread.locations.len()];
         for edge in &thread.edges {
@@ -331,7 +332,7 @@ fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Re
         let arc = flow.arc(EdgeId(e as u32), 0);
         for op in edge.action.ops() {
             if let Op::Load(_, address) = op {
-                let cells = program.cells_of(address);
+                let cells = cells_of(program, address);
                 let fact = match cells.len() {
                     1 => cells.start,
                     _ => program.cells() as u32 + address.variable.0,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use fencewright_kit::accesses::{cells_of, written_register};
 use fencewright_program::{
     Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Observable, Op, Program, PropertyKind,
     Range, RegisterId, Span, ThreadId,
@@ -338,12 +339,12 @@ fn thread_code(
                         || (program.edge_may_fault(thread, edge)
                             && !labels.is_alike(edge.from, thread.fault));
                     let writes_register =
-                        ops.iter().any(|op| op.written_register().is_some_and(|r| observed[r.index()]));
+                        ops.iter().any(|op| written_register(op).is_some_and(|r| observed[r.index()]));
                     let direct =
                         task.model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. });
                     let writes_memory = direct
                         && ops.iter().any(|op| match op {
-                            Op::Store(a, _) => program.cells_of(a).any(|c| visible.memory[c as usize]),
+                            Op::Store(a, _) => cells_of(program, a).any(|c| visible.memory[c as usize]),
                             _ => false,
                         });
                     let seen = moves || writes_register || writes_memory;
@@ -398,7 +399,7 @@ fn buffered_cells(program: &Program, id: ThreadId, model: MemoryModel) -> Vec<u3
         Action::Op(Op::Store(address, _)) => Some(address),
         _ => None,
     });
-    let mut cells: Vec<u32> = stores.flat_map(|a| program.cells_of(a)).collect();
+    let mut cells: Vec<u32> = stores.flat_map(|a| cells_of(program, a)).collect();
     cells.sort_unstable();
     cells.dedup();
     cells

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fencewright_program::{EdgeId, Op, RegisterId, Thread, ThreadId};
+use fencewright_kit::accesses::written_register;
+use fencewright_program::{EdgeId, RegisterId, Thread, ThreadId};
 
 use crate::liveness::LiveRegisters;
 use crate::task::{Limits, Reason, Task};
@@ -38,7 +39,7 @@ impl Liveness {
         // A field that another register needs after the edge was written by the edge.
         let taken_over = |edge: EdgeId, field: usize| {
             let to = thread.edge(edge).to;
-            let written = thread.edge(edge).action.ops().iter().filter_map(Op::written_register);
+            let written = thread.edge(edge).action.ops().iter().filter_map(written_register);
             written.into_iter().any(|r| colours[r.index()] == field && live.is_live(r, to))
         };
         let mut freed: Vec<(EdgeId, usize)> =
@@ -50,7 +51,7 @@ impl Liveness {
     /// For each operation of an edge whether it writes a register that is live afterwards.
     pub fn live_writes<'a>(&'a self, thread: &'a Thread, edge: EdgeId) -> impl Iterator<Item = bool> + 'a {
         let ops = thread.edge(edge).action.ops().iter().enumerate();
-        ops.map(move |(n, op)| op.written_register().is_some_and(|r| self.live.is_live_after(r, edge, n)))
+        ops.map(move |(n, op)| written_register(op).is_some_and(|r| self.live.is_live_after(r, edge, n)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Witnesses: the one place where an execution becomes evidence against robustness.
 
 use fencewright_executions::happens_before::{HappensBefore, Link, Triangle, triangular_race};
+use fencewright_kit::choices::faulting_choices;
 use fencewright_program::reference::{Buffered, holds};
 use fencewright_program::{
     EdgeId, Event, EventKind, MemoryModel, Program, Reference, Replayed, ThreadId, Trace,
@@ -112,7 +113,7 @@ pub(super) fn from_instrumented(
         if delaying {
             path.push(edge);
         }
-        let chosen = program.faulting_choices(thread, edge, chosen.clone());
+        let chosen = faulting_choices(program, thread, edge, chosen.clone());
         buffers = perform(Event { thread, kind: EventKind::Step { edge, chosen } }, &mut trace)?;
         if !delaying && let Some(event) = flush(thread, &buffers) {
             buffers = perform(event, &mut trace)?;

@@ -1,5 +1,6 @@
 //! Which registers matter where: those whose value some path still reads.
 
+use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{RegisterId, Thread};
 
 use super::outgoing;
@@ -25,10 +26,10 @@ impl Liveness {
             for edge in outgoing(thread, location) {
                 let mut after = live.at(edge.to.index()).to_vec();
                 for op in edge.action.ops().iter().rev() {
-                    if let Some(written) = op.written_register() {
+                    if let Some(written) = written_register(op) {
                         after[written.index() / 64] &= !(1 << (written.index() % 64));
                     }
-                    op.for_each_read(&mut |read| after[read.index() / 64] |= 1 << (read.index() % 64));
+                    for_each_read(op, &mut |read| after[read.index() / 64] |= 1 << (read.index() % 64));
                 }
                 before.iter_mut().zip(after).for_each(|(b, a)| *b |= a);
             }

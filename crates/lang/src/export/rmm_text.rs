@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fencewright_kit::accesses::written_register;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, Expr, Init, Op, Program, Range, RegisterId, Span, Thread, UnaryOp,
 };
@@ -141,7 +142,7 @@ impl Writer<'_> {
                 (None, Some(range)) => before += &inside(&self.arithmetic(index, span)?, range),
             }
         }
-        match (checked_range(self.program, self.thread, op), op.written_register()) {
+        match (checked_range(self.program, self.thread, op), written_register(op)) {
             (Some((range, Some(value))), _) => before += &inside(&self.arithmetic(value, span)?, range),
             (Some((range, None)), Some(register)) => {
                 let check = inside(&format!("${}", self.registers[register.index()]), range);

@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 
+use fencewright_kit::accesses::written_register;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, Expr, Init, LocationId, Op, Program, RegisterId, Span, Thread, UnaryOp,
 };
@@ -195,7 +196,7 @@ impl Writer<'_> {
                 vec![format!("write {} {}", self.term(value, span)?, self.address(address, span)?)]
             }
         });
-        if let (Some((range, None)), Some(target)) = (range, op.written_register()) {
+        if let (Some((range, None)), Some(target)) = (range, written_register(op)) {
             steps.push(vec![check(range, register(&target))?]);
         }
         Ok(steps)
@@ -285,7 +286,7 @@ impl Writer<'_> {
                 at = next;
             }
             stored |= matches!(op, Op::Store(..));
-            written.extend(op.written_register());
+            written.extend(written_register(op));
         }
         if drains {
             self.transition(&at, to, "unlock");

@@ -151,7 +151,7 @@ impl Parser<'_> {
             }
             let Some((op, span)) = self.infix_operator(equals_is_slip) else { break };
             while let Some(&Pending::Binary(before, before_span)) = pending.last()
-                && before.precedence() >= op.precedence()
+                && super::precedence(before) >= super::precedence(op)
             {
                 if before.is_comparison() && op.is_comparison() {
                     self.chained_comparison(&operands, before_span, span);

@@ -363,7 +363,7 @@ impl Printer {
                 }
             }
             ExprKind::Binary(op, left, right) => {
-                let own = op.precedence();
+                let own = super::precedence(*op);
                 let enclosed = own < precedence;
                 if enclosed {
                     self.word("(");

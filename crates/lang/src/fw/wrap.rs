@@ -41,7 +41,7 @@ impl Strength {
         match self {
             Strength::Header => false,
             Strength::Comma => true,
-            Strength::Operator(precedence) => precedence > BinaryOp::Eq.precedence(),
+            Strength::Operator(precedence) => precedence > super::precedence(BinaryOp::Eq),
         }
     }
 }
@@ -140,7 +140,7 @@ impl Wrapper<'_> {
             (TokenKind::Colon, _) if before.header => Some(Strength::Header),
             (TokenKind::Comma, _) => Some(Strength::Comma),
             (_, Piece { kind: TokenKind::Operator(op), binary: true, .. }) => {
-                Some(Strength::Operator(op.precedence()))
+                Some(Strength::Operator(super::precedence(*op)))
             }
             _ => None,
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use fencewright_kit::accesses::{cells_of, only_cell};
 use fencewright_program::{Action, Address, EdgeId, LocationId, Op, Program, Thread, ThreadId};
 
 use super::{Attack, Notion};
@@ -40,7 +41,7 @@ pub fn contended(program: &Program) -> Vec<bool> {
     let mut written = vec![false; program.cells()];
     for (t, thread) in program.threads() {
         for (address, stores) in thread.edges.iter().flat_map(|e| e.action.ops()).filter_map(access) {
-            for cell in program.cells_of(address) {
+            for cell in cells_of(program, address) {
                 let cell = cell as usize;
                 several[cell] |= accessed[cell].replace(t).is_some_and(|other| other != t);
                 written[cell] |= stores;
@@ -68,7 +69,7 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
         let mut numbers: HashMap<Vec<Range<u32>>, usize> = HashMap::new();
         let mut loads: Vec<(usize, LocationId, usize)> = Vec::new();
         for (l, load) in thread.edges.iter().enumerate() {
-            let cells: Vec<Range<u32>> = plain_loads(&load.action).map(|a| program.cells_of(a)).collect();
+            let cells: Vec<Range<u32>> = plain_loads(&load.action).map(|a| cells_of(program, a)).collect();
             if cells.is_empty() {
                 continue;
             }
@@ -87,7 +88,7 @@ pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) ->
             if stop() {
                 return None;
             }
-            let stored = program.cells_of(address);
+            let stored = cells_of(program, address);
             let region = reachable(thread, store.to, |a| !a.drains());
             for (l, _, cone) in loads.iter().filter(|(_, from, _)| region[from.index()]) {
                 let loaded = || plain_loads(&thread.edges[*l].action);
@@ -155,7 +156,7 @@ impl<'p> Accesses<'p> {
         for (t, thread) in program.threads() {
             for (e, edge) in thread.edges.iter().enumerate() {
                 for (address, stores) in edge.action.ops().iter().filter_map(access) {
-                    let cells = program.cells_of(address);
+                    let cells = cells_of(program, address);
                     let list = match cells.len() {
                         1 => &mut accesses.cells[cells.start as usize],
                         _ => &mut accesses.arrays[address.variable.index()],
@@ -240,7 +241,7 @@ impl<'a, 'p> Cone<'a, 'p> {
             return;
         }
         for (address, stores) in thread.edge(edge).action.ops().iter().filter_map(access) {
-            let cells = self.accesses.program.cells_of(address);
+            let cells = cells_of(self.accesses.program, address);
             let known = cells.len() > 1
                 && std::mem::replace(&mut self.whole[stores as usize][address.variable.index()], true);
             if !known {
@@ -273,8 +274,8 @@ impl<'a, 'p> Cone<'a, 'p> {
 
 /// Whether two addresses are always the same cell. Outside the window of an open array they need not be.
 pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
-    let cell = program.only_cell(a);
-    cell.is_some() && cell == program.only_cell(b)
+    let cell = only_cell(program, a);
+    cell.is_some() && cell == only_cell(program, b)
 }
 
 /// What is known about the time while the store of an edge is delayed.
@@ -295,11 +296,11 @@ impl Delay {
         let edges = || thread.edges.iter().filter(|e| region[e.from.index()] && !e.action.drains());
         let mut delayed = vec![false; program.cells()];
         for address in edges().chain([first]).filter_map(|e| delayed_store(&e.action)) {
-            program.cells_of(address).for_each(|cell| delayed[cell as usize] = true);
+            cells_of(program, address).for_each(|cell| delayed[cell as usize] = true);
         }
         let mut forwarded = vec![false; program.variables.len()];
         for load in edges().flat_map(|e| plain_loads(&e.action)) {
-            forwarded[load.variable.index()] |= program.cells_of(load).any(|cell| delayed[cell as usize]);
+            forwarded[load.variable.index()] |= cells_of(program, load).any(|cell| delayed[cell as usize]);
         }
         let mut before: Vec<Vec<LocationId>> = vec![Vec::new(); thread.locations.len()];
         edges().for_each(|e| before[e.to.index()].push(e.from));

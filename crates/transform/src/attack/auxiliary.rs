@@ -1,5 +1,6 @@
 //! The variables that an instrumented program has besides its own.
 
+use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, Span, Variable, VariableId};
 
 use super::Notion;
@@ -118,7 +119,7 @@ impl Auxiliary {
 
     /// Whether another thread may access the cell too, and one of them stores.
     pub fn is_contended(&self, program: &Program, address: &Address) -> bool {
-        program.cells_of(address).any(|cell| self.contended[cell as usize])
+        cells_of(program, address).any(|cell| self.contended[cell as usize])
     }
 }
 

@@ -12,6 +12,7 @@
 //! * one with a store to an open array whose value may fault, for whether it does is asked only if the index is inside the window. Stores
 //!   are not delayed along it.
 
+use fencewright_kit::accesses::only_cell;
 use fencewright_program::{Action, BinaryOp, Checks, Expr, LocationId, Op, Program, Range, RegisterId, Span};
 
 use super::graph::{Arc, Graph};
@@ -78,7 +79,7 @@ impl Guard<'_> {
         let unsplit = |op: &Op| match op {
             Op::Store(address, _) => {
                 let open = self.program.variables[address.variable.index()].open;
-                open && self.program.only_cell(address).is_none() && self.checks(op).before.is_some()
+                open && only_cell(self.program, address).is_none() && self.checks(op).before.is_some()
             }
             _ => false,
         };

@@ -26,6 +26,7 @@ mod graph;
 mod paths;
 mod unroll;
 
+use fencewright_kit::choices::faulting_choices;
 use fencewright_program::reference::{Access, Refusal};
 use fencewright_program::{
     Action, EdgeId, Event, EventKind, Expr, Formula, LocationId, MemoryModel, Observable, Program, Property,
@@ -174,7 +175,7 @@ impl Extended {
             let thread = event.thread;
             let step = self.original_edge(thread, *edge);
             if let Some(edge) = step {
-                let chosen = original.faulting_choices(thread, edge, chosen.clone());
+                let chosen = faulting_choices(original, thread, edge, chosen.clone());
                 events.push(Event { thread, kind: EventKind::Step { edge, chosen } });
             }
             let action = step.map(|edge| &original.thread(thread).edge(edge).action);

@@ -162,12 +162,13 @@ fn against_constant(
     right: &Expr<CellId>,
     numbers: Numbers,
 ) -> Result<Condition<Operand>, Outside> {
-    let (e, constant, op) = match (left.constant(), right.constant()) {
-        (None, Some(c)) if is_truth(left) => (left, c, op),
-        (Some(c), None) if is_truth(right) => (right, c, op.mirrored()),
+    let e = match (left.constant(), right.constant()) {
+        (None, Some(_)) if is_truth(left) => left,
+        (Some(_), None) if is_truth(right) => right,
         _ => return Err(ARITHMETIC),
     };
-    let holds = |value: i64| op.apply(value, constant).is_ok_and(|v| v != 0);
+    let side = |e: &Expr<CellId>, value: i64| e.constant().unwrap_or(value);
+    let holds = |value: i64| op.apply(side(left, value), side(right, value)).is_ok_and(|v| v != 0);
     match (holds(1), holds(0)) {
         (true, false) => truth(e, true, numbers),
         (false, true) => truth(e, false, numbers),

@@ -1,0 +1,59 @@
+//! What operations access.
+
+use std::ops::Range;
+
+use fencewright_program::{Address, Op, Program, RegisterId};
+
+/// The memory cells an address may denote.
+pub fn cells_of(program: &Program, address: &Address) -> Range<u32> {
+    let variable = &program.variables[address.variable.index()];
+    let all = variable.cells();
+    match (&address.index, variable.indices) {
+        (Some(index), Some(range)) => match index.constant() {
+            Some(i) if range.contains(i) => {
+                let cell = variable.base + (i - range.low) as u32;
+                cell..cell + 1
+            }
+            _ => all.start as u32..all.end as u32,
+        },
+        _ => variable.base..variable.base + 1,
+    }
+}
+
+/// The one memory cell an address denotes whenever it denotes one; nothing if there may be several, or if the address may lie outside
+/// the window of an open array: what is out there is as many cells as one likes.
+pub fn only_cell(program: &Program, address: &Address) -> Option<u32> {
+    let cells = cells_of(program, address);
+    let variable = &program.variables[address.variable.index()];
+    let inside = match (&address.index, variable.indices) {
+        (Some(index), Some(range)) => index.constant().is_some_and(|i| range.contains(i)),
+        _ => true,
+    };
+    (cells.len() == 1 && (inside || !variable.open)).then_some(cells.start)
+}
+
+/// The register it writes.
+pub fn written_register(op: &Op) -> Option<RegisterId> {
+    match op {
+        Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) => Some(*r),
+        Op::Skip | Op::Assume(_) | Op::Assert(_) | Op::Store(..) => None,
+    }
+}
+
+/// Calls `visit` on every register it reads.
+pub fn for_each_read(op: &Op, visit: &mut impl FnMut(RegisterId)) {
+    let address = |a: &Address, visit: &mut dyn FnMut(RegisterId)| {
+        if let Some(index) = &a.index {
+            index.for_each_leaf(&mut |r| visit(*r));
+        }
+    };
+    match op {
+        Op::Skip | Op::Havoc(..) => {}
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => e.for_each_leaf(&mut |r| visit(*r)),
+        Op::Load(_, a) => address(a, visit),
+        Op::Store(a, e) => {
+            address(a, visit);
+            e.for_each_leaf(&mut |r| visit(*r));
+        }
+    }
+}

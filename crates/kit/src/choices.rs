@@ -1,0 +1,25 @@
+//! The values that `*` stands for.
+
+use fencewright_program::{EdgeId, Op, Program, Range, Register, ThreadId};
+
+/// A value that a `*` with this range stands for and that faults when it is written to a register; nothing if there is none of 64 bits.
+fn unfit_choice(program: &Program, register: &Register, range: Option<Range>) -> Option<i64> {
+    let (chosen, writable) = (program.chosen(range), program.writable(register.range));
+    let below = writable.low.and_then(|low| low.checked_sub(1));
+    let above = writable.high.and_then(|high| high.checked_add(1));
+    let candidates = [chosen.low, chosen.high, below, above].into_iter().flatten();
+    candidates.into_iter().find(|v| chosen.contains(*v) && !writable.contains(*v))
+}
+
+/// The choices of an edge with which it faults, if `chosen` are those before the one that does, or before another fault.
+pub fn faulting_choices(program: &Program, thread: ThreadId, edge: EdgeId, mut chosen: Vec<i64>) -> Vec<i64> {
+    let code = program.thread(thread);
+    let mut choices = code.edge(edge).action.ops().iter().filter_map(|op| match op {
+        Op::Havoc(register, range) => Some((register, *range)),
+        _ => None,
+    });
+    if let Some((register, range)) = choices.nth(chosen.len()) {
+        chosen.extend(unfit_choice(program, &code.registers[register.index()], range));
+    }
+    chosen
+}

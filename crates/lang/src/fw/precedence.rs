@@ -1,0 +1,18 @@
+//! How tightly operators bind.
+
+use fencewright_program::BinaryOp;
+
+/// How tightly an operator binds; larger is tighter. Comparisons do not chain.
+pub fn precedence(op: BinaryOp) -> u8 {
+    use BinaryOp::*;
+    match op {
+        Or => 1,
+        And => 2,
+        Eq | Ne | Lt | Le | Gt | Ge => 3,
+        BitOr => 4,
+        BitXor => 5,
+        BitAnd => 6,
+        Add | Sub => 7,
+        Mul | Div | Rem => 8,
+    }
+}
