@@ -1,0 +1,158 @@
+//! The checker accepts only certificates that are true: whatever is changed in one about summary cells, if it is still accepted, then
+//! along random executions of the machine, with sets for summary cells, every state satisfies one cube of its invariant.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencewright_certify::certificate::Constraint;
+use fencewright_certify::{Certificate, Stop, check as certify};
+use fencewright_engines::cegar::{Cegar, Options};
+use fencewright_engines::domain::DomainName;
+use fencewright_engines::{Confirm, Limits, Progress, Task, check};
+use fencewright_memory::{BufferMachine, CellId, Control, Kept, Outcome};
+use fencewright_program::{MemoryModel, Program};
+use fencewright_testing::{Random, Shape, program};
+
+use crate::sets::Sets;
+
+fn accepted(certificate: &Certificate, program: &Program) -> bool {
+    let stop: Stop = Arc::new(|| false);
+    certify(certificate, program, &stop).is_ok()
+}
+
+/// A certificate that says something about summary cells, if the program has one.
+fn certificate(program: &Program, random: &mut Random) -> Option<Certificate> {
+    let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
+    let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
+    let domain = *random.pick(&[DomainName::Zones, DomainName::Zones, DomainName::Predicates]);
+    let options = Options { k: random.below(2) as u32, kept, summaries: true, domain, ..Options::default() };
+    let task = Task::new(program, model, program.properties.clone());
+    let limits = Limits::starting_now(Some(Duration::from_millis(300)), None, Default::default());
+    let results = check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default());
+    let certificates = results.iter().filter_map(|result| result.certificate());
+    let small = |c: &&Certificate| c.states.iter().map(|s| s.invariant.len()).sum::<usize>() < 3_000;
+    certificates.filter(small).find(|c| !about_summaries(c, program).is_empty()).cloned()
+}
+
+/// Where the certificate mentions summary cells: state, cube and constraint.
+fn about_summaries(certificate: &Certificate, program: &Program) -> Vec<(usize, usize, usize)> {
+    let cells = BufferMachine::new(program, certificate.machine.buffers()).cells;
+    let mut found = Vec::new();
+    for (s, state) in certificate.states.iter().enumerate() {
+        for (c, cube) in state.invariant.iter().enumerate() {
+            for (n, constraint) in cube.iter().enumerate() {
+                if constraint.terms.iter().any(|(cell, _)| cells.is_summary(*cell)) {
+                    found.push((s, c, n));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Changes what is said about a summary cell in one place.
+fn changed(certificate: &Certificate, program: &Program, random: &mut Random) -> Certificate {
+    let cells = BufferMachine::new(program, certificate.machine.buffers()).cells;
+    let mut mutant = certificate.clone();
+    let (s, c, n) = *random.pick(&about_summaries(certificate, program));
+    let cubes = &mut mutant.states[s].invariant;
+    let (summary, _) =
+        *cubes[c][n].terms.iter().find(|(cell, _)| cells.is_summary(*cell)).expect("a summary");
+    let bound =
+        |coefficient: i64, constant: i64| Constraint { terms: vec![(summary, coefficient)], constant };
+    match random.below(6) {
+        0 => cubes[c][n].constant += *random.pick(&[-2, -1, 1, 2]),
+        1 => drop(cubes[c].remove(n)),
+        2 => {
+            // What each value satisfies, one cube or the other, but not necessarily all values the same.
+            let middle = random.between(-1, 2);
+            let mut upper = cubes[c].clone();
+            upper.push(bound(-1, middle + 1));
+            cubes[c].push(bound(1, -middle));
+            cubes.push(upper);
+        }
+        3 => {
+            // All values of the summary equal another cell.
+            let other = random.below(cells.len()) as CellId;
+            if other != summary {
+                let ((a, b), (first, second)) = ((1, -1), (summary.min(other), summary.max(other)));
+                cubes[c].push(Constraint { terms: vec![(first, a), (second, b)], constant: 0 });
+                cubes[c].push(Constraint { terms: vec![(first, b), (second, a)], constant: 0 });
+            }
+        }
+        4 => {
+            let value = random.between(-1, 2);
+            cubes[c].extend([bound(1, -value), bound(-1, value)]);
+        }
+        _ => cubes[c].push(bound(*random.pick(&[-1, 1]), random.between(-2, 2))),
+    }
+    mutant
+}
+
+/// Whether every state on random executions of the machine satisfies one cube of its invariant.
+fn holds_on_executions(certificate: &Certificate, program: &Program, random: &mut Random) -> bool {
+    let machine = BufferMachine::new(program, certificate.machine.buffers());
+    let satisfied = |control: &Control, sets: &Sets| {
+        let state = certificate.states.iter().find(|state| state.control() == *control);
+        state.is_some_and(|state| state.cubes().iter().any(|cube| sets.satisfies(cube)))
+    };
+    let run = |sets: &Sets, commands: &[_], random: &mut Random| {
+        let mut after = sets.clone();
+        commands.iter().all(|command| after.perform(command, random).is_some()).then_some(after)
+    };
+    for _ in 0..8 {
+        let mut control = machine.initial();
+        // Nobody has written buffer cells yet: they may hold anything.
+        let mut sets = Sets::default();
+        for cell in 0..machine.cells.len() as CellId {
+            let anything = random.between(-9, 9);
+            match machine.cells.is_summary(cell) {
+                true => _ = sets.sets.insert(cell, BTreeSet::from([anything, anything + 5])),
+                false => _ = sets.values.insert(cell, anything),
+            }
+        }
+        let Some(start) = run(&sets, &machine.initial_values(), random) else { continue };
+        sets = start;
+        for _ in 0..60 {
+            if !satisfied(&control, &sets) {
+                return false;
+            }
+            let steps = machine.steps(&control);
+            let possible = (0..8).filter(|_| !steps.is_empty()).find_map(|_| {
+                let step = random.pick(&steps);
+                Some((step.outcome.clone(), run(&sets, &step.commands, random)?))
+            });
+            let Some((Outcome::Control(next), after)) = possible else { break };
+            (control, sets) = (next, after);
+        }
+    }
+    true
+}
+
+#[test]
+fn changed_certificates_are_rejected_or_true() {
+    let (mut certificates, mut rejected, mut harmless) = (0, 0, 0);
+    for seed in 0..250 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, Shape { length: 4, ..Shape::default() });
+        let Some(certificate) = certificate(&program, &mut random) else { continue };
+        certificates += 1;
+        assert!(accepted(&certificate, &program), "seed {seed}");
+        assert!(holds_on_executions(&certificate, &program, &mut random), "seed {seed}: not an invariant");
+        for _ in 0..20 {
+            let mutant = changed(&certificate, &program, &mut random);
+            match accepted(&mutant, &program) {
+                false => rejected += 1,
+                true => {
+                    harmless += 1;
+                    let holds = holds_on_executions(&mutant, &program, &mut random);
+                    assert!(holds, "seed {seed}: a wrong certificate is accepted");
+                }
+            }
+        }
+    }
+    println!("{certificates} certificates; mutants: {rejected} rejected, {harmless} accepted and true");
+    assert!(certificates > 30, "only {certificates} certificates about summary cells");
+    assert!(rejected > 200 && harmless > 50, "{rejected} rejected, {harmless} accepted");
+}

@@ -1,0 +1,193 @@
+//! Every domain represents what commands lead to: if a state of cells satisfies the cube of a domain state, what a step leads to satisfies
+//! that of *one* state that the domain computes.
+
+use std::collections::BTreeSet;
+
+use fencewright_engines::Limits;
+use fencewright_engines::domain::Domain;
+use fencewright_engines::domain::order::{Relations, fragment};
+use fencewright_engines::domain::predicates::{Predicates, Template};
+use fencewright_engines::domain::zones::Zones;
+use fencewright_lang::load;
+use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Linear};
+use fencewright_program::{BinaryOp, Expr};
+use fencewright_testing::Random;
+
+use crate::sets::Sets;
+
+const ORDINARY: std::ops::Range<CellId> = 0..4;
+const SUMMARIES: std::ops::Range<CellId> = 10..13;
+
+/// What may occur in commands: for a domain that knows only how values compare, nothing is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arithmetic {
+    Linear,
+    None,
+}
+
+fn ordinary(random: &mut Random) -> CellId {
+    random.below(ORDINARY.len()) as CellId
+}
+
+fn summary(random: &mut Random) -> CellId {
+    SUMMARIES.start + random.below(SUMMARIES.len()) as CellId
+}
+
+fn operand(random: &mut Random) -> Expr<CellId> {
+    if random.one_in(3) { Expr::Const(random.between(0, 2)) } else { Expr::Leaf(ordinary(random)) }
+}
+
+fn value(random: &mut Random, arithmetic: Arithmetic) -> Expr<CellId> {
+    let left = operand(random);
+    match random.below(4) {
+        0 if arithmetic == Arithmetic::Linear => {
+            Expr::binary(BinaryOp::Add, left, Expr::Const(random.between(-2, 2)))
+        }
+        1 if arithmetic == Arithmetic::Linear => Expr::binary(BinaryOp::Sub, left, operand(random)),
+        // Its truth: two ways through the commands.
+        2 => Expr::binary(BinaryOp::Lt, left, operand(random)),
+        _ => left,
+    }
+}
+
+fn command(random: &mut Random, arithmetic: Arithmetic) -> Command {
+    match random.below(9) {
+        0 | 1 => {
+            let op = *random.pick(&[BinaryOp::Lt, BinaryOp::Le, BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Ge]);
+            Command::Assume(Expr::binary(op, operand(random), operand(random)))
+        }
+        2 => Command::Assign(ordinary(random), value(random, arithmetic)),
+        3 => Command::Havoc(ordinary(random)),
+        4 => Command::Assign(summary(random), value(random, arithmetic)),
+        5 | 6 => Command::Fold(summary(random), value(random, arithmetic)),
+        _ => Command::Expand(ordinary(random), summary(random)),
+    }
+}
+
+/// Exchanges cells the way symmetry does, by way of cells that nothing else uses: the commands, and what they do.
+fn exchange(a: CellId, b: CellId, sets: &mut Sets) -> Vec<Command> {
+    let copy = |to: CellId, from: CellId| Command::Assign(to, Expr::Leaf(from));
+    match (sets.sets.remove(&a), sets.sets.remove(&b)) {
+        (Some(of_a), Some(of_b)) => sets.sets.extend([(a, of_b), (b, of_a)]),
+        _ => {
+            let (of_a, of_b) = (sets.values[&a], sets.values[&b]);
+            sets.values.extend([(a, of_b), (b, of_a)]);
+        }
+    }
+    vec![copy(100, a), copy(101, b), copy(a, 101), copy(b, 100)]
+}
+
+/// How many steps were taken and how many constraints about summary cells held after them.
+#[derive(Default, Debug)]
+struct Count {
+    steps: usize,
+    known: usize,
+}
+
+/// Random steps, each from a state that represents where the steps before led to.
+fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: Arithmetic, count: &mut Count) {
+    let keeps = domain.keeps_summaries();
+    let mut live: Vec<CellId> = ORDINARY.chain(SUMMARIES.filter(|_| keeps)).collect();
+    let mut sets = Sets {
+        values: ORDINARY.map(|c| (c, 0)).collect(),
+        sets: SUMMARIES.map(|c| (c, BTreeSet::from([0]))).collect(),
+    };
+    let initial: Vec<Command> =
+        ORDINARY.chain(SUMMARIES).map(|c| Command::Assign(c, Expr::Const(0))).collect();
+    let start = domain.transition(&[], &initial, &live);
+    let mut state = only(&mut domain, &start, &live, &sets, None).expect("the start is represented");
+    for _ in 0..12 {
+        let mut next = sets.clone();
+        let mut commands: Vec<Command> =
+            (0..1 + random.below(4)).map(|_| command(random, arithmetic)).collect();
+        if commands.iter().any(|c| next.perform(c, random).is_none()) {
+            continue;
+        }
+        // At the end of a step cells may be renamed.
+        if random.one_in(4) {
+            let (a, b) = if random.one_in(2) { (0, 1) } else { (SUMMARIES.start, SUMMARIES.start + 1) };
+            commands.extend(exchange(a, b, &mut next));
+        }
+        // A cell may die. That a dead one comes back unassigned happens in no machine, and in a total preorder it would need a place.
+        let all = ORDINARY.chain(SUMMARIES.filter(|_| keeps));
+        let after: Vec<CellId> = all.filter(|_| !keeps || !random.one_in(12)).collect();
+        let transition = domain.transition(&live, &commands, &after);
+        let found = only(&mut domain, &transition, &after, &next, Some(&state));
+        state = found.unwrap_or_else(|| {
+            let cube = domain.cube(&live, &state);
+            panic!("from {sets:?}\nin {cube:?}\nby {commands:?}\nto {next:?}: not represented")
+        });
+        let is_summary = |linear: &Linear| linear.terms.iter().any(|(c, _)| SUMMARIES.contains(c));
+        count.known += domain.cube(&after, &state).iter().filter(|l| is_summary(l)).count();
+        count.steps += 1;
+        (live, sets) = (after, next);
+    }
+}
+
+/// A state that the step leads to, as it is stored, all choices of which these values satisfy.
+fn only<D: Domain>(
+    domain: &mut D,
+    transition: &D::Transition,
+    live: &[CellId],
+    sets: &Sets,
+    from: Option<&D::State>,
+) -> Option<D::State> {
+    let nothing = domain.anything(&[]);
+    let mut found = Vec::new();
+    domain.post(transition, from.unwrap_or(&nothing), &mut found);
+    let stored: Vec<D::State> = found.iter().map(|(_, state)| domain.stored(state)).collect();
+    stored.into_iter().find(|state| sets.satisfies(&domain.cube(live, state)))
+}
+
+fn templates(random: &mut Random) -> BTreeSet<Template> {
+    let shape = |coefficients: &[i64], constant: i64| {
+        let terms = coefficients.iter().enumerate().map(|(n, &c)| (n as CellId, c)).collect();
+        Template::of(&Linear { terms, constant })
+    };
+    let mut all: BTreeSet<Template> = BTreeSet::new();
+    for coefficients in [&[1][..], &[-1], &[1, -1], &[1, 1]] {
+        all.extend((-2..=2).filter(|_| random.one_in(2)).map(|c| shape(coefficients, c)));
+    }
+    all
+}
+
+#[test]
+fn zones_represent_what_commands_lead_to() {
+    let mut count = Count::default();
+    for seed in 0..4_000 {
+        let mut random = Random::new(seed);
+        let clip = *random.pick(&[1, 2, 5, 1_000]);
+        walk(Zones::new(clip), &mut random, Arithmetic::Linear, &mut count);
+    }
+    println!("{count:?}");
+    assert!(count.steps > 20_000 && count.known > count.steps, "{count:?}: hardly anything was known");
+}
+
+#[test]
+fn predicates_represent_what_commands_lead_to() {
+    let mut count = Count::default();
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let templates = templates(&mut random);
+        let domain = Predicates::new(templates, Limits::default().budget());
+        walk(domain, &mut random, Arithmetic::Linear, &mut count);
+    }
+    println!("{count:?}");
+    assert!(count.steps > 1_500 && count.known > count.steps, "{count:?}: hardly anything was known");
+}
+
+#[test]
+fn order_represents_what_commands_lead_to() {
+    let text = "shared a, b, c, d; thread p { var r; r = a; assume r < 2; b = r; c = 1; d = r; }";
+    let loaded = load("order.fw", text.as_bytes(), None, &[]).expect("it loads");
+    let machine = BufferMachine::new(&loaded.program, Buffers::Sc);
+    let limits = Limits::default();
+    let mut count = Count::default();
+    for seed in 0..4_000 {
+        let domain = fragment(&loaded.program, &[], Relations::Order, &limits)
+            .unwrap_or_else(|_| panic!("it only compares"));
+        let domain = domain.on(&machine.cells, false);
+        walk(domain, &mut Random::new(seed), Arithmetic::None, &mut count);
+    }
+    assert!(count.steps > 20_000 && count.known == 0, "{count:?}");
+}

@@ -1,0 +1,5 @@
+//! Summary cells: domains and the checker of certificates against an interpreter in which a summary cell is a set of values.
+
+mod certificates;
+mod domains;
+mod sets;
