@@ -70,12 +70,22 @@ fn count(names: &[&str]) -> usize {
     let mut total = 0;
     for name in names {
         let mut lines = 0;
-        for (path, text) in sources(name) {
+        let sources = sources(name);
+        for (path, text) in &sources {
+            // A file of tests is one that its module declares as such.
+            if path.ends_with("tests.rs") {
+                let module = path.parent().expect("a file is in a folder").with_extension("rs");
+                let declares = |(path, text): &(PathBuf, String)| {
+                    *path == module && text.contains("#[cfg(test)]\nmod tests;\n")
+                };
+                assert!(sources.iter().any(declares), "{} is not declared as tests", path.display());
+                continue;
+            }
             // Either would bring in code that is not counted.
             for hidden in ["include!", "#[path"] {
                 assert!(!text.contains(hidden), "{}: {hidden}", path.display());
             }
-            lines += lines_of_code(&text);
+            lines += lines_of_code(text);
         }
         println!("{name}: {lines} lines of code");
         total += lines;

@@ -1,12 +1,14 @@
 //! Random programs for differential tests: small, with every kind of action, and with properties over labels, registers,
 //! memory, faults, deadlocks and final states. The same seed gives the same program on every machine.
-//! [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds test inputs from elsewhere.
+//! [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds test inputs from elsewhere,
+//! [`sets`] interprets the commands of machines with summary cells.
 
 #![forbid(unsafe_code)]
 
 pub mod corpora;
 pub mod hard;
 pub mod measure;
+pub mod sets;
 
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, Expr, Formula, Hints, Init, Location, LocationId, Numbers, Observable,

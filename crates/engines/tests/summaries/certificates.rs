@@ -12,13 +12,13 @@ use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Confirm, Limits, Progress, Task, check};
 use fencewright_memory::{BufferMachine, CellId, Control, Kept, Outcome};
 use fencewright_program::{MemoryModel, Program};
+use fencewright_smt::Prover;
+use fencewright_testing::sets::Sets;
 use fencewright_testing::{Random, Shape, program};
-
-use crate::sets::Sets;
 
 fn accepted(certificate: &Certificate, program: &Program) -> bool {
     let stop: Stop = Arc::new(|| false);
-    certify(certificate, program, &stop).is_ok()
+    certify(certificate, program, &Prover, &stop).is_ok()
 }
 
 /// A certificate that says something about summary cells, if the program has one.

@@ -10,59 +10,12 @@ use fencewright_engines::domain::predicates::{Predicates, Template};
 use fencewright_engines::domain::zones::Zones;
 use fencewright_lang::load;
 use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Linear};
-use fencewright_program::{BinaryOp, Expr};
+use fencewright_program::Expr;
 use fencewright_testing::Random;
-
-use crate::sets::Sets;
+use fencewright_testing::sets::{Sets, Vocabulary};
 
 const ORDINARY: std::ops::Range<CellId> = 0..4;
 const SUMMARIES: std::ops::Range<CellId> = 10..13;
-
-/// What may occur in commands: for a domain that knows only how values compare, nothing is computed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Arithmetic {
-    Linear,
-    None,
-}
-
-fn ordinary(random: &mut Random) -> CellId {
-    random.below(ORDINARY.len()) as CellId
-}
-
-fn summary(random: &mut Random) -> CellId {
-    SUMMARIES.start + random.below(SUMMARIES.len()) as CellId
-}
-
-fn operand(random: &mut Random) -> Expr<CellId> {
-    if random.one_in(3) { Expr::Const(random.between(0, 2)) } else { Expr::Leaf(ordinary(random)) }
-}
-
-fn value(random: &mut Random, arithmetic: Arithmetic) -> Expr<CellId> {
-    let left = operand(random);
-    match random.below(4) {
-        0 if arithmetic == Arithmetic::Linear => {
-            Expr::binary(BinaryOp::Add, left, Expr::Const(random.between(-2, 2)))
-        }
-        1 if arithmetic == Arithmetic::Linear => Expr::binary(BinaryOp::Sub, left, operand(random)),
-        // Its truth: two ways through the commands.
-        2 => Expr::binary(BinaryOp::Lt, left, operand(random)),
-        _ => left,
-    }
-}
-
-fn command(random: &mut Random, arithmetic: Arithmetic) -> Command {
-    match random.below(9) {
-        0 | 1 => {
-            let op = *random.pick(&[BinaryOp::Lt, BinaryOp::Le, BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Ge]);
-            Command::Assume(Expr::binary(op, operand(random), operand(random)))
-        }
-        2 => Command::Assign(ordinary(random), value(random, arithmetic)),
-        3 => Command::Havoc(ordinary(random)),
-        4 => Command::Assign(summary(random), value(random, arithmetic)),
-        5 | 6 => Command::Fold(summary(random), value(random, arithmetic)),
-        _ => Command::Expand(ordinary(random), summary(random)),
-    }
-}
 
 /// Exchanges cells the way symmetry does, by way of cells that nothing else uses: the commands, and what they do.
 fn exchange(a: CellId, b: CellId, sets: &mut Sets) -> Vec<Command> {
@@ -85,7 +38,8 @@ struct Count {
 }
 
 /// Random steps, each from a state that represents where the steps before led to.
-fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: Arithmetic, count: &mut Count) {
+fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: &mut Count) {
+    let vocabulary = Vocabulary { ordinary: ORDINARY.collect(), summaries: SUMMARIES.collect(), arithmetic };
     let keeps = domain.keeps_summaries();
     let mut live: Vec<CellId> = ORDINARY.chain(SUMMARIES.filter(|_| keeps)).collect();
     let mut sets = Sets {
@@ -99,7 +53,7 @@ fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: Arithmetic, c
     for _ in 0..12 {
         let mut next = sets.clone();
         let mut commands: Vec<Command> =
-            (0..1 + random.below(4)).map(|_| command(random, arithmetic)).collect();
+            (0..1 + random.below(4)).map(|_| vocabulary.command(random)).collect();
         if commands.iter().any(|c| next.perform(c, random).is_none()) {
             continue;
         }
@@ -157,7 +111,7 @@ fn zones_represent_what_commands_lead_to() {
     for seed in 0..4_000 {
         let mut random = Random::new(seed);
         let clip = *random.pick(&[1, 2, 5, 1_000]);
-        walk(Zones::new(clip), &mut random, Arithmetic::Linear, &mut count);
+        walk(Zones::new(clip), &mut random, true, &mut count);
     }
     println!("{count:?}");
     assert!(count.steps > 20_000 && count.known > count.steps, "{count:?}: hardly anything was known");
@@ -170,7 +124,7 @@ fn predicates_represent_what_commands_lead_to() {
         let mut random = Random::new(seed);
         let templates = templates(&mut random);
         let domain = Predicates::new(templates, Limits::default().budget());
-        walk(domain, &mut random, Arithmetic::Linear, &mut count);
+        walk(domain, &mut random, true, &mut count);
     }
     println!("{count:?}");
     assert!(count.steps > 1_500 && count.known > count.steps, "{count:?}: hardly anything was known");
@@ -187,7 +141,7 @@ fn order_represents_what_commands_lead_to() {
         let domain = fragment(&loaded.program, &[], Relations::Order, &limits)
             .unwrap_or_else(|_| panic!("it only compares"));
         let domain = domain.on(&machine.cells, false);
-        walk(domain, &mut Random::new(seed), Arithmetic::None, &mut count);
+        walk(domain, &mut Random::new(seed), false, &mut count);
     }
     assert!(count.steps > 20_000 && count.known == 0, "{count:?}");
 }

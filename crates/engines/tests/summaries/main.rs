@@ -2,4 +2,3 @@
 
 mod certificates;
 mod domains;
-mod sets;

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Random;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Command, Linear};
-use fencewright_program::Expr;
-use fencewright_testing::Random;
+use fencewright_program::{BinaryOp, Expr};
 
-/// The values of ordinary cells, and the sets of summary cells.
+/// The values of ordinary cells, and the sets of summary cells, none of them empty.
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
+    /// The value of each ordinary cell.
     pub values: BTreeMap<CellId, i64>,
+    /// The values that each summary cell stands for.
     pub sets: BTreeMap<CellId, BTreeSet<i64>>,
 }
 
@@ -46,11 +48,60 @@ impl Sets {
     }
 
     /// The greatest value of a form among all choices.
-    fn greatest(&self, linear: &Linear) -> i64 {
+    pub fn greatest(&self, linear: &Linear) -> i64 {
         let term = |&(cell, coefficient): &(CellId, i64)| match self.sets.get(&cell) {
             Some(set) => set.iter().map(|v| coefficient * v).max().expect("sets are not empty"),
             None => coefficient * self.values[&cell],
         };
         linear.constant + linear.terms.iter().map(term).sum::<i64>()
+    }
+}
+
+/// The cells that random commands are about, and what they compute.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    /// Ordinary cells.
+    pub ordinary: Vec<CellId>,
+    /// Summary cells.
+    pub summaries: Vec<CellId>,
+    /// Whether values are added and subtracted, not only copied and compared.
+    pub arithmetic: bool,
+}
+
+impl Vocabulary {
+    /// A command at random.
+    pub fn command(&self, random: &mut Random) -> Command {
+        let ordinary = *random.pick(&self.ordinary);
+        let summary = *random.pick(&self.summaries);
+        match random.below(9) {
+            0 | 1 => {
+                let op =
+                    *random.pick(&[BinaryOp::Lt, BinaryOp::Le, BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Ge]);
+                Command::Assume(Expr::binary(op, self.operand(random), self.operand(random)))
+            }
+            2 => Command::Assign(ordinary, self.value(random)),
+            3 => Command::Havoc(ordinary),
+            4 => Command::Assign(summary, self.value(random)),
+            5 | 6 => Command::Fold(summary, self.value(random)),
+            _ => Command::Expand(ordinary, summary),
+        }
+    }
+
+    fn operand(&self, random: &mut Random) -> Expr<CellId> {
+        match random.one_in(3) {
+            true => Expr::Const(random.between(0, 2)),
+            false => Expr::Leaf(*random.pick(&self.ordinary)),
+        }
+    }
+
+    fn value(&self, random: &mut Random) -> Expr<CellId> {
+        let left = self.operand(random);
+        match random.below(4) {
+            0 if self.arithmetic => Expr::binary(BinaryOp::Add, left, Expr::Const(random.between(-2, 2))),
+            1 if self.arithmetic => Expr::binary(BinaryOp::Sub, left, self.operand(random)),
+            // Its truth: two ways through the commands.
+            2 => Expr::binary(BinaryOp::Lt, left, self.operand(random)),
+            _ => left,
+        }
     }
 }
