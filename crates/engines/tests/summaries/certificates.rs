@@ -153,6 +153,6 @@ fn changed_certificates_are_rejected_or_true() {
         }
     }
     println!("{certificates} certificates; mutants: {rejected} rejected, {harmless} accepted and true");
-    assert!(certificates > 30, "only {certificates} certificates about summary cells");
+    assert!(certificates > 20, "only {certificates} certificates about summary cells");
     assert!(rejected > 200 && harmless > 50, "{rejected} rejected, {harmless} accepted");
 }
