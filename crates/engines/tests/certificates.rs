@@ -8,10 +8,12 @@ use fencewright_certify::certificate::{Constraint, KeptEnd, MachineName, Model};
 use fencewright_certify::{Certificate, check as certify};
 use fencewright_engines::cegar::Cegar;
 use fencewright_engines::domain::zones::Zones;
-use fencewright_engines::domain::{Domain, Live};
+use fencewright_engines::domain::{Domain, Live, SpuriousPath};
 use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::search::explore::ReachedControl;
 use fencewright_engines::search::live::LiveCells;
 use fencewright_engines::search::reach::{Reach, Reached};
+use fencewright_engines::search::reduced::Reduced;
 use fencewright_engines::{
     Answer, Confirm, Engine, Invariant, Limits, Progress, Reason, Report, Task, Verdict, check,
 };
@@ -197,8 +199,8 @@ impl Domain for LyingZones {
         self.honest.transition(before, commands, after)
     }
 
-    fn anything(&self, live: &Live) -> Self::State {
-        self.honest.anything(live)
+    fn blank(&self) -> Self::State {
+        self.honest.blank()
     }
 
     fn post(
@@ -206,12 +208,13 @@ impl Domain for LyingZones {
         transition: &Self::Transition,
         state: &Self::State,
         out: &mut Vec<(u32, Self::State)>,
-    ) {
-        self.honest.post(transition, state, out);
+    ) -> Result<(), Reason> {
+        self.honest.post(transition, state, out)?;
         if self.questions.get() > 20 {
             out.clear();
         }
         self.questions.set(self.questions.get() + 1);
+        Ok(())
     }
 
     fn stored(&self, state: &Self::State) -> Self::State {
@@ -224,6 +227,14 @@ impl Domain for LyingZones {
 
     fn size(&self, state: &Self::State) -> usize {
         self.honest.size(state)
+    }
+
+    fn refine(&self, _path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        Err("it sees no violation".into())
+    }
+
+    fn doubt(&self) -> &'static str {
+        "it has none"
     }
 }
 
@@ -248,11 +259,13 @@ impl Engine for Liar {
         };
         let machine = BufferMachine::new(task.program, buffers);
         let live = LiveCells::new(task, limits).expect("a small program");
-        let domain = LyingZones { honest: Zones::new(1), questions: Default::default() };
-        let mut reach = Reach::new(task, &machine, &live, domain);
+        let mut domain = LyingZones { honest: Zones::new(1, false), questions: Default::default() };
+        let reduced = Reduced::new(&machine, &live, None);
+        let mut reach = Reach::new(&reduced, &task.properties, &mut domain, limits);
         let Reached::Closed(states) = reach.run(limits, progress) else { panic!("it sees no violation") };
-        let cubes = |(control, live, states): (_, Vec<u32>, Vec<_>)| {
-            (control, states.iter().map(|state| reach.domain().cube(&live, state)).collect())
+        let cubes = |reached: ReachedControl<_, _>| {
+            let cube = |state| reach.domain().cube(&reached.live, state);
+            (reached.control, reached.states.iter().map(cube).collect())
         };
         let states = states.into_iter().map(cubes).collect();
         let properties = task.properties.iter().map(|p| p.name.clone()).collect();

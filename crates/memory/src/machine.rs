@@ -87,11 +87,11 @@ pub enum Contents {
 /// together with what a domain knows about the cells that are live there.
 pub trait Machine {
     /// A control state: everything about a state but the integers.
-    type Control: Clone + Eq + Hash;
+    type Control: Clone + Eq + Hash + Send + 'static;
     /// What tells a step from the others of its control state.
-    type Name: Clone;
+    type Name: Clone + Send + 'static;
     /// The steps of a control state come in phases, which a search may take at different times. Most machines have one: `()`.
-    type Phase: Copy + Eq;
+    type Phase: Copy + Eq + Send + 'static;
 
     /// The control states in which an execution may begin.
     fn initial_controls(&self) -> Vec<Self::Control>;

@@ -3,26 +3,25 @@
 //!
 //! An abstract counterexample is examined as in s.7 of the paper. (1, 2) If its events are an execution of the exact memory model, the
 //! program is unsafe. (3) If they are possible with the abstract buffers but exact integers, more stores must be kept in
-//! order; where no number of them is enough, the values of the others are kept in summary cells. (4) Otherwise the integers were known too coarsely: the clip constant of zones grows, or interpolants give new
-//! predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
+//! order; where no number of them is enough, the values of the others are kept in summary cells. (4) Otherwise the integers were
+//! known too coarsely, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
 
 mod nonlinear;
 mod path;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fencewright_memory::buffer_machine::OVERFLOW;
-use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Summarised};
+use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Linear, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 
-use crate::domain::order::{self, Relations};
-use crate::domain::predicates::{Predicates, Template};
 use crate::domain::zones::Zones;
-use crate::domain::{Domain, DomainName};
-use crate::examine::{self, Examined};
+use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
+use crate::examine::Examined;
+use crate::search::explore::{ReachedControl, Unmodelled};
 use crate::search::live::LiveCells;
-use crate::search::reach::{Path, Reach, Reached};
+use crate::search::reach::{Reach, Reached};
+use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
 use crate::task::{Answer, Early, Engine, Invariant, Limits, Order, Part, Progress, Reason, Report, Task};
 use nonlinear::is_nonlinear;
@@ -76,12 +75,8 @@ impl Default for Options {
 
 /// Keeping more than this in order has never helped.
 const MOST_KEPT: u32 = 8;
-/// Nor has knowing differences beyond this.
-const MOST_CLIP: i32 = 64;
 /// Exact buffers with more stores than this are not proofs that the checker accepts.
 const LARGEST_BOUND: u32 = 64;
-/// A clip constant that drops nothing.
-const EXACT: i32 = i32::MAX - 1;
 
 /// The engine.
 #[derive(Clone, Debug, Default)]
@@ -90,18 +85,9 @@ pub struct Cegar {
     pub options: Options,
 }
 
-/// How precisely the program is represented at the moment.
-#[derive(Clone, Debug)]
-struct Precision {
-    k: u32,
-    summaries: Summarised,
-    clip: i32,
-    templates: BTreeSet<Template>,
-}
-
 impl Engine for Cegar {
     fn name(&self) -> &'static str {
-        "cegar"
+        Cegar::NAME
     }
 
     fn about(&self) -> &'static str {
@@ -109,17 +95,11 @@ impl Engine for Cegar {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
-        let Options { k, clip, .. } = self.options;
-        let all = Summarised::all(task.program.cells());
-        let summaries = if self.options.summaries { all } else { Summarised::default() };
-        let mut precision = Precision { k, summaries, clip, templates: examine::hints(task) };
-        let mut rounds = 0;
         if let Some(bound) = self.options.buffer_bound.filter(|&bound| bound > LARGEST_BOUND) {
             let reason = format!("engine cegar has exact buffers up to {LARGEST_BOUND} stores, not {bound}");
-            report.answers = vec![Answer::Unknown(Reason::Unsupported(reason, None)); answers.len()];
-            return report;
+            let answers = vec![Answer::Unknown(Reason::Unsupported(reason, None)); answers.len()];
+            return Report { answers, ..Report::default() };
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
@@ -132,91 +112,238 @@ impl Engine for Cegar {
                 *answer = Some(Answer::Unknown(Reason::Unsupported(reason, place)));
             }
         }
+        let (options, report) = (&self.options, Report::default());
+        let all = Summarised::all(task.program.cells());
+        let summaries = if options.summaries { all } else { Summarised::default() };
+        let (k, rounds) = (options.k, 0);
+        let mut run = Run { options, task, limits, progress, k, summaries, rounds, answers, report };
+        let open = run.open();
+        if !open.is_empty() {
+            let choice = Choice {
+                name: Some(self.options.domain),
+                clip: self.options.clip,
+                clip_is_fixed: self.options.fixed.clip,
+                predicates_are_fixed: self.options.fixed.predicates,
+                certificates: true,
+            };
+            if let Err(reason) = with_domain(choice, &Part::new(task, &open, 0).task(), limits, &mut run) {
+                run.leave_open(&open, &reason);
+            }
+        }
+        // What another engine has answered meanwhile.
+        let elsewhere = Answer::Unknown(Reason::Cancelled);
+        let answers = run.answers.into_iter().map(|answer| answer.unwrap_or(elsewhere.clone()));
+        run.report.answers = answers.collect();
+        run.report
+    }
+}
+
+/// A run of the engine.
+struct Run<'a, 'p> {
+    options: &'a Options,
+    task: &'a Task<'p>,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    /// How many stores are kept in order at the moment.
+    k: u32,
+    /// The memory cells for which the values of the other stores are kept.
+    summaries: Summarised,
+    rounds: u32,
+    answers: Vec<Option<Answer>>,
+    report: Report,
+}
+
+impl WithDomain for &mut Run<'_, '_> {
+    type Output = ();
+
+    fn run<D: Domain>(self, domain: D) {
+        self.iterate(domain);
+    }
+}
+
+impl Run<'_, '_> {
+    /// Searches with more and more precise representations, until everything is answered.
+    fn iterate<D: Domain>(&mut self, mut domain: D) {
         loop {
-            let is_open = |&n: &usize| answers[n].is_none() && !task.is_settled(n);
-            let open: Vec<usize> = (0..answers.len()).filter(is_open).collect();
+            let open = self.open();
             if open.is_empty() {
                 break;
             }
-            let part = Part::new(task, &open, 0);
+            let part = Part::new(self.task, &open, 0);
             let mut sub = part.task();
             sub.observed.clear();
-            let live = match LiveCells::new(&sub, limits) {
-                Ok(live) => live,
-                Err(reason) => {
-                    open.iter().for_each(|&n| answers[n] = Some(Answer::Unknown(reason.clone())));
-                    break;
-                }
-            };
-            let machine =
-                BufferMachine::new(task.program, self.buffers(task.model, precision.k, precision.summaries));
-            rounds += 1;
-            let kept = format!(
-                "k = {}{}",
-                precision.k,
-                if precision.summaries.is_empty() { "" } else { " with summaries" }
-            );
-            progress.say(match self.options.domain {
-                DomainName::Zones => format!("round {rounds}: {kept}, clip = {}", precision.clip),
-                DomainName::Predicates => {
-                    format!("round {rounds}: {kept}, {} predicates", precision.templates.len())
-                }
-                DomainName::Order => format!("round {rounds}: {kept}"),
-            });
-            let (order, run) = (self.options.order, Run { limits, progress, report: &mut report });
-            let found = match self.options.domain {
-                DomainName::Zones => search(&sub, &machine, &live, Zones::new(precision.clip), order, run),
-                DomainName::Predicates => {
-                    let domain = Predicates::new(precision.templates.clone(), limits.budget());
-                    search(&sub, &machine, &live, domain, order, run)
-                }
-                DomainName::Order => {
-                    match order::fragment(task.program, &sub.properties, Relations::Order, limits) {
-                        Ok(domain) => {
-                            search(&sub, &machine, &live, domain.on(&machine.cells, false), order, run)
-                        }
-                        Err(reason) => Found::Nothing(reason),
+            if let Err(reason) = self.round(&sub, &open, &mut domain) {
+                self.leave_open(&open, &reason);
+                break;
+            }
+        }
+        self.report.predicates = domain.predicates();
+    }
+
+    /// One search for the properties that are open, and what follows from it. An error ends the run.
+    fn round<D: Domain>(&mut self, sub: &Task<'_>, open: &[usize], domain: &mut D) -> Result<(), Reason> {
+        let live = LiveCells::new(sub, self.limits)?;
+        let machine =
+            BufferMachine::new(sub.program, self.options.buffers(sub.model, self.k, self.summaries));
+        self.rounds += 1;
+        let precision = domain.describe().map_or(String::new(), |precision| format!(", {precision}"));
+        let summaries = if self.summaries.is_empty() { "" } else { " with summaries" };
+        self.progress.say(format!("round {}: k = {}{summaries}{precision}", self.rounds, self.k));
+        match self.search(sub, &machine, &live, domain)? {
+            Found::Invariant(invariant) => {
+                open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
+            }
+            // Another engine was faster.
+            Found::Path(n, _) if sub.is_settled(n) => {}
+            Found::Path(n, path) => {
+                let property = &sub.properties[n];
+                if let Some(trace) = path::execution(sub, &path, property, self.limits) {
+                    self.tell(open[n], Answer::Violated(Some(trace)));
+                    if self.task.first_violation {
+                        self.leave_open(open, &Reason::Cancelled);
                     }
-                }
-            };
-            let unknown = |reason: Reason| Some(Answer::Unknown(reason));
-            let tell = |n: usize, answer: Answer| {
-                let (states, bytes, rounds) = (report.states, report.bytes, Vec::new());
-                task.tell(n, Early { answer, engine: self.name(), states, bytes, rounds });
-            };
-            match found {
-                Found::Invariant(invariant) => {
-                    open.iter().for_each(|&n| tell(n, Answer::Proved(Arc::clone(&invariant))));
-                    open.iter().for_each(|&n| answers[n] = Some(Answer::Proved(Arc::clone(&invariant))));
-                }
-                Found::Nothing(reason) => open.iter().for_each(|&n| answers[n] = unknown(reason.clone())),
-                // Another engine was faster.
-                Found::Path(n, _) if sub.is_settled(n) => {}
-                Found::Path(n, path) => {
-                    let property = &sub.properties[n];
-                    if let Some(trace) = path::execution(task, &path, property, limits) {
-                        let answer = Answer::Violated(Some(trace));
-                        tell(open[n], answer.clone());
-                        answers[open[n]] = Some(answer);
-                        if task.first_violation {
-                            answers
-                                .iter_mut()
-                                .for_each(|a| _ = a.get_or_insert(Answer::Unknown(Reason::Cancelled)));
-                        }
-                    } else if let Some(reason) = limits.exceeded(0) {
-                        open.iter().for_each(|&n| answers[n] = unknown(reason.clone()));
-                    } else if let Err(reason) =
-                        self.refine(&sub, &machine, &live, &path, property, &mut precision, limits)
-                    {
-                        answers[open[n]] = unknown(reason);
+                } else if let Some(reason) = self.limits.exceeded(0) {
+                    return Err(reason);
+                } else {
+                    let mut spurious = Spurious {
+                        machine: &machine,
+                        live: &live,
+                        path: &path,
+                        property,
+                        interpolants: Vec::new(),
+                        limits: self.limits,
+                    };
+                    if let Err(reason) = self.refine(sub, &mut spurious, domain) {
+                        self.answers[open[n]] = Some(Answer::Unknown(reason));
                     }
                 }
             }
         }
-        report.predicates = precision.templates.len();
-        let settled = Answer::Unknown(Reason::Cancelled);
-        report.answers = answers.into_iter().map(|answer| answer.unwrap_or(settled.clone())).collect();
-        report
+        Ok(())
+    }
+
+    /// The numbers of the properties that have no answer, here or elsewhere.
+    fn open(&self) -> Vec<usize> {
+        let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
+        (0..self.answers.len()).filter(is_open).collect()
+    }
+
+    /// Answers a property, and tells the answer at once.
+    fn tell(&mut self, n: usize, answer: Answer) {
+        let (states, bytes, rounds) = (self.report.states, self.report.bytes, Vec::new());
+        self.task.tell(n, Early { answer: answer.clone(), engine: Cegar::NAME, states, bytes, rounds });
+        self.answers[n] = Some(answer);
+    }
+
+    /// Leaves what is still open of these properties open, for this reason.
+    fn leave_open(&mut self, open: &[usize], reason: &Reason) {
+        open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| Answer::Unknown(reason.clone())));
+    }
+
+    /// All states of a machine, or a path to one that may violate a property.
+    fn search<D: Domain>(
+        &mut self,
+        task: &Task<'_>,
+        machine: &BufferMachine<'_>,
+        live: &LiveCells,
+        domain: &mut D,
+    ) -> Result<Found, Reason> {
+        let symmetry = Symmetry::new(task);
+        let reduced = Reduced::new(machine, live, symmetry.as_ref());
+        let mut reach =
+            Reach::new(&reduced, &task.properties, domain, self.limits).in_order(self.options.order);
+        let reached = reach.run(self.limits, self.progress);
+        self.report.states += reach.states() as u64;
+        self.report.bytes = self.report.bytes.max(reach.bytes());
+        match reached {
+            Reached::Closed(states) => {
+                let domain = reach.domain();
+                let states = states
+                    .into_iter()
+                    .map(|ReachedControl { control, live, states }| {
+                        let cubes = states.iter().map(|state| domain.cube(&live, state)).collect();
+                        (control, cubes)
+                    })
+                    .collect();
+                let states = match &symmetry {
+                    Some(symmetry) => symmetry.expanded(machine, states, self.limits)?,
+                    None => states,
+                };
+                let properties = task.properties.iter().map(|p| p.name.clone()).collect();
+                let buffers = machine.buffers;
+                Ok(Found::Invariant(Arc::new(Invariant { buffers, properties, states })))
+            }
+            Reached::Evidence(path) => Ok(Found::Path(path.property, reduced.unfolded(&path.steps))),
+            Reached::Unmodelled(Unmodelled::Machine(what, span)) => Err(match machine.buffers {
+                Buffers::Queue { bound, .. } if what == OVERFLOW => Reason::BufferBound(bound),
+                _ => Reason::Unsupported(what.to_string(), Some(span)),
+            }),
+            Reached::Unmodelled(Unmodelled::Domain(reason)) | Reached::Stopped(reason) => Err(reason),
+        }
+    }
+
+    /// Buffers that rule out a path: how many stores are kept in order, and for which memory cells the values of the others are. Or why
+    /// there are none, in words.
+    fn finer_buffers(
+        &self,
+        task: &Task<'_>,
+        path: &Spurious<'_>,
+        keeps_summaries: bool,
+    ) -> Result<(u32, Summarised), String> {
+        let enough = |k: u32, summaries: Summarised| {
+            let buffers = self.options.buffers(task.model, k, summaries);
+            !path.is_feasible_on(&BufferMachine::new(task.program, buffers), &mut Zones::unclipped())
+        };
+        let more = (self.k + 1..=MOST_KEPT).find(|&k| enough(k, self.summaries));
+        if let (Some(more), false) = (more, self.options.fixed.k) {
+            return Ok((more, self.summaries));
+        }
+        // Summaries make more states than stores in order, so they come last. With them, fewer stores in order may be enough than
+        // were tried before.
+        let most = if self.options.fixed.k { self.k } else { MOST_KEPT };
+        let all = path::summarised(path.path, self.summaries);
+        let useful = all != self.summaries && keeps_summaries;
+        if let Some(k) = (self.options.k..=most).filter(|_| useful).find(|&k| enough(k, all)) {
+            return Ok((k, path::fewest(all, self.summaries, |fewer| enough(k, fewer))));
+        }
+        Err(match more {
+            Some(more) => format!("it takes k = {more}, and k is fixed at {}", self.k),
+            None => "no number of stores kept in order rules it out".into(),
+        })
+    }
+
+    /// Cases (3) and (4) of FENCES12 s.7: makes the representation precise enough to rule the path out.
+    fn refine<D: Domain>(
+        &mut self,
+        task: &Task<'_>,
+        path: &mut Spurious<'_>,
+        domain: &mut D,
+    ) -> Result<(), Reason> {
+        let nonlinear = nonlinear_step(task.program, path.path);
+        let stuck = |what: &str| {
+            // Out of time, every question was answered as if nothing helped.
+            if let Some(reason) = path.limits.exceeded(0) {
+                return reason;
+            }
+            let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
+            Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear)
+        };
+        match path::examine(path.machine, path.path, path.property, path.limits) {
+            Examined::Unknown => Err(stuck("the solver gave up on it")),
+            Examined::Impossible(interpolants) => {
+                path.interpolants = interpolants;
+                *domain = domain.refine(path).map_err(|what| stuck(&what))?;
+                Ok(())
+            }
+            Examined::Possible if !self.options.is_abstract(task.model) => {
+                Err(stuck("the solver says that it is possible"))
+            }
+            Examined::Possible => {
+                (self.k, self.summaries) =
+                    self.finer_buffers(task, path, domain.keeps_summaries()).map_err(|what| stuck(&what))?;
+                Ok(())
+            }
+        }
     }
 }
 
@@ -232,150 +359,56 @@ fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
 
 /// What a search found.
 enum Found {
+    /// All states: a proof.
     Invariant(Arc<Invariant>),
+    /// A path to a state that may violate the property with this number.
     Path(usize, Path),
-    Nothing(Reason),
 }
 
-/// What a search may use and what it tells.
-struct Run<'a> {
+/// A path that is no execution.
+struct Spurious<'a> {
+    machine: &'a BufferMachine<'a>,
+    live: &'a LiveCells,
+    path: &'a Path,
+    property: &'a Property,
+    /// What the solver says about it.
+    interpolants: Vec<Linear>,
     limits: &'a Limits,
-    progress: &'a Progress,
-    report: &'a mut Report,
 }
 
-fn search<D: Domain>(
-    task: &Task<'_>,
-    machine: &BufferMachine<'_>,
-    live: &LiveCells,
-    domain: D,
-    order: Order,
-    run: Run<'_>,
-) -> Found {
-    let Run { limits, progress, report } = run;
-    let symmetry = Symmetry::new(task);
-    let mut reach = Reach::new(task, machine, live, domain).with_symmetry(symmetry.as_ref()).in_order(order);
-    let reached = reach.run(limits, progress);
-    report.states += reach.states() as u64;
-    report.bytes = report.bytes.max(reach.bytes());
-    match reached {
-        Reached::Closed(states) => {
-            let domain = reach.domain();
-            let states = states
-                .into_iter()
-                .map(|(control, live, states)| {
-                    let cubes = states.iter().map(|state| domain.cube(&live, state)).collect();
-                    (control, cubes)
-                })
-                .collect();
-            let states = match &symmetry {
-                Some(symmetry) => match symmetry.expanded(machine, states, limits) {
-                    Ok(states) => states,
-                    Err(reason) => return Found::Nothing(reason),
-                },
-                None => states,
-            };
-            let properties = task.properties.iter().map(|p| p.name.clone()).collect();
-            Found::Invariant(Arc::new(Invariant { buffers: machine.buffers, properties, states }))
+impl Spurious<'_> {
+    /// Whether its events can happen on a machine, as far as a domain can tell, and end in a violation.
+    fn is_feasible_on<D: Domain>(&self, machine: &BufferMachine<'_>, domain: &mut D) -> bool {
+        path::is_feasible(machine, self.live, self.path, self.property, domain, self.limits)
+    }
+}
+
+impl<D: Domain> SpuriousPath<D> for Spurious<'_> {
+    fn is_feasible(&mut self, domain: &mut D) -> bool {
+        self.is_feasible_on(self.machine, domain)
+    }
+
+    fn interpolants(&mut self) -> Option<Vec<Linear>> {
+        Some(self.interpolants.clone())
+    }
+}
+
+impl Options {
+    /// The representation of buffers that keeps k stores in order.
+    fn buffers(&self, model: MemoryModel, k: u32, summaries: Summarised) -> Buffers {
+        match (model, self.buffer_bound) {
+            (MemoryModel::Sc, _) => Buffers::Sc,
+            (model, Some(bound)) => Buffers::Queue { model, bound },
+            (model, None) => Buffers::Partial { model, k, kept: self.kept, summaries },
         }
-        Reached::Violation(property, path) => Found::Path(property, path),
-        Reached::Beyond(what, span) => Found::Nothing(match machine.buffers {
-            Buffers::Queue { bound, .. } if what == OVERFLOW => Reason::BufferBound(bound),
-            _ => Reason::Unsupported(what.to_string(), Some(span)),
-        }),
-        Reached::Stopped(reason) => Found::Nothing(reason),
+    }
+
+    /// Whether buffers are abstracted.
+    fn is_abstract(&self, model: MemoryModel) -> bool {
+        model != MemoryModel::Sc && self.buffer_bound.is_none()
     }
 }
 
 impl Cegar {
-    fn buffers(&self, model: MemoryModel, k: u32, summaries: Summarised) -> Buffers {
-        match (model, self.options.buffer_bound) {
-            (MemoryModel::Sc, _) => Buffers::Sc,
-            (model, Some(bound)) => Buffers::Queue { model, bound },
-            (model, None) => Buffers::Partial { model, k, kept: self.options.kept, summaries },
-        }
-    }
-
-    /// Cases (3) and (4) of FENCES12 s.7: makes the representation precise enough to rule the path out.
-    #[allow(clippy::too_many_arguments)]
-    fn refine(
-        &self,
-        task: &Task<'_>,
-        machine: &BufferMachine<'_>,
-        live: &LiveCells,
-        path: &Path,
-        property: &Property,
-        precision: &mut Precision,
-        limits: &Limits,
-    ) -> Result<(), Reason> {
-        let nonlinear = nonlinear_step(task.program, path);
-        let stuck = |what: &str| {
-            // Out of time, every question was answered as if nothing helped.
-            if let Some(reason) = limits.exceeded(0) {
-                return Err(reason);
-            }
-            let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
-            Err(Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear))
-        };
-        match path::examine(machine, path, property, limits) {
-            Examined::Possible => {
-                if task.model == MemoryModel::Sc || self.options.buffer_bound.is_some() {
-                    return stuck("the solver says that it is possible");
-                }
-                let enough = |k: u32, summaries: Summarised| {
-                    let finer = BufferMachine::new(task.program, self.buffers(task.model, k, summaries));
-                    !path::feasible(&finer, live, path, property, EXACT, limits)
-                };
-                let more = (precision.k + 1..=MOST_KEPT).find(|&k| enough(k, precision.summaries));
-                match (more, self.options.fixed.k) {
-                    (Some(more), false) => precision.k = more,
-                    (more, fixed) => {
-                        // Summaries make more states than stores in order, so they come last. With them, fewer stores in order may be
-                        // enough than were tried before.
-                        let most = if fixed { precision.k } else { MOST_KEPT };
-                        let all = path::summarised(path, precision.summaries);
-                        let useful = all != precision.summaries && self.options.domain != DomainName::Order;
-                        match ((self.options.k..=most).filter(|_| useful).find(|&k| enough(k, all)), more) {
-                            (Some(k), _) => {
-                                precision.k = k;
-                                precision.summaries =
-                                    path::fewest(all, precision.summaries, |fewer| enough(k, fewer));
-                            }
-                            (None, Some(more)) => {
-                                let fixed = precision.k;
-                                return stuck(&format!("it takes k = {more}, and k is fixed at {fixed}"));
-                            }
-                            (None, None) => return stuck("no number of stores kept in order rules it out"),
-                        }
-                    }
-                }
-            }
-            Examined::Impossible(interpolants) => match self.options.domain {
-                DomainName::Zones => {
-                    let enough = |&more: &i32| !path::feasible(machine, live, path, property, more, limits);
-                    match (precision.clip + 1..=MOST_CLIP).find(enough) {
-                        Some(more) if self.options.fixed.clip => {
-                            let fixed = precision.clip;
-                            return stuck(&format!("it takes clip = {more}, and clip is fixed at {fixed}"));
-                        }
-                        Some(more) => precision.clip = more,
-                        None => return stuck("no clip constant rules it out"),
-                    }
-                }
-                DomainName::Order => return stuck("how values compare does not rule it out"),
-                DomainName::Predicates if self.options.fixed.predicates => {
-                    return stuck("it takes more predicates, and those of the file are all there are");
-                }
-                DomainName::Predicates => {
-                    let before = precision.templates.len();
-                    precision.templates.extend(interpolants.iter().map(Template::of));
-                    if precision.templates.len() == before {
-                        return stuck("interpolation finds no new predicates");
-                    }
-                }
-            },
-            Examined::Unknown => return stuck("the solver gave up on it"),
-        }
-        Ok(())
-    }
+    const NAME: &str = "cegar";
 }

@@ -1,15 +1,14 @@
 //! Examining an abstract counterexample (FENCES12 s.7): is it an execution, and if not, what was too coarse?
 
-use fencewright_memory::{BufferMachine, Command, Control, Outcome, Step, Summarised};
+use fencewright_memory::{BufferMachine, Command, Control, Machine, Outcome, Step, Summarised};
 use fencewright_program::{Property, Trace};
 
 use crate::concrete::Execution;
-use crate::domain::Domain;
-use crate::domain::zones::{Zone, Zones};
+use crate::domain::{Domain, kept};
 use crate::examine::{self, Examined};
 use crate::search::live::{LiveCells, known_at_first};
-use crate::search::reach::Path;
-use crate::task::{Limits, Task};
+use crate::search::reduced::Path;
+use crate::task::{Limits, Reason, Task};
 
 /// The events of the path as an execution of the exact memory model that violates the property, if they are one.
 pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
@@ -38,40 +37,55 @@ pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, li
     examine::examine(&steps, &[Command::Assume(violation)], &limits.budget())
 }
 
-/// Whether the events of a path can happen on a machine, with cells as precisely as zones with this clip constant know them, and
-/// end in a violation. The machine may be another one than that of the path.
-pub fn feasible(
+/// Whether the events of a path can happen on a machine, with cells as precisely as a domain knows them, and end in a violation. The
+/// machine may be another one than that of the path.
+pub fn is_feasible<D: Domain>(
     machine: &BufferMachine<'_>,
     live: &LiveCells,
     path: &Path,
     property: &Property,
-    clip: i32,
+    domain: &mut D,
     limits: &Limits,
 ) -> bool {
-    let mut zones = Zones::new(clip);
+    // What the domain cannot represent may be possible.
+    follow(machine, live, path, property, domain, limits).unwrap_or(true)
+}
+
+fn follow<D: Domain>(
+    machine: &BufferMachine<'_>,
+    live: &LiveCells,
+    path: &Path,
+    property: &Property,
+    domain: &mut D,
+    limits: &Limits,
+) -> Result<bool, Reason> {
+    let contents = machine.contents();
+    domain.attach(&contents);
+    let live_in = |control: &Control, domain: &D| kept(domain, &contents, live.of(machine, control));
     let first = machine.initial();
-    let live_at_first = live.of(machine, &first);
+    let live_at_first = live_in(&first, domain);
     let known = known_at_first(machine.initial_values(), &live_at_first);
-    let start = zones.transition(&[], &known, &live_at_first);
-    let nothing = zones.anything(&[]);
+    let start = domain.transition(&[], &known, &live_at_first);
+    let blank = domain.blank();
     let mut states = Vec::new();
-    zones.post(&start, &nothing, &mut states);
-    let only = |states: Vec<(u32, Zone)>| states.into_iter().map(|(_, zone)| zone).collect::<Vec<Zone>>();
-    let mut front: Vec<(Control, Vec<Zone>)> = vec![(first, only(states))];
+    domain.post(&start, &blank, &mut states)?;
+    let only = |states: Vec<(u32, D::State)>| -> Vec<D::State> {
+        states.into_iter().map(|(_, state)| state).collect()
+    };
+    let mut front: Vec<(Control, Vec<D::State>)> = vec![(first, only(states))];
     for (event, _) in path {
         // Out of time, anything may be possible.
-        if limits.exceeded(0).is_some() {
-            return true;
-        }
-        let mut next: Vec<(Control, Vec<Zone>)> = Vec::new();
+        limits.exceeded(0).map_or(Ok(()), Err)?;
+        let mut next: Vec<(Control, Vec<D::State>)> = Vec::new();
         for (control, states) in &front {
             for step in machine.steps(control).iter().filter(|s| same_event(s, event)) {
                 let Outcome::Control(target) = &step.outcome else { continue };
-                let transition =
-                    zones.transition(&live.of(machine, control), &step.commands, &live.of(machine, target));
+                let (before, after) = (live_in(control, domain), live_in(target, domain));
+                let transition = domain.transition(&before, &step.commands, &after);
                 let mut after = Vec::new();
                 for state in states {
-                    zones.post(&transition, &zones.stored(state), &mut after);
+                    let stored = domain.stored(state);
+                    domain.post(&transition, &stored, &mut after)?;
                 }
                 if !after.is_empty() {
                     next.push((target.clone(), only(after)));
@@ -80,19 +94,22 @@ pub fn feasible(
         }
         front = next;
         if front.is_empty() {
-            return false;
+            return Ok(false);
         }
     }
-    front.iter().any(|(control, states)| {
-        let Some(condition) = machine.violation(control, property) else { return false };
-        let live = live.of(machine, control);
-        let violation = zones.transition(&live, &[Command::Assume(condition)], &live);
-        states.iter().any(|state| {
+    for (control, states) in &front {
+        let Some(condition) = machine.violation(control, property) else { continue };
+        let violation = domain.transition(&live_in(control, domain), &[Command::Assume(condition)], &[]);
+        for state in states {
+            let stored = domain.stored(state);
             let mut bad = Vec::new();
-            zones.post(&violation, &zones.stored(state), &mut bad);
-            !bad.is_empty()
-        })
-    })
+            domain.post(&violation, &stored, &mut bad)?;
+            if !bad.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// These memory cells, and those that a flush on the path gives an arbitrary value: summaries of the stores to them would say which one.

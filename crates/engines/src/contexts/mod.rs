@@ -9,30 +9,28 @@
 //! a single new state, and no two stores were put together because of the bound, is the program safe; `cegar` is then asked for a
 //! certificate.
 
-mod graph;
 pub mod groups;
 mod layers;
 pub mod machine;
 mod relevance;
+mod relevant;
 mod trace;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use fencewright_memory::{Cells, Command, Machine};
+use fencewright_memory::{Command, Linear, Machine};
 use fencewright_program::{MemoryModel, Property, PropertyKind};
 
 use crate::cegar::Cegar;
-use crate::domain::order::{self, Order, Relations};
-use crate::domain::predicates::{Predicates, Template};
-use crate::domain::zones::Zones;
-use crate::domain::{Domain, DomainName};
+use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
 use crate::examine::{self, Examined};
+use crate::search::explore::{Counterexample, Unmodelled};
 use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Round, Task};
-use graph::{Graph, most_groups};
-use layers::{Found, Layers, Next};
+use layers::{Layers, Next, most_groups};
 use machine::Contexts;
 use relevance::Relevance;
+use relevant::Relevant;
 
 /// How to search.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,9 +43,8 @@ pub struct Options {
 
 /// More contexts than this would take forever.
 pub const MOST_CONTEXTS: u32 = 64;
-/// Zones begin with this clip constant and end with that one.
+/// Zones begin with this clip constant.
 const FIRST_CLIP: i32 = 2;
-const LAST_CLIP: i32 = 64;
 
 /// How long to look for a certificate at least, once it is known that there is no violation.
 const PROOF: Duration = Duration::from_secs(2);
@@ -57,13 +54,6 @@ const PROOF: Duration = Duration::from_secs(2);
 pub struct ContextBound {
     /// How to search.
     pub options: Options,
-}
-
-/// How integers are known at the moment.
-enum Precision {
-    Order(Order),
-    Zones(i32),
-    Predicates(BTreeSet<Template>),
 }
 
 /// How a search ended.
@@ -100,9 +90,15 @@ impl Engine for ContextBound {
             since: Instant::now(),
             began: Instant::now(),
         };
-        match self.precision(task, limits) {
-            Ok(precision) => run.iterate(precision),
-            Err(reason) => run.give_up(&reason),
+        let choice = Choice {
+            name: self.options.domain,
+            clip: FIRST_CLIP,
+            clip_is_fixed: false,
+            predicates_are_fixed: false,
+            certificates: false,
+        };
+        if let Err(reason) = with_domain(choice, task, limits, &mut run) {
+            run.give_up(&reason);
         }
         run.report.answers = run.answers.into_iter().flatten().collect();
         run.report
@@ -122,44 +118,11 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
 
 impl ContextBound {
     const NAME: &str = "contexts";
-
-    fn precision(&self, task: &Task<'_>, limits: &Limits) -> Result<Precision, Reason> {
-        let fragment = order::fragment(task.program, &task.properties, Relations::Equality, limits);
-        if let Some(reason) = limits.exceeded(0) {
-            return Err(reason);
-        }
-        let reals = task.program.has_real_choices();
-        match (self.options.domain, fragment) {
-            (None | Some(DomainName::Order), Ok(order)) => Ok(Precision::Order(order)),
-            (Some(DomainName::Order), Err(reason)) => Err(reason),
-            // No other domain knows the reals.
-            (None, Err(reason)) if reals => Err(reason),
-            (Some(DomainName::Zones | DomainName::Predicates), _) if reals => {
-                let what = "programs that choose real numbers need domain order";
-                Err(Reason::Unsupported(what.into(), None))
-            }
-            (None | Some(DomainName::Zones), _) => Ok(Precision::Zones(FIRST_CLIP)),
-            (Some(DomainName::Predicates), _) => Ok(Precision::Predicates(examine::hints(task))),
-        }
-    }
 }
 
 /// Nothing within so many contexts, and why no more were tried.
 fn within(contexts: u32, reason: Reason) -> Reason {
     if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
-}
-
-/// Why a path that is no execution could not be ruled out.
-fn doubt(precision: &Precision) -> &'static str {
-    match precision {
-        Precision::Order(_) => {
-            "a path to a violation remains for which no values were found that are 64-bit integers"
-        }
-        Precision::Zones(_) => "a path to a violation remains that bounds on differences do not rule out",
-        Precision::Predicates(_) => {
-            "a path to a violation remains for which interpolation finds no predicates"
-        }
-    }
 }
 
 /// A run of the engine.
@@ -178,11 +141,42 @@ struct Run<'a, 'p> {
     began: Instant,
 }
 
+/// A path that is no execution.
+struct Spurious<'s, 'a, 'p> {
+    machine: &'s Relevant<'a, 'p>,
+    path: &'s Counterexample<Relevant<'a, 'p>>,
+    limits: &'s Limits,
+}
+
+impl<D: Domain> SpuriousPath<D> for Spurious<'_, '_, '_> {
+    fn is_feasible(&mut self, domain: &mut D) -> bool {
+        self.path.is_feasible(self.machine, domain)
+    }
+
+    fn interpolants(&mut self) -> Option<Vec<Linear>> {
+        let start = self.machine.initial_values();
+        let steps = self.path.steps.iter().map(|(step, branch)| (step.commands.as_slice(), *branch));
+        let path: Vec<(&[Command], u32)> = std::iter::once((start.as_slice(), 0)).chain(steps).collect();
+        match examine::examine(&path, &self.path.evidence.commands, &self.limits.budget()) {
+            Examined::Impossible(interpolants) => Some(interpolants),
+            Examined::Possible | Examined::Unknown => None,
+        }
+    }
+}
+
+impl WithDomain for &mut Run<'_, '_> {
+    type Output = ();
+
+    fn run<D: Domain>(self, domain: D) {
+        self.iterate(domain);
+    }
+}
+
 impl Run<'_, '_> {
     /// More and more contexts, until everything is answered.
-    fn iterate(&mut self, mut precision: Precision) {
+    fn iterate<D: Domain>(&mut self, mut domain: D) {
         while self.bound <= self.most && !self.open().is_empty() {
-            match self.explore(&mut precision) {
+            match self.explore(&mut domain) {
                 Ended::Answer(n, answer) => {
                     self.tell(n, answer.clone());
                     self.answers[n] = Some(answer);
@@ -192,7 +186,7 @@ impl Run<'_, '_> {
                 }
                 Ended::Again => {}
                 Ended::Nothing { saturated, doubtful } => {
-                    let doubt = Reason::Unsupported(doubt(&precision).into(), None);
+                    let doubt = Reason::Unsupported(domain.doubt().into(), None);
                     for n in doubtful {
                         self.answers[n] = Some(Answer::Unknown(within(self.bound - 1, doubt.clone())));
                     }
@@ -220,51 +214,11 @@ impl Run<'_, '_> {
     }
 
     /// All executions with so many contexts and more, for the properties that are open.
-    fn explore(&mut self, precision: &mut Precision) -> Ended {
+    fn explore<D: Domain>(&mut self, domain: &mut D) -> Ended {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();
         let sub = Task::new(self.task.program, self.task.model, properties);
-        let ended = match precision {
-            Precision::Order(order) => {
-                // Order is exact: a path without values is one that explicit numbers cannot hold.
-                let order = order.clone();
-                self.search(&sub, |cells| order.on(cells, true), |_, _, _| None)
-            }
-            Precision::Zones(clip) => {
-                let (from, mut finer) = (*clip, None);
-                let ended = self.search(
-                    &sub,
-                    |_| Zones::new(from),
-                    |layers, found, _| {
-                        let enough = |&more: &i32| !layers.feasible(found, &mut Zones::new(more));
-                        finer = (from + 1..=LAST_CLIP).find(enough);
-                        finer.map(drop)
-                    },
-                );
-                *clip = finer.unwrap_or(from);
-                ended
-            }
-            Precision::Predicates(templates) => {
-                let mut more = templates.clone();
-                let budget = self.limits.budget();
-                let domain = Predicates::new(templates.clone(), budget.clone());
-                let ended = self.search(
-                    &sub,
-                    |_| domain,
-                    |_, found, start| {
-                        let steps = found.path.iter().map(|s| (s.commands.as_slice(), s.way));
-                        let path: Vec<(&[Command], u32)> = std::iter::once((start, 0)).chain(steps).collect();
-                        let examined = examine::examine(&path, &found.condition, &budget);
-                        let Examined::Impossible(interpolants) = examined else { return None };
-                        let before = more.len();
-                        more.extend(interpolants.iter().map(Template::of));
-                        (more.len() > before).then_some(())
-                    },
-                );
-                *templates = more;
-                ended
-            }
-        };
+        let ended = self.search(&sub, domain);
         match ended {
             Ended::Answer(n, answer) => Ended::Answer(open[n], answer),
             Ended::Nothing { saturated, doubtful } => {
@@ -274,53 +228,56 @@ impl Run<'_, '_> {
         }
     }
 
-    /// A search with one domain. `refine` is asked about paths that are no executions whether a more precise domain rules them out.
-    fn search<D: Domain>(
-        &mut self,
-        task: &Task<'_>,
-        domain: impl FnOnce(&Cells) -> D,
-        mut refine: impl FnMut(&Layers<'_, '_, D>, &Found, &[Command]) -> Option<()>,
-    ) -> Ended {
+    /// A search of all executions. If a path that is no execution makes it necessary, the domain is a more precise one afterwards.
+    fn search<D: Domain>(&mut self, task: &Task<'_>, domain: &mut D) -> Ended {
         let relevance = match Relevance::new(task, self.limits) {
             Ok(relevance) => relevance,
             Err(reason) => return Ended::Stopped(reason),
         };
         let groups = most_groups(self.bound.max(2), relevance.sees_memory());
-        let Some(machine) = Contexts::new(task.program, task.model, groups) else {
+        let Some(contexts) = Contexts::new(task.program, task.model, groups) else {
             return Ended::Stopped(Reason::Cancelled);
         };
-        let start = machine.initial_values();
-        let domain = domain(machine.cells());
-        let graph = Graph::new(machine, &relevance, &task.properties, groups);
-        let mut layers = Layers::new(graph, domain, self.bound);
+        let machine = Relevant::new(contexts, &relevance);
+        let mut finer = None;
+        let mut layers = Layers::new(&machine, &task.properties, domain, (self.bound, groups), self.limits);
         let mut doubtful = BTreeSet::new();
         let mut counted = 0;
         let ended = loop {
             self.progress.say(format!("{} contexts", self.bound));
             match layers.next(self.limits, self.progress) {
-                Next::Found(found) => {
-                    let property = &task.properties[found.property];
-                    let trace = trace::execution(task, &found, property, self.limits);
+                Next::Evidence(path) => {
+                    let property = &task.properties[path.property];
+                    let trace = trace::execution(task, &path, property, self.limits);
                     if let Some(reason) = self.limits.exceeded(0).filter(|_| trace.is_none()) {
                         break Ended::Stopped(reason);
                     }
                     match trace {
                         Some(trace) if property.kind.is_existence() => {
-                            break Ended::Answer(found.property, Answer::Holds(Some(trace)));
+                            break Ended::Answer(path.property, Answer::Holds(Some(trace)));
                         }
-                        Some(trace) => break Ended::Answer(found.property, Answer::Violated(Some(trace))),
-                        None if refine(&layers, &found, &start).is_some() => break Ended::Again,
-                        None => _ = doubtful.insert(found.property),
+                        Some(trace) => break Ended::Answer(path.property, Answer::Violated(Some(trace))),
+                        None => {
+                            let mut spurious =
+                                Spurious { machine: &machine, path: &path, limits: self.limits };
+                            finer = layers.domain().refine(&mut spurious).ok();
+                            if finer.is_some() {
+                                break Ended::Again;
+                            }
+                            doubtful.insert(path.property);
+                        }
                     }
                 }
                 Next::Done { .. } if !layers.suffices_for(self.bound) => break Ended::Again,
-                // What happens out there is not known.
-                Next::Done { .. } if layers.beyond().is_some() => {
-                    let beyond =
-                        layers.beyond().map(|(what, span)| Reason::Unsupported(what.into(), Some(span)));
-                    break Ended::Stopped(beyond.unwrap_or(Reason::Cancelled));
-                }
                 Next::Done { saturated } => {
+                    // What happens out there is not known.
+                    match layers.unmodelled() {
+                        Some(Unmodelled::Machine(what, span)) => {
+                            break Ended::Stopped(Reason::Unsupported(what.to_string(), Some(*span)));
+                        }
+                        Some(Unmodelled::Domain(reason)) => break Ended::Stopped(reason.clone()),
+                        None => {}
+                    }
                     let states = layers.states() as u64;
                     let seconds = self.since.elapsed().as_secs_f64();
                     let round = Round { contexts: self.bound, states: states - counted, seconds };
@@ -340,6 +297,10 @@ impl Run<'_, '_> {
         };
         self.report.states += layers.states() as u64;
         self.report.bytes = self.report.bytes.max(layers.bytes());
+        drop(layers);
+        if let Some(finer) = finer {
+            *domain = finer;
+        }
         ended
     }
 

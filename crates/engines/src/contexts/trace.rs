@@ -4,9 +4,10 @@
 
 use fencewright_program::{Property, ThreadId, Trace};
 
-use super::layers::Found;
 use super::machine::Move;
+use super::relevant::{Relevant, RelevantStepName};
 use crate::concrete::Execution;
+use crate::search::explore::Counterexample;
 use crate::task::{Limits, Task};
 
 /// A path on the exact machine.
@@ -18,20 +19,26 @@ struct Replay<'a, 'p> {
 }
 
 /// The execution that a path describes and that is evidence about the property, if there are values for it.
-pub fn execution(task: &Task<'_>, found: &Found, property: &Property, limits: &Limits) -> Option<Trace> {
-    let execution = Execution::new(task.program, task.model, found.path.len());
+pub fn execution(
+    task: &Task<'_>,
+    path: &Counterexample<Relevant<'_, '_>>,
+    property: &Property,
+    limits: &Limits,
+) -> Option<Trace> {
+    let execution = Execution::new(task.program, task.model, path.steps.len());
     let groups = vec![Vec::new(); task.program.threads.len()];
     let mut replay = Replay { execution, groups, limits };
-    for step in &found.path {
-        match step.what {
+    for (step, _) in &path.steps {
+        let RelevantStepName { thread, what, joined } = step.name;
+        match what {
             Move::Edge { edge, case, flushed, merged } => {
-                replay.flush(step.thread, flushed)?;
+                replay.flush(thread, flushed)?;
                 let (mut steps, execution) = (Vec::new(), &mut replay.execution);
-                execution.machine().edge_steps(execution.control(), step.thread, edge, &mut steps);
-                let buffered = execution.buffered(step.thread);
+                execution.machine().edge_steps(execution.control(), thread, edge, &mut steps);
+                let buffered = execution.buffered(thread);
                 execution.take(steps.into_iter().find(|s| s.name.case == case)?)?;
-                let groups = &mut replay.groups[step.thread.index()];
-                if execution.buffered(step.thread) > buffered {
+                let groups = &mut replay.groups[thread.index()];
+                if execution.buffered(thread) > buffered {
                     groups.push(1);
                 }
                 if let Some(n) = merged {
@@ -40,8 +47,8 @@ pub fn execution(task: &Task<'_>, found: &Found, property: &Property, limits: &L
                 }
             }
             Move::Switch { flushed, to } => {
-                replay.flush(step.thread, flushed)?;
-                if step.joined {
+                replay.flush(thread, flushed)?;
+                if joined {
                     let groups = &mut replay.groups[to.index()];
                     let all: usize = groups.drain(..).sum();
                     groups.extend((all > 0).then_some(all));
@@ -52,7 +59,7 @@ pub fn execution(task: &Task<'_>, found: &Found, property: &Property, limits: &L
             return None;
         }
     }
-    replay.flush(found.active, found.flushed)?;
+    replay.flush(path.end().at.active, path.evidence.case)?;
     replay.execution.finish(property, &limits.budget())
 }
 

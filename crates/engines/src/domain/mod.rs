@@ -1,58 +1,70 @@
 //! Domains: how the integer cells of a machine are represented.
 //!
-//! A domain never looks at control: it is given the cells that matter before and after a step, and the commands in between.
+//! A domain never looks at control: it is given the cells that are live before and after a step, and the commands in between. What
+//! it needs to know about a cell it is told by the machine ([`Contents`]); how cells are numbered is none of its business.
 //!
-//! Summary cells stand for several values each ([`Cells`](fencewright_memory::Cells) says what commands do with them). With them, a state stands for those valuations all of whose
-//! choices, of one value for each summary cell, satisfy its cube. `post` must respect that: for every such valuation and every way to
-//! take the step there is *one* resulting state that all choices after the step satisfy.
+//! Summary cells stand for several values each ([`Cells`](fencewright_memory::Cells) says what commands do with them). With them, a
+//! state stands for those valuations all of whose choices, of one value for each summary cell, satisfy its cube. `post` must
+//! respect that: for every such valuation and every way to take the step there is *one* resulting state that all choices after the step
+//! satisfy.
 
 mod bounds;
+mod choice;
 pub mod order;
 pub mod predicates;
 pub mod zones;
 
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{CellId, Command};
+use fencewright_memory::{CellId, Command, Contents, Linear};
 
-/// The domains that one can ask for by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DomainName {
-    /// Difference bounds, clipped at a constant.
-    Zones,
-    /// Conjunctions of predicates from interpolants.
-    Predicates,
-    /// How values compare.
-    Order,
-}
+pub use choice::{Choice, DomainName, WithDomain, with_domain};
 
-/// The cells that matter in a control state, sorted.
+use crate::task::Reason;
+
+/// The cells that are live in a control state, sorted.
 pub type Live = [CellId];
 
 /// A representation of the contents of cells. A state stands for a set of valuations of the live cells; every operation may
 /// make it larger, never smaller.
-pub trait Domain: 'static {
+pub trait Domain: Sized + 'static {
     /// A set of valuations.
     type State: Clone + Eq + std::hash::Hash + Send;
-    /// The commands of a step, prepared for the cells that matter before and after it.
+    /// The commands of a step, prepared for the cells that are live before and after it.
     type Transition: Send;
 
-    /// The state as a conjunction of constraints on the live cells.
-    fn cube(&self, live: &Live, state: &Self::State) -> Cube;
+    /// What the machine says about its cells, before the first transition is prepared. Few domains need it.
+    fn attach(&mut self, _contents: &[Contents]) {}
+
+    /// Whether so many live cells can be represented and a single step ends soon; if not, why not, in words.
+    fn fits(&self, cells: usize) -> Result<(), String> {
+        const MOST: usize = 300;
+        match cells <= MOST {
+            true => Ok(()),
+            false => Err(format!("{cells} cells matter at once, too many to know their differences")),
+        }
+    }
+
+    /// The only state where no cell is live.
+    fn blank(&self) -> Self::State;
 
     /// Prepares the commands of a step.
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Self::Transition;
 
-    /// The state in which nothing is known about the live cells.
-    fn anything(&self, live: &Live) -> Self::State;
-
-    /// The valuations after the step, as states whose union covers them, each with the number of the way through the commands
-    /// ([`fencewright_memory::linear::ways`]) that leads to it; none if the step is impossible.
-    fn post(&mut self, transition: &Self::Transition, state: &Self::State, out: &mut Vec<(u32, Self::State)>);
+    /// The valuations after the step, as states whose union covers them, each with the number of the branch through the commands
+    /// ([`fencewright_memory::linear::ways`]) that leads to it; none if the step is impossible. An error says that there are
+    /// valuations which the domain cannot represent: those that it can are in `out` nevertheless.
+    fn post(
+        &mut self,
+        transition: &Self::Transition,
+        state: &Self::State,
+        out: &mut Vec<(u32, Self::State)>,
+    ) -> Result<(), Reason>;
 
     /// The state to store for one that a step led to: from a finite choice, so that a search ends.
     fn stored(&self, state: &Self::State) -> Self::State;
 
-    /// Whether every valuation in `smaller` (as a step gave it) is one in `larger` (as it is stored).
+    /// Whether every valuation in `smaller` (as a step gave it) is one in `larger` (as it is stored). Every state is covered by the one
+    /// that is stored for it, and what covers a stored state covers all that it covers.
     fn covers(&self, larger: &Self::State, smaller: &Self::State) -> bool;
 
     /// Whether a state covers no other than itself.
@@ -60,16 +72,48 @@ pub trait Domain: 'static {
         false
     }
 
-    /// Whether a state can say something about the values of summary cells ([`Cells`](fencewright_memory::Cells)); if not, they are never live.
+    /// Whether a state can say something about the values of summary cells ([`Cells`](fencewright_memory::Cells)); if not, they are never
+    /// live.
     fn keeps_summaries(&self) -> bool {
         true
     }
 
-    /// With more live cells than this a single step takes too long, or does not fit.
-    fn most_cells(&self) -> usize {
-        300
-    }
-
     /// Roughly how many bytes a state takes.
     fn size(&self, state: &Self::State) -> usize;
+
+    /// The state as a conjunction of constraints on the live cells, for certificates.
+    fn cube(&self, live: &Live, state: &Self::State) -> Cube;
+
+    /// How precise it is at the moment, in a few words; nothing if it is always as precise.
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    /// A domain that is precise enough to rule out a path that is no execution; or why there is none, in words.
+    fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String>;
+
+    /// What to say about a path that is no execution and that no refinement rules out.
+    fn doubt(&self) -> &'static str;
+
+    /// How many predicates it knows, if that is what it is made of.
+    fn predicates(&self) -> usize {
+        0
+    }
+}
+
+/// Those of some cells that a domain keeps: summary cells only if it can say something about their values.
+pub(crate) fn kept<D: Domain>(domain: &D, contents: &[Contents], mut cells: Vec<CellId>) -> Vec<CellId> {
+    if !domain.keeps_summaries() {
+        cells.retain(|&cell| !matches!(contents[cell as usize], Contents::Summary(_)));
+    }
+    cells
+}
+
+/// A path that a search found and that is no execution, as a domain sees it.
+pub trait SpuriousPath<D> {
+    /// Whether the path can be taken as far as another domain can tell.
+    fn is_feasible(&mut self, domain: &mut D) -> bool;
+
+    /// Constraints on cells along the path that show together that it cannot be taken with exact integers, if a solver found some.
+    fn interpolants(&mut self) -> Option<Vec<Linear>>;
 }

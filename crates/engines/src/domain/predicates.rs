@@ -18,7 +18,8 @@ use fencewright_memory::{CellId, Command, Linear};
 use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
 
 use super::bounds::{MOST, NONE, bound, close};
-use super::{Domain, Live};
+use super::{Domain, Live, SpuriousPath};
+use crate::task::Reason;
 
 /// The shape of a predicate: coefficients for the cells that are put into it, and a constant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,8 +68,9 @@ impl Template {
 /// The domain.
 #[derive(Debug, Default)]
 pub struct Predicates {
-    /// The templates.
-    pub templates: BTreeSet<Template>,
+    templates: BTreeSet<Template>,
+    /// Whether there will be no others.
+    fixed: bool,
     /// What the solver has said: whether these constraints entail (or, for none, contradict) that one.
     cache: RefCell<HashMap<Question, bool>>,
     /// What the solver may use for a question.
@@ -122,9 +124,9 @@ struct Prepared {
 }
 
 impl Predicates {
-    /// The domain with these templates.
-    pub fn new(templates: BTreeSet<Template>, budget: Budget) -> Self {
-        Predicates { templates, cache: RefCell::default(), budget }
+    /// The domain with these templates, and no others ever if they are `fixed`.
+    pub fn new(templates: BTreeSet<Template>, fixed: bool, budget: Budget) -> Self {
+        Predicates { templates, fixed, cache: RefCell::default(), budget }
     }
 
     /// The predicates over these cells, in a fixed order.
@@ -172,8 +174,8 @@ impl Domain for Predicates {
         held.map(|(_, predicate)| predicate).collect()
     }
 
-    fn anything(&self, live: &Live) -> Known {
-        Known { bits: vec![0; self.vocabulary(live).len().div_ceil(64)].into() }
+    fn blank(&self) -> Known {
+        Known { bits: Box::default() }
     }
 
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> PredicateTransition {
@@ -206,7 +208,12 @@ impl Domain for Predicates {
         PredicateTransition { vocabulary, before, size: variables.len() + 1, ways, after: wanted.len() }
     }
 
-    fn post(&mut self, transition: &PredicateTransition, state: &Known, out: &mut Vec<(u32, Known)>) {
+    fn post(
+        &mut self,
+        transition: &PredicateTransition,
+        state: &Known,
+        out: &mut Vec<(u32, Known)>,
+    ) -> Result<(), Reason> {
         let size = transition.size;
         let mut start = vec![NONE; size * size];
         (0..size).for_each(|i| start[i * size + i] = 0);
@@ -254,6 +261,7 @@ impl Domain for Predicates {
             }
             out.push((n as u32, Known { bits: bits.into() }));
         }
+        Ok(())
     }
 
     fn stored(&self, state: &Known) -> Known {
@@ -266,6 +274,31 @@ impl Domain for Predicates {
 
     fn size(&self, known: &Known) -> usize {
         size_of::<Known>() + size_of_val(&*known.bits)
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(format!("{} predicates", self.templates.len()))
+    }
+
+    /// The shapes of interpolants.
+    fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        if self.fixed {
+            return Err("it takes more predicates, and those of the file are all there are".into());
+        }
+        let mut templates = self.templates.clone();
+        templates.extend(path.interpolants().iter().flatten().map(Template::of));
+        match templates.len() > self.templates.len() {
+            true => Ok(Predicates::new(templates, false, self.budget.clone())),
+            false => Err("interpolation finds no new predicates".into()),
+        }
+    }
+
+    fn doubt(&self) -> &'static str {
+        "a path to a violation remains for which interpolation finds no predicates"
+    }
+
+    fn predicates(&self) -> usize {
+        self.templates.len()
     }
 }
 

@@ -17,7 +17,11 @@ use fencewright_memory::linear::{Cube, Linear, Simple, Value, ways};
 use fencewright_memory::{CellId, Command};
 
 use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
-use super::{Domain, Live};
+use super::{Domain, Live, SpuriousPath};
+use crate::task::Reason;
+
+/// Knowing differences beyond this has never helped.
+const MOST_CLIP: i32 = 64;
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,8 +33,9 @@ pub struct Zone {
 /// The domain.
 #[derive(Clone, Debug)]
 pub struct Zones {
-    /// The clip constant.
-    pub clip: i32,
+    clip: i32,
+    /// Whether the clip constant stays as it is.
+    fixed: bool,
     scratch: Vec<i32>,
     saved: Vec<i32>,
 }
@@ -66,9 +71,14 @@ enum ZoneOp {
 }
 
 impl Zones {
-    /// Zones clipped at this constant.
-    pub fn new(clip: i32) -> Self {
-        Zones { clip, scratch: Vec::new(), saved: Vec::new() }
+    /// Zones clipped at this constant, for good if that is `fixed`.
+    pub fn new(clip: i32, fixed: bool) -> Self {
+        Zones { clip, fixed, scratch: Vec::new(), saved: Vec::new() }
+    }
+
+    /// Zones that are not clipped: as precise as possible, but there are infinitely many.
+    pub fn unclipped() -> Self {
+        Zones::new(i32::MAX - 1, true)
     }
 }
 
@@ -115,11 +125,8 @@ impl Domain for Zones {
         zone.cube(live)
     }
 
-    fn anything(&self, live: &Live) -> Zone {
-        let size = live.len() + 1;
-        let mut bounds = vec![NONE; size * size];
-        (0..size).for_each(|i| bounds[i * size + i] = 0);
-        Zone { size, bounds: bounds.into() }
+    fn blank(&self) -> Zone {
+        Zone { size: 1, bounds: [0].into() }
     }
 
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> ZoneTransition {
@@ -164,7 +171,12 @@ impl Domain for Zones {
         ZoneTransition { size, before: before_index, after: after_index, ways }
     }
 
-    fn post(&mut self, transition: &ZoneTransition, state: &Zone, out: &mut Vec<(u32, Zone)>) {
+    fn post(
+        &mut self,
+        transition: &ZoneTransition,
+        state: &Zone,
+        out: &mut Vec<(u32, Zone)>,
+    ) -> Result<(), Reason> {
         let size = transition.size;
         let mut start = std::mem::take(&mut self.saved);
         start.clear();
@@ -189,6 +201,7 @@ impl Domain for Zones {
         }
         self.saved = start;
         self.scratch = work;
+        Ok(())
     }
 
     fn covers(&self, larger: &Zone, smaller: &Zone) -> bool {
@@ -206,6 +219,26 @@ impl Domain for Zones {
 
     fn size(&self, zone: &Zone) -> usize {
         size_of::<Zone>() + size_of_val(&*zone.bounds)
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(format!("clip = {}", self.clip))
+    }
+
+    /// The least clip constant that rules the path out.
+    fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        let enough = |&more: &i32| !path.is_feasible(&mut Zones::new(more, false));
+        match (self.clip + 1..=MOST_CLIP).find(enough) {
+            Some(more) if self.fixed => {
+                Err(format!("it takes clip = {more}, and clip is fixed at {}", self.clip))
+            }
+            Some(more) => Ok(Zones::new(more, false)),
+            None => Err("no clip constant rules it out".into()),
+        }
+    }
+
+    fn doubt(&self) -> &'static str {
+        "a path to a violation remains that bounds on differences do not rule out"
     }
 }
 

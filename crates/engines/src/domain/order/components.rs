@@ -1,21 +1,24 @@
 //! Which cells have values that meet, in an assignment or a comparison: only these are compared.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use fencewright_memory::{Cell, CellId, Cells};
+use fencewright_memory::{CellId, Contents};
 
 /// For each cell the number of its component. A union-find structure while it is built.
 #[derive(Clone, Debug)]
 pub struct Components {
     parent: Vec<u32>,
+    /// The memory cells of the program.
+    memory: Range<CellId>,
     /// For all cells of a machine, once it is known.
     of: Arc<[u32]>,
 }
 
 impl Components {
-    /// Every cell alone, for so many memory cells and registers.
-    pub fn alone(cells: usize) -> Self {
-        Components { parent: (0..cells as u32).collect(), of: Arc::new([]) }
+    /// Every cell of a program alone: memory, and registers up to `end`.
+    pub fn alone(memory: Range<CellId>, end: CellId) -> Self {
+        Components { parent: (0..end).collect(), memory, of: Arc::new([]) }
     }
 
     /// The values of these two meet.
@@ -25,7 +28,8 @@ impl Components {
     }
 
     fn root(&mut self, mut cell: CellId) -> u32 {
-        while self.parent[cell as usize] != cell {
+        // A program without memory has no parent for the buffers that it never uses.
+        while self.parent.get(cell as usize).is_some_and(|&parent| parent != cell) {
             let above = self.parent[self.parent[cell as usize] as usize];
             self.parent[cell as usize] = above;
             cell = above;
@@ -33,19 +37,20 @@ impl Components {
         cell
     }
 
-    /// For the cells of a machine: a buffered value belongs to its memory cell, if values of buffers are kept for each apart (`grouped`),
-    /// and otherwise to all of them.
-    pub fn extend(&mut self, cells: &Cells, grouped: bool) {
-        if !grouped {
-            (1..cells.memory()).for_each(|c| self.join(0, c));
+    /// For the cells of a machine, which are more than those of the program: a value on its way to a memory cell belongs to that cell. Where
+    /// a cell holds values on their way to any memory cell, the values of all of memory meet there.
+    pub fn extend(&mut self, contents: &[Contents]) {
+        let memory: Vec<CellId> = self.memory.clone().collect();
+        if contents.contains(&Contents::Stores) {
+            memory.windows(2).for_each(|pair| self.join(pair[0], pair[1]));
         }
-        let of = |id: CellId| match cells.cell(id) {
-            Cell::Memory(_) | Cell::Register(..) => id,
-            Cell::Last(_, c) | Cell::Forgotten(_, c) => c,
-            Cell::Entry(_, position) if grouped => position % cells.memory(),
-            Cell::Entry(..) => 0,
+        let home = |(id, contents): (usize, &Contents)| match contents {
+            Contents::Own => id as CellId,
+            Contents::StoresTo(cell) | Contents::Summary(cell) => *cell,
+            Contents::Stores => self.memory.start,
         };
-        self.of = (0..cells.len() as u32).map(|id| self.root(of(id))).collect();
+        let homes: Vec<CellId> = contents.iter().enumerate().map(home).collect();
+        self.of = homes.into_iter().map(|cell| self.root(cell)).collect();
     }
 
     /// The component of a cell.

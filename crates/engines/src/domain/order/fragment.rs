@@ -63,7 +63,7 @@ pub fn fragment(
 ) -> Result<Order, Reason> {
     let machine = BufferMachine::new(program, Buffers::Sc);
     let mut scan = Scan {
-        components: Components::alone(machine.cells.len()),
+        components: Components::alone(0..machine.cells.memory(), machine.cells.variables().end),
         constants: BTreeSet::from([0]),
         ordered: least == Relations::Order,
         distance: None,

@@ -21,16 +21,18 @@ mod fragment;
 mod ranks;
 
 use fencewright_memory::linear::{Cube, Linear};
-use fencewright_memory::{CellId, Cells, Command};
+use fencewright_memory::{CellId, Command, Contents};
 use fencewright_program::Numbers;
 use smallvec::SmallVec;
 
 pub use components::Components;
 pub use fragment::{Unfit, fragment};
 
-use super::{Domain, Live};
+use super::{Domain, Live, SpuriousPath};
 use condition::{Condition, Operand, Relation, Value};
 use ranks::{Scale, Work};
+
+use crate::task::Reason;
 
 /// The ranks of the live cells.
 pub type Ranks = SmallVec<[u8; 40]>;
@@ -78,12 +80,6 @@ const MOST_OPERATIONS: usize = 40;
 impl Order {
     fn new(numbers: Numbers, relations: Relations, points: Vec<i64>, components: Components) -> Self {
         Order { scale: Scale::new(numbers, relations, points.len()), relations, points, components }
-    }
-
-    /// The domain for the cells of a machine. `grouped`: values of buffers are kept for each memory cell apart.
-    pub fn on(mut self, cells: &Cells, grouped: bool) -> Self {
-        self.components.extend(cells, grouped);
-        self
     }
 
     /// The index of a constant.
@@ -192,14 +188,23 @@ impl Domain for Order {
         OrderTransition { ops, after: after.iter().map(numbered).collect() }
     }
 
-    fn anything(&self, live: &Live) -> Ranks {
-        // Where nothing is live, there is one preorder: that of the points.
-        debug_assert!(live.is_empty(), "a total preorder of cells is never nothing");
+    fn attach(&mut self, contents: &[Contents]) {
+        self.components.extend(contents);
+    }
+
+    /// Where no cell is live, there is one preorder: that of the points.
+    fn blank(&self) -> Ranks {
         Ranks::new()
     }
 
-    fn post(&mut self, transition: &OrderTransition, state: &Ranks, out: &mut Vec<(u32, Ranks)>) {
+    fn post(
+        &mut self,
+        transition: &OrderTransition,
+        state: &Ranks,
+        out: &mut Vec<(u32, Ranks)>,
+    ) -> Result<(), Reason> {
         self.perform(transition, 0, self.load(state), out);
+        Ok(())
     }
 
     fn stored(&self, state: &Ranks) -> Ranks {
@@ -218,12 +223,28 @@ impl Domain for Order {
         false
     }
 
-    fn most_cells(&self) -> usize {
-        self.scale.most_cells()
+    fn fits(&self, cells: usize) -> Result<(), String> {
+        let most = self.scale.most_cells();
+        match cells <= most {
+            true => Ok(()),
+            false => {
+                Err(format!("{cells} cells that matter at once do not fit: this domain holds {most} here"))
+            }
+        }
     }
 
     fn size(&self, state: &Ranks) -> usize {
         size_of::<Ranks>() + if state.spilled() { state.len() } else { 0 }
+    }
+
+    /// It is exact for its fragment, so there is nothing to refine.
+    fn refine(&self, _path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        Err("how values compare does not rule it out".into())
+    }
+
+    /// A path without values is one that explicit numbers cannot hold.
+    fn doubt(&self) -> &'static str {
+        "a path to a violation remains for which no values were found that are 64-bit integers"
     }
 }
 

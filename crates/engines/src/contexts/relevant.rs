@@ -1,0 +1,184 @@
+//! The machine `contexts` without what does not matter any more: see [`super::relevance`].
+
+use fencewright_memory::{CellId, Command, Contents, Evidence, Machine, Outcome, Step};
+use fencewright_program::{Property, ThreadId};
+
+use super::groups::Groups;
+use super::machine::{ContextControl, ContextPhase, ContextStep, Contexts, Move};
+use super::relevance::Relevance;
+
+/// The machine `contexts` of a program, for some properties.
+pub struct Relevant<'a, 'p> {
+    contexts: Contexts<'p>,
+    /// The same, with as many groups as can matter in the last context.
+    in_last: Contexts<'p>,
+    relevance: &'a Relevance<'p>,
+}
+
+/// A control state. The last context is different: nobody else moves after it, so less matters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RelevantControl {
+    /// The control state of the machine `contexts`.
+    pub at: ContextControl,
+    /// Whether the context is the last one.
+    pub last: bool,
+}
+
+/// The steps of a control state, apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Those inside the context: edges of the active thread.
+    Inside,
+    /// The ends of the context, into another one.
+    Switch {
+        /// Whether that is the last one.
+        last: bool,
+    },
+}
+
+/// What tells a step from others.
+#[derive(Clone, Copy, Debug)]
+pub struct RelevantStepName {
+    /// The active thread.
+    pub thread: ThreadId,
+    /// What happens.
+    pub what: Move,
+    /// Whether the groups of the next active thread became one.
+    pub joined: bool,
+}
+
+impl<'a, 'p> Relevant<'a, 'p> {
+    /// The machine in which these things matter.
+    pub fn new(contexts: Contexts<'p>, relevance: &'a Relevance<'p>) -> Self {
+        let in_last = contexts.with_groups(1 + relevance.sees_memory() as u32);
+        Relevant { contexts, in_last, relevance }
+    }
+
+    /// The machine `contexts`.
+    pub fn contexts(&self) -> &Contexts<'p> {
+        &self.contexts
+    }
+
+    /// Whether a property looks at memory.
+    pub fn sees_memory(&self) -> bool {
+        self.relevance.sees_memory()
+    }
+
+    /// The control states in which executions begin, if the first context is the `last` one or if it is not.
+    pub fn beginnings(&self, last: bool) -> Vec<RelevantControl> {
+        let hopeful = |at: &ContextControl| !(last && self.relevance.hopeless(&self.contexts, at));
+        let first = self.contexts.initial_controls().into_iter().filter(hopeful);
+        first.map(|at| RelevantControl { at: self.settled(at, last).1, last }).collect()
+    }
+
+    /// The ends of the context, into another one.
+    fn switches(&self, at: &ContextControl, last: bool, stop: &dyn Fn() -> bool) -> Option<Vec<ContextStep>> {
+        let ending = self.relevance.ending(at.active, at.control.locations[at.active.index()]);
+        let pending = self.contexts.pending(at);
+        let flushes = match (ending.any, ending.drained && pending > 0) {
+            (true, _) => 0..pending + 1,
+            (false, true) => pending..pending + 1,
+            (false, false) => 0..0,
+        };
+        let mut steps = Vec::new();
+        for (to, code) in self.contexts.program().threads().filter(|(t, _)| *t != at.active) {
+            if stop() {
+                return None;
+            }
+            let stuck = code.edges_from(at.control.locations[to.index()]).next().is_none();
+            if stuck && self.contexts.groups(&at.control, to).0.is_empty() {
+                continue;
+            }
+            let hopeless = |step: &ContextStep| match &step.outcome {
+                Outcome::Control(next) => last && self.relevance.hopeless(&self.contexts, next),
+                Outcome::Beyond(..) => false,
+            };
+            let switches = flushes.clone().filter_map(|count| self.contexts.switch(at, count, to));
+            steps.extend(switches.filter(|step| !hopeless(step)));
+        }
+        Some(steps)
+    }
+
+    /// A control state without what does not matter in the last context: where exactly the others are, what they have buffered, and which of
+    /// the stores of the active thread leave together.
+    fn settled(&self, mut at: ContextControl, last: bool) -> (Vec<Command>, ContextControl) {
+        let mut commands = Vec::new();
+        if !last {
+            return (commands, at);
+        }
+        for t in (0..at.control.locations.len() as u32).map(ThreadId).filter(|&t| t != at.active) {
+            let location = &mut at.control.locations[t.index()];
+            *location = self.relevance.representative(t, *location);
+            if !self.relevance.finals()
+                && let Some(shape) = at.control.buffers.get_mut(t.index())
+            {
+                *shape = Groups::default().shape();
+            }
+        }
+        if !self.relevance.sees_memory() {
+            let groups = self.contexts.groups(&at.control, at.active);
+            if groups.0.len() > 1 {
+                let (moves, united) = groups.united(self.contexts.cells(), at.active);
+                commands = moves;
+                at.control.buffers[at.active.index()] = united.shape();
+            }
+        }
+        (commands, at)
+    }
+}
+
+impl Machine for Relevant<'_, '_> {
+    type Control = RelevantControl;
+    type Name = RelevantStepName;
+    type Phase = Phase;
+
+    fn initial_controls(&self) -> Vec<RelevantControl> {
+        self.beginnings(false)
+    }
+
+    fn initial_values(&self) -> Vec<Command> {
+        self.contexts.initial_values()
+    }
+
+    fn steps_in(
+        &self,
+        phase: Phase,
+        control: &RelevantControl,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Vec<Step<RelevantStepName, RelevantControl>>> {
+        let contexts = if control.last { &self.in_last } else { &self.contexts };
+        let (last, steps) = match phase {
+            Phase::Inside => (control.last, contexts.steps_in(ContextPhase::Inside, &control.at, stop)?),
+            Phase::Switch { last } => (last, self.switches(&control.at, last, stop)?),
+        };
+        let relevant = |ContextStep { name, mut commands, outcome }: ContextStep| {
+            let mut joined = false;
+            let outcome = match outcome {
+                Outcome::Control(next) => {
+                    let pending = self.contexts.pending(&next);
+                    let (moves, at) = self.settled(next, last);
+                    joined = self.contexts.pending(&at) < pending;
+                    commands.extend(moves);
+                    Outcome::Control(RelevantControl { at, last })
+                }
+                Outcome::Beyond(what, span) => Outcome::Beyond(what, span),
+            };
+            let name = RelevantStepName { thread: name.thread, what: name.what, joined };
+            Step { name, commands, outcome }
+        };
+        Some(steps.into_iter().map(relevant).collect())
+    }
+
+    /// Evidence is looked for in last contexts only: every context is one, when it is its turn.
+    fn evidence(&self, control: &RelevantControl, property: &Property) -> Option<Vec<Evidence>> {
+        if control.last { self.contexts.evidence(&control.at, property) } else { Some(Vec::new()) }
+    }
+
+    fn live(&self, control: &RelevantControl) -> Vec<CellId> {
+        self.relevance.live(&self.contexts, &control.at, control.last)
+    }
+
+    fn contents(&self) -> Vec<Contents> {
+        self.contexts.contents()
+    }
+}

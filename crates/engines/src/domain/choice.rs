@@ -1,0 +1,74 @@
+//! Choosing a domain by name: the one place that knows which domains there are.
+
+use super::Domain;
+use super::order::{Relations, fragment};
+use super::predicates::Predicates;
+use super::zones::Zones;
+use crate::examine;
+use crate::task::{Limits, Reason, Task};
+
+/// The domains that one can ask for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainName {
+    /// Difference bounds, clipped at a constant.
+    Zones,
+    /// Conjunctions of predicates from interpolants.
+    Predicates,
+    /// How values compare.
+    Order,
+}
+
+/// Which domain is wanted, and how precise it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The domain: `order` where that is exact and otherwise zones, unless something is said.
+    pub name: Option<DomainName>,
+    /// The clip constant of zones.
+    pub clip: i32,
+    /// Whether it stays as it is.
+    pub clip_is_fixed: bool,
+    /// Whether the predicates that the source suggests are all there are.
+    pub predicates_are_fixed: bool,
+    /// Whether states are to be written as certificates. That two values differ cannot be said there, so order keeps which is less.
+    pub certificates: bool,
+}
+
+/// What is done with a domain, whichever it is.
+pub trait WithDomain {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn run<D: Domain>(self, domain: D) -> Self::Output;
+}
+
+/// Does something with the chosen domain. An error says why that domain cannot represent the program.
+pub fn with_domain<W: WithDomain>(
+    choice: Choice,
+    task: &Task<'_>,
+    limits: &Limits,
+    with: W,
+) -> Result<W::Output, Reason> {
+    let name = match choice.name {
+        None | Some(DomainName::Order) => {
+            let least = if choice.certificates { Relations::Order } else { Relations::Equality };
+            match fragment(task.program, &task.properties, least, limits) {
+                Ok(order) => return Ok(with.run(order)),
+                Err(reason) if choice.name.is_some() || limits.exceeded(0).is_some() => return Err(reason),
+                // No other domain knows the reals.
+                Err(reason) if task.program.has_real_choices() => return Err(reason),
+                Err(_) => DomainName::Zones,
+            }
+        }
+        Some(name) => name,
+    };
+    if task.program.has_real_choices() {
+        return Err(Reason::Unsupported("programs that choose real numbers need domain order".into(), None));
+    }
+    Ok(match name {
+        DomainName::Predicates => {
+            let fixed = choice.predicates_are_fixed;
+            with.run(Predicates::new(examine::hints(task), fixed, limits.budget()))
+        }
+        _ => with.run(Zones::new(choice.clip, choice.clip_is_fixed)),
+    })
+}
