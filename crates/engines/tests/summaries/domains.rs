@@ -9,7 +9,7 @@ use fencewright_engines::domain::order::{Relations, fragment};
 use fencewright_engines::domain::predicates::{Predicates, Template};
 use fencewright_engines::domain::zones::Zones;
 use fencewright_lang::load;
-use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Linear};
+use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Linear, Machine};
 use fencewright_program::Expr;
 use fencewright_testing::Random;
 use fencewright_testing::sets::{Sets, Vocabulary};
