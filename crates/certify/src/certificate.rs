@@ -1,15 +1,15 @@
 //! Certificates: what they say and how they are written.
 //!
-//! A certificate names a machine with its parameters and the properties it is about, and gives for each control state of the machine that
-//! can be reached an invariant about the cells: a disjunction of conjunctions of constraints `linear <= 0`. The format is described in
-//! docs/certificates.md.
+//! A certificate says what it proves, and has the inductive invariants that prove it. Each of them names a machine with its parameters and gives, for
+//! each control state of the machine that can be reached, what holds there of the cells: a disjunction of conjunctions of constraints
+//! `linear <= 0`. The format is described in docs/certificates.md.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
-use fencewright_program::{LocationId, MemoryModel, ThreadId};
+use fencewright_program::{LocationId, MemoryModel, Program, ThreadId};
 use serde::{Deserialize, Serialize};
 
 use crate::fingerprint::fingerprint;
@@ -19,7 +19,7 @@ pub const FORMAT: &str = "fencewright-certificate";
 /// The version of the format.
 pub const VERSION: u32 = 2;
 
-/// A claim that a program has certain properties, with an inductive invariant that shows it.
+/// A claim about a program, with the proof of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
@@ -29,10 +29,31 @@ pub struct Certificate {
     pub version: u32,
     /// The [fingerprint](fingerprint()) of the program, so that a certificate is not mistaken for that of another one.
     pub program: String,
+    /// What is proved.
+    pub claim: Claim,
+    /// The proof: one inductive invariant.
+    pub proofs: Vec<Proof>,
+}
+
+/// What a certificate proves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Claim {
+    /// The program has these properties under the memory model of the machine: one invariant shows them all.
+    Safe {
+        /// The names of the properties.
+        properties: Vec<String>,
+    },
+}
+
+/// An inductive invariant of a machine, up to symmetry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
     /// The machine.
     pub machine: MachineName,
-    /// The properties it is about.
-    pub properties: Vec<String>,
+    /// Classes of threads that may be exchanged: a state stands for all that permutations of the threads of each class make of it.
+    pub symmetry: Vec<Vec<u32>>,
     /// The cells that the invariants mention, in the program's own words; only for readers.
     pub cells: BTreeMap<u32, String>,
     /// The reachable control states with their invariants.
@@ -146,7 +167,6 @@ impl MachineName {
         match buffers {
             Buffers::Sc => MachineName::Sc,
             Buffers::Queue { model, bound } => MachineName::Queue { model: of(model), bound },
-            // A machine with groups leaves behaviour out: a proof must be one for queues, or the checker rejects it.
             Buffers::Partial { model, k, kept, summaries } => MachineName::Partial {
                 model: of(model),
                 k,
@@ -173,36 +193,28 @@ impl MachineName {
 }
 
 impl Certificate {
-    /// A certificate for these properties of a machine's program.
-    pub fn new(
-        machine: &BufferMachine<'_>,
-        properties: Vec<String>,
-        states: Vec<(Control, Vec<Cube>)>,
-    ) -> Self {
-        let mut cells = BTreeMap::new();
-        let states = states
-            .into_iter()
-            .map(|(control, cubes)| {
-                let constraint = |linear: Linear| {
-                    for (cell, _) in &linear.terms {
-                        cells.entry(*cell).or_insert_with(|| machine.cells.name(machine.program, *cell));
-                    }
-                    Constraint { terms: linear.terms, constant: linear.constant }
-                };
-                let mut constraint = constraint;
-                let invariant =
-                    cubes.into_iter().map(|cube| cube.into_iter().map(&mut constraint).collect()).collect();
-                StateInvariant::new(&control, invariant)
-            })
-            .collect();
+    /// A certificate for a program.
+    pub fn new(program: &Program, claim: Claim, proofs: Vec<Proof>) -> Self {
         Certificate {
             format: FORMAT.to_string(),
             version: VERSION,
-            program: fingerprint(machine.program),
-            machine: MachineName::new(machine.buffers),
-            properties,
-            cells,
-            states,
+            program: fingerprint(program),
+            claim,
+            proofs,
+        }
+    }
+
+    /// The names of the properties that it proves.
+    pub fn properties(&self) -> &[String] {
+        match &self.claim {
+            Claim::Safe { properties } => properties,
+        }
+    }
+
+    /// The memory model it is about; nothing if there is no proof in it.
+    pub fn model(&self) -> Option<MemoryModel> {
+        match &self.claim {
+            Claim::Safe { .. } => self.proofs.first().map(|proof| proof.machine.buffers().model()),
         }
     }
 
@@ -214,6 +226,31 @@ impl Certificate {
     /// From text, which is not kept: it may be much longer than what it says.
     pub fn read(text: impl io::Read) -> Result<Self, String> {
         serde_json::from_reader(io::BufReader::new(text)).map_err(|error| error.to_string())
+    }
+}
+
+impl Proof {
+    /// A proof by these control states of a machine, with what holds there.
+    pub fn new(
+        machine: &BufferMachine<'_>,
+        symmetry: Vec<Vec<u32>>,
+        states: impl IntoIterator<Item = (Control, Vec<Cube>)>,
+    ) -> Self {
+        let mut cells = BTreeMap::new();
+        let mut constraint = |linear: Linear| {
+            for (cell, _) in &linear.terms {
+                cells.entry(*cell).or_insert_with(|| machine.cells.name(machine.program, *cell));
+            }
+            Constraint { terms: linear.terms, constant: linear.constant }
+        };
+        let states = states
+            .into_iter()
+            .map(|(control, cubes)| {
+                let cubes = cubes.into_iter().map(|cube| cube.into_iter().map(&mut constraint).collect());
+                StateInvariant::new(&control, cubes.collect())
+            })
+            .collect();
+        Proof { machine: MachineName::new(machine.buffers), symmetry, cells, states }
     }
 }
 

@@ -32,6 +32,11 @@ impl Difference {
         };
         Some(Difference { x, y, c })
     }
+
+    /// The same, about cells with other names.
+    pub fn renamed(&self, name: &impl Fn(CellId) -> CellId) -> Self {
+        Difference { x: self.x.map(name), y: self.y.map(name), c: self.c }
+    }
 }
 
 /// A difference between variables of [`Paths`].

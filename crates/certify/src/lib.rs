@@ -9,10 +9,12 @@ pub mod certificate;
 pub mod check;
 mod difference;
 mod fingerprint;
+mod inductive;
 mod linear_solver;
+pub mod symmetry;
 mod way;
 
-pub use certificate::Certificate;
+pub use certificate::{Certificate, Claim, Proof};
 pub use check::{Accepted, Rejection, check};
 pub use fencewright_proof::{Refuter, Stop};
 pub use fingerprint::fingerprint;

@@ -75,11 +75,12 @@ fn tell(certified: &Certified<'_>, json: bool, out: &mut Output) -> Status {
 
 /// Why the certificate is not the one that was asked for, if it is not.
 fn about_something_else(args: &CertifyArgs, certificate: &Certificate) -> Option<String> {
-    let model = certificate.machine.buffers().model();
-    if let Some(wanted) = args.model.map(|m| m.0).filter(|wanted| *wanted != model) {
+    if let (Some(wanted), Some(model)) = (args.model.map(|m| m.0), certificate.model())
+        && wanted != model
+    {
         return Some(format!("the certificate is about {}, not about {}", model.name(), wanted.name()));
     }
-    let missing = args.property.iter().find(|name| !certificate.properties.contains(name))?;
+    let missing = args.property.iter().find(|name| !certificate.properties().contains(name))?;
     Some(format!("the certificate is not about the property `{missing}`"))
 }
 

@@ -224,7 +224,7 @@ fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Out
     let left_out: Vec<String> = results
         .iter()
         .filter(|r| {
-            matches!(r.verdict(), Verdict::Safe) && !certificate.properties.contains(&r.property.name)
+            matches!(r.verdict(), Verdict::Safe) && !certificate.properties().contains(&r.property.name)
         })
         .map(|r| escape(&r.property.name))
         .collect();

@@ -76,6 +76,30 @@ fn what_a_certificate_is_not_about_is_said() {
     assert!(outcome.stderr.contains("says nothing about zero: that was shown in another way"), "{outcome:?}");
 }
 
+/// Five identical threads: the proof is up to symmetry, and so is its check (expanded to all 120 permutations it took minutes).
+#[test]
+fn a_ticket_lock_of_five_threads_is_proved_and_checked() {
+    let example = common::repository("examples/ticket-lock.fw").to_string_lossy().into_owned();
+    let files = files();
+    let proof = files.text("proof.json");
+    let checking = ["check", "--engine", "cegar", "-D", "N=5", "--certificate", &proof, &example];
+    let outcome = run(checking);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("; certificate accepted in "), "{outcome:?}");
+    let certify = || run(["certify", "-D", "N=5", &proof, &example]);
+    let outcome = certify();
+    assert!(outcome.stdout.contains("accepted: mutex under tso"), "{outcome:?}");
+    let text = files.read("proof.json");
+    assert!(text.contains("\"symmetry\":[[0,1,2,3,4]]"), "{}", &text[..400]);
+    // Without symmetry most states are missing; the program with other threads is another one.
+    for symmetry in ["[]", "[[0,1,2,3]]", "[[0,1],[2,3,4]]"] {
+        files.write("proof.json", text.replace("[[0,1,2,3,4]]", symmetry).as_bytes());
+        assert_eq!(certify().status, 1, "{symmetry}");
+    }
+    files.write("proof.json", text.as_bytes());
+    assert_eq!(run(["certify", "-D", "N=4", &proof, &example]).status, 1);
+}
+
 #[test]
 fn what_is_not_a_certificate_is_bad_input() {
     let files = files();

@@ -236,6 +236,8 @@ pub struct Invariant {
     pub buffers: Buffers,
     /// The names of the properties it shows.
     pub properties: Vec<String>,
+    /// Classes of threads that may be exchanged: see [`fencewright_certify::Proof`].
+    pub symmetry: Vec<Vec<u32>>,
     /// The reachable control states and their invariants.
     pub states: Vec<(Control, Vec<Cube>)>,
 }

@@ -63,26 +63,27 @@ fn accepted(certificate: &Certificate, program: &Program) -> bool {
 }
 
 /// Damages a certificate in one of several ways.
-fn damaged(certificate: &Certificate, random: &mut Random) -> Certificate {
+fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Certificate {
     let mut mutant = certificate.clone();
-    let n = random.below(mutant.states.len());
-    match random.below(5) {
-        0 => drop(mutant.states.remove(n)),
+    let proof = &mut mutant.proofs[0];
+    let n = random.below(proof.states.len());
+    let state = &mut proof.states[n];
+    let cube = random.below(state.invariant.len());
+    match random.below(7) {
+        0 => drop(proof.states.remove(n)),
         1 => {
             // No value of this cell satisfies the formula any more, or only very small ones.
-            let cube = random.below(mutant.states[n].invariant.len());
-            if let Some(cube) = mutant.states[n].invariant.get_mut(cube) {
+            if let Some(cube) = state.invariant.get_mut(cube) {
                 cube.push(Constraint { terms: vec![(0, 1)], constant: 1_000 });
             }
         }
         2 => {
-            let cube = random.below(mutant.states[n].invariant.len());
-            if cube < mutant.states[n].invariant.len() {
-                mutant.states[n].invariant.remove(cube);
+            if cube < state.invariant.len() {
+                state.invariant.remove(cube);
             }
         }
         3 => {
-            mutant.machine = match mutant.machine {
+            proof.machine = match proof.machine {
                 MachineName::Sc => {
                     let summaries = Summarised::all(random.below(3));
                     MachineName::Partial { model: Model::Tso, k: 1, kept: KeptEnd::Newest, summaries }
@@ -98,11 +99,23 @@ fn damaged(certificate: &Certificate, random: &mut Random) -> Certificate {
                 },
             };
         }
+        4 => {
+            // Threads that are not alike may be exchanged, or those that are may not.
+            proof.symmetry = match random.below(3) {
+                0 => Vec::new(),
+                _ => vec![(0..threads as u32).filter(|_| random.one_in(2)).collect()],
+            };
+        }
+        5 => {
+            // Somebody else is where a thread was.
+            let (a, b) = (random.below(threads), random.below(threads));
+            state.locations.swap(a, b);
+            if !state.buffers.is_empty() {
+                state.buffers.swap(a, b);
+            }
+        }
         _ => {
-            let cube = random.below(mutant.states[n].invariant.len());
-            if let Some(constraint) =
-                mutant.states[n].invariant.get_mut(cube).and_then(|cube| cube.first_mut())
-            {
+            if let Some(constraint) = state.invariant.get_mut(cube).and_then(|cube| cube.first_mut()) {
                 constraint.constant = constraint.constant.saturating_add(1 + random.between(0, 2));
             }
         }
@@ -130,7 +143,7 @@ fn damaged_certificates_are_rejected_or_still_proofs() {
                     );
                 }
                 for _ in 0..12 {
-                    let mutant = damaged(&certificate, &mut random);
+                    let mutant = damaged(&certificate, program.threads.len(), &mut random);
                     if mutant == certificate {
                         continue;
                     }
@@ -158,8 +171,8 @@ fn damaged_certificates_are_rejected_or_still_proofs() {
 /// Whether a bounded exploration finds a violation of what a certificate claims.
 fn refuted(program: &Program, certificate: &Certificate) -> bool {
     let claimed =
-        program.properties.iter().filter(|p| certificate.properties.contains(&p.name)).cloned().collect();
-    let model = certificate.machine.buffers().model();
+        program.properties.iter().filter(|p| certificate.properties().contains(&p.name)).cloned().collect();
+    let model = certificate.model().expect("there is a proof");
     let limits = Limits::starting_now(Some(Duration::from_millis(100)), None, Default::default());
     let options = Options { workers: 1, ..Options::default() };
     let report = Explicit { options }.run(&Task::new(program, model, claimed), &limits, &Progress::default());
@@ -172,11 +185,12 @@ fn a_state_that_is_needed_cannot_be_left_out() {
     let (_, program) =
         examples().into_iter().find(|(name, _)| name == "bakery.fenced.fw").expect("the bakery");
     let certificate = certificates(&program, MemoryModel::Tso).remove(0);
-    let machine = BufferMachine::new(&program, certificate.machine.buffers());
-    let initial = certificate.states.iter().position(|s| s.control() == machine.initial()).expect("covered");
-    for n in [initial, initial + 1, certificate.states.len() - 1] {
+    let proof = &certificate.proofs[0];
+    let machine = BufferMachine::new(&program, proof.machine.buffers());
+    let initial = proof.states.iter().position(|s| s.control() == machine.initial()).expect("covered");
+    for n in [initial, initial + 1, proof.states.len() - 1] {
         let mut mutant = certificate.clone();
-        mutant.states.remove(n);
+        mutant.proofs[0].states.remove(n);
         assert!(!accepted(&mutant, &program), "state {n}");
     }
 }
@@ -269,7 +283,7 @@ impl Engine for Liar {
         };
         let states = states.into_iter().map(cubes).collect();
         let properties = task.properties.iter().map(|p| p.name.clone()).collect();
-        let invariant = Arc::new(Invariant { buffers, properties, states });
+        let invariant = Arc::new(Invariant { buffers, properties, symmetry: Vec::new(), states });
         let answers = task.properties.iter().map(|_| Answer::Proved(Arc::clone(&invariant))).collect();
         Report { answers, ..Report::default() }
     }

@@ -4,7 +4,7 @@
 //! an expression never touches shared memory by itself, because every access is an event of its own.
 
 /// An expression over leaves of type `L`. Comparisons and logical operators give 0 or 1; any value but 0 is true.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Expr<L> {
     /// A constant.
     Const(i64),
@@ -17,7 +17,7 @@ pub enum Expr<L> {
 }
 
 /// Unary operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnaryOp {
     /// Arithmetic negation.
     Neg,
@@ -26,7 +26,7 @@ pub enum UnaryOp {
 }
 
 /// Binary operators. Division and remainder truncate towards zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum BinaryOp {
     Add,

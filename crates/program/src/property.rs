@@ -5,7 +5,7 @@ use crate::model::{LocationId, RegisterId, ThreadId};
 use crate::span::Span;
 
 /// Something one can see of a whole state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Observable {
     /// 1 if the thread is at one of these locations (sorted), else 0.
     At(ThreadId, Vec<LocationId>),

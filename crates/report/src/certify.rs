@@ -2,6 +2,7 @@
 
 use fencewright_certify::{Accepted, Certificate};
 use fencewright_lang::source::escape;
+use fencewright_program::MemoryModel;
 use serde::Serialize;
 
 use crate::json::{line, micros};
@@ -52,7 +53,7 @@ impl Certified<'_> {
         let name = escape(self.name);
         match &self.answer {
             Answer::Accepted(accepted) => {
-                let properties = self.certificate.map_or_else(String::new, |c| c.properties.join(", "));
+                let properties = self.certificate.map_or_else(String::new, |c| c.properties().join(", "));
                 format!(
                     "{name}: accepted: {} under {} ({} control states, {} formulas, {} steps, {:.3} s)\n",
                     escape(&properties),
@@ -79,7 +80,7 @@ impl Certified<'_> {
             certificate: self.name,
             file: self.program,
             model: self.model(),
-            properties: self.certificate.map(|c| c.properties.as_slice()),
+            properties: self.certificate.map(|c| c.properties()),
             verdict,
             reason,
             control_states: accepted.map(|a| a.controls),
@@ -90,6 +91,6 @@ impl Certified<'_> {
     }
 
     fn model(&self) -> Option<&'static str> {
-        self.certificate.map(|c| c.machine.buffers().model().name())
+        self.certificate.and_then(Certificate::model).map(MemoryModel::name)
     }
 }

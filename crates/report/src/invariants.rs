@@ -2,12 +2,14 @@
 //!
 //! A certificate has an invariant for each control state of the whole program. For a point of one thread this is condensed to the
 //! strongest differences between memory cells and the thread's own registers that hold in all control states with the thread
-//! there.
+//! there. A certificate up to symmetry has only some control states: what holds where one thread of a class is holds where
+//! the others are, too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fencewright_certify::Certificate;
+use fencewright_certify::symmetry::Permutation;
 use fencewright_lang::source::escape;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Cell, CellId};
@@ -35,18 +37,28 @@ impl Bounds {
 
 /// The invariants of a certificate, one line for each program point that can be reached.
 pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
-    let machine = BufferMachine::new(source.program, certificate.machine.buffers());
+    let Some(proof) = certificate.proofs.first() else { return String::new() };
+    let machine = BufferMachine::new(source.program, proof.machine.buffers());
+    let threads = source.program.threads.len();
+    let alike = |thread: usize| {
+        let class = proof.symmetry.iter().find(|class| class.contains(&(thread as u32)));
+        class.map_or_else(|| vec![thread], |class| class.iter().map(|&t| t as usize).collect())
+    };
     let mut points: BTreeMap<(usize, LocationId), (Vec<CellId>, Bounds)> = BTreeMap::new();
-    for state in &certificate.states {
+    for state in &proof.states {
         let cubes = state.cubes();
-        for (thread, location) in state.control().locations.into_iter().enumerate() {
-            let cells = cells_of(&machine, thread);
-            for cube in &cubes {
-                let bounds = closed(cube, &cells);
-                points
-                    .entry((thread, location))
-                    .and_modify(|(_, known)| join(known, &bounds))
-                    .or_insert_with(|| (cells.clone(), bounds));
+        for (there, location) in state.control().locations.into_iter().enumerate() {
+            for thread in alike(there) {
+                let cells = cells_of(&machine, thread);
+                let exchange = Permutation::exchange(threads, thread, there);
+                let seen: Vec<CellId> = cells.iter().map(|&c| exchange.before(&machine.cells, c)).collect();
+                for cube in &cubes {
+                    let bounds = closed(cube, &seen);
+                    points
+                        .entry((thread, location))
+                        .and_modify(|(_, known)| join(known, &bounds))
+                        .or_insert_with(|| (cells.clone(), bounds));
+                }
             }
         }
     }

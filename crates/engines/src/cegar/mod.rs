@@ -265,13 +265,10 @@ impl Run<'_, '_> {
                         (control, cubes)
                     })
                     .collect();
-                let states = match &symmetry {
-                    Some(symmetry) => symmetry.expanded(machine, states, self.limits)?,
-                    None => states,
-                };
                 let properties = task.properties.iter().map(|p| p.name.clone()).collect();
+                let symmetry = symmetry.as_ref().map_or_else(Vec::new, Symmetry::classes);
                 let buffers = machine.buffers;
-                Ok(Found::Invariant(Arc::new(Invariant { buffers, properties, states })))
+                Ok(Found::Invariant(Arc::new(Invariant { buffers, properties, symmetry, states })))
             }
             Reached::Evidence(path) => Ok(Found::Path(path.property, reduced.unfolded(&path.steps))),
             Reached::Unmodelled(Unmodelled::Machine(what, span)) => Err(match machine.buffers {

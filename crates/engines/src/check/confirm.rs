@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::{Certificate, Rejection, Stop};
+use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop};
 use fencewright_executions::oracle::{self, Reachable};
 use fencewright_memory::BufferMachine;
 use fencewright_program::replay::ReplayError;
@@ -110,8 +110,9 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     /// What the checker of certificates says about an invariant.
     fn accepted(&self, invariant: &Invariant) -> (Verdict, Evidence) {
         let machine = BufferMachine::new(self.task.program, invariant.buffers);
-        let certificate =
-            Arc::new(Certificate::new(&machine, invariant.properties.clone(), invariant.states.clone()));
+        let proof = Proof::new(&machine, invariant.symmetry.clone(), invariant.states.iter().cloned());
+        let claim = Claim::Safe { properties: invariant.properties.clone() };
+        let certificate = Arc::new(Certificate::new(self.task.program, claim, vec![proof]));
         let finishing = self.limits.finishing();
         let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
         if !self.confirm.certificates {

@@ -1,0 +1,467 @@
+//! Whether an invariant is inductive, and keeps away from what is forbidden.
+//!
+//! Three things are checked, for a machine of a program and some of its properties:
+//!
+//! 1. the initial control state is in the proof, and the initial values satisfy its invariant;
+//! 2. every step of the machine from every control state of the proof, taken from values that satisfy its invariant, is
+//!    impossible or leads to a control state of the proof with values that satisfy that one's invariant; no possible step leaves what the
+//!    machine represents;
+//! 3. no control state of the proof has values that satisfy its invariant and violate a property.
+//!
+//! Then everything reachable is in the proof (induction on the number of steps), and nothing forbidden is. If the proof is up to symmetry, a
+//! step may lead to a control state of the proof with threads exchanged: see [`symmetry`](crate::symmetry) for why that is enough.
+//!
+//! Commands are executed symbolically: every cell is a linear form over the values before the step, so each condition is a set of
+//! constraints that must entail another constraint. Difference constraints are decided by shortest paths; for anything else the
+//! caller's refuter gives a proof, which is verified here.
+//!
+//! # Summary cells
+//!
+//! A state of a machine with summary cells gives each ordinary cell an integer and each summary cell a set of integers that is not
+//! empty ([`Cells`](fencewright_memory::Cells)). A *choice* of a state picks one value from each set: it is a valuation of all cells. A
+//! state satisfies a cube if all its choices do, and an invariant if it satisfies one of the cubes. So what conditions 1 and 2 ask
+//! for is this:
+//!
+//! > If all choices of a state satisfy the cube C, and a way through some commands leads from it to another state, then there is *one*
+//! > cube of the target that all choices of the other state satisfy.
+//!
+//! Let the first state have the values o in its ordinary cells and the sets S in its summary cells. What a step assumes, assigns and
+//! folds is computed from ordinary cells alone (a test looks at the commands of the machines), so all choices of a state take
+//! the same way and compute the same values.
+//!
+//! * `Fold(s, e)` adds the value of e to S(s), `Assign(s, e)` makes it {e}. So each value that s stands for afterwards is given by one
+//!   form of a list: the variable s itself, for a value from before, unless s was assigned; and whatever was folded or assigned. A
+//!   choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a
+//!   form over o. `Way::after` writes a constraint of the target over the values before, once for each combination of
+//!   forms. If a cube follows in all combinations from facts that all choices of the first state satisfy, then all choices of
+//!   the new state satisfy it: give the variable s the value that the choice took from before, or any value of S(s) if it took
+//!   a folded one. It is the same cube for old values and new ones. It may relate s to cells that changed in the same step and to
+//!   other summary cells, and there may be several folds.
+//! * `Expand(c, s)` gives c the value of a new variable u. It is a value of S(s), not necessarily the one that a choice picks for s. A choice
+//!   with the value of u in the place of that of s is another choice of the same state. So C holds with u in the place of s, and
+//!   with two copies also with both in place: the facts that `Way::known` and `Paths::copy` add to C. Nothing relates
+//!   u to s itself. If the step has changed s before, u may be a value that was not in S(s), and is a variable without facts.
+//! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube
+//!   that mentions a summary cell must follow alone. The others hold for all choices of a state or for none, so a disjunction of them may
+//!   follow.
+//! * A way whose facts contradict each other is impossible, because every state has a choice.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fencewright_memory::linear::{Cube, Simple, ways};
+use fencewright_memory::{
+    BufferMachine, Buffers, CellId, Command, Control, Entry, Linear, Outcome, Step, StoreBuffers,
+};
+use fencewright_program::{MemoryModel, Program, Property};
+use fencewright_proof::{Refuter, Stop};
+
+use crate::certificate::{MachineName, Proof};
+use crate::check::{Accepted, Rejection};
+use crate::difference::{Difference, Edge, Index, Paths};
+use crate::linear_solver;
+use crate::symmetry::{Permutation, Symmetry};
+use crate::way::Way;
+
+/// A machine that keeps more stores than this in order is an attack, not a proof.
+const MOST_KEPT: u32 = 64;
+
+/// A state whose invariant compares more cells than this with each other is an attack: the table of their differences takes 8 bytes for each two.
+const MOST_MET: usize = 1 << 11;
+
+/// Checks that a proof shows these properties of a program.
+pub fn check(
+    proof: &Proof,
+    program: &Program,
+    properties: &[Property],
+    refuter: &dyn Refuter,
+    stop: &Stop,
+) -> Result<Accepted, Rejection> {
+    if program.has_real_choices() {
+        return Err(Rejection::Format("invariants over real numbers are not supported".into()));
+    }
+    let kept = match proof.machine {
+        MachineName::Sc => 0,
+        MachineName::Queue { bound, .. } => bound,
+        MachineName::Partial { k, .. } => k,
+    };
+    if kept > MOST_KEPT {
+        return Err(Rejection::Format(format!("no machine keeps {kept} stores in order")));
+    }
+    let machine = BufferMachine::new(program, proof.machine.buffers());
+    let provable = |p: &&Property| machine.violation(&machine.initial(), p).is_some();
+    if let Some(property) = properties.iter().find(|p| !provable(p)) {
+        return Err(Rejection::Property(property.name.clone()));
+    }
+    let symmetry = Symmetry::new(program, properties, &proof.symmetry).map_err(Rejection::Symmetry)?;
+    let checker = Checker::new(&machine, symmetry, proof, refuter, stop)?;
+    checker.start()?;
+    checker.all(properties)
+}
+
+/// Fewer cubes than this are checked sooner than another thread is started.
+const FEW: usize = 500;
+
+struct Checker<'a> {
+    machine: &'a BufferMachine<'a>,
+    symmetry: Symmetry,
+    states: Vec<Invariant>,
+    numbers: HashMap<Control, usize>,
+    refuter: &'a dyn Refuter,
+    stop: &'a Stop,
+}
+
+struct Invariant {
+    control: Control,
+    cubes: Vec<Cube>,
+    /// The same as differences; nothing for a constraint that is not one.
+    differences: Vec<Vec<Option<Difference>>>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(
+        machine: &'a BufferMachine<'a>,
+        symmetry: Symmetry,
+        proof: &Proof,
+        refuter: &'a dyn Refuter,
+        stop: &'a Stop,
+    ) -> Result<Self, Rejection> {
+        let mut numbers = HashMap::new();
+        let mut states = Vec::with_capacity(proof.states.len());
+        for (n, state) in proof.states.iter().enumerate() {
+            if stop() {
+                return Err(Rejection::Stopped);
+            }
+            let (control, cubes) = (state.control(), state.cubes());
+            let cells_exist = cubes.iter().flatten().all(|linear| is_normal(linear, machine.cells.len()));
+            if !is_well_formed(machine, &control) || !cells_exist {
+                return Err(Rejection::State(n));
+            }
+            if numbers.insert(control.clone(), n).is_some() {
+                return Err(Rejection::State(n));
+            }
+            let differences = cubes.iter().map(|cube| cube.iter().map(Difference::of).collect()).collect();
+            states.push(Invariant { control, cubes, differences });
+        }
+        Ok(Checker { machine, symmetry, states, numbers, refuter, stop })
+    }
+
+    /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
+    fn all(&self, properties: &[Property]) -> Result<Accepted, Rejection> {
+        let cubes = self.states.iter().map(|s| s.cubes.len()).sum();
+        let workers = match cubes {
+            0..FEW => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let next = AtomicUsize::new(0);
+        let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
+        let steps = AtomicUsize::new(0);
+        let reject = |n: usize, rejection: Rejection| {
+            let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
+            // Having been stopped says nothing: whatever another worker found counts more.
+            let rank = |n: usize, r: &Rejection| (*r == Rejection::Stopped, n);
+            if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
+                *first = Some((n, rejection));
+            }
+            // Nobody starts on a later state.
+            next.store(self.states.len(), Ordering::Relaxed);
+        };
+        let work = || {
+            let mut scratch = Paths::new(1);
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= self.states.len() {
+                    return;
+                }
+                let found = self.closed(n, &mut scratch);
+                match found.and_then(|found| self.allowed(n, properties, &mut scratch).map(|()| found)) {
+                    Ok(found) => _ = steps.fetch_add(found, Ordering::Relaxed),
+                    Err(rejection) => return reject(n, rejection),
+                }
+            }
+        };
+        match workers {
+            1 => work(),
+            // A worker that panics makes the scope panic: nothing is accepted then.
+            _ => std::thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work))),
+        }
+        match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((_, rejection)) => Err(rejection),
+            None => Ok(Accepted { controls: self.states.len(), cubes, steps: steps.into_inner() }),
+        }
+    }
+
+    /// Condition 1.
+    fn start(&self) -> Result<(), Rejection> {
+        let target = self.target(&self.machine.initial()).ok_or(Rejection::Start)?;
+        let mut index = Index::default();
+        let ways = self.prepared(&self.machine.initial_values(), Some(&target), &mut index)?;
+        let nothing = index.paths(&[], self.stop);
+        let mut scratch = Paths::new(1);
+        for way in &ways {
+            match self.covered(&nothing, &[], way, Some(&target), &mut scratch) {
+                Covered::Yes => {}
+                Covered::No => return Err(self.unless_stopped(Rejection::Start)),
+                Covered::Overflow => return Err(Rejection::Numbers(target.state, "the start".into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Condition 2 for one state: how many steps were checked.
+    fn closed(&self, n: usize, scratch: &mut Paths) -> Result<usize, Rejection> {
+        let state = &self.states[n];
+        let steps = self.machine.steps(&state.control);
+        let mut index = self.met(n)?;
+        let prepare = |step: &Step| {
+            let target = match &step.outcome {
+                Outcome::Control(next) => self.target(next),
+                Outcome::Beyond(..) => None,
+            };
+            self.prepared(&step.commands, target.as_ref(), &mut index).map(|ways| (target, ways))
+        };
+        let prepared = steps.iter().map(prepare).collect::<Result<Vec<_>, Rejection>>()?;
+        for (cube, differences) in state.cubes.iter().zip(&state.differences) {
+            let paths = index.paths(differences, self.stop);
+            for (step, (target, ways)) in steps.iter().zip(&prepared) {
+                for way in ways {
+                    if (self.stop)() {
+                        return Err(Rejection::Stopped);
+                    }
+                    match self.covered(&paths, cube, way, target.as_ref(), scratch) {
+                        Covered::Yes => {}
+                        Covered::No => {
+                            return Err(self.unless_stopped(Rejection::Step(n, self.describe(step))));
+                        }
+                        Covered::Overflow => return Err(Rejection::Numbers(n, self.describe(step))),
+                    }
+                }
+            }
+        }
+        Ok(steps.len())
+    }
+
+    /// Condition 3 for one state.
+    fn allowed(&self, n: usize, properties: &[Property], scratch: &mut Paths) -> Result<(), Rejection> {
+        let state = &self.states[n];
+        for property in properties {
+            let violation = self.machine.violation(&state.control, property);
+            let forbidden = || Rejection::Forbidden(n, property.name.clone());
+            let violation = violation.ok_or_else(forbidden)?;
+            if violation.constant() == Some(0) {
+                continue;
+            }
+            let mut index = self.met(n)?;
+            let ways = self.prepared(&[Command::Assume(violation)], None, &mut index)?;
+            for (cube, differences) in state.cubes.iter().zip(&state.differences) {
+                if (self.stop)() {
+                    return Err(Rejection::Stopped);
+                }
+                let paths = index.paths(differences, self.stop);
+                let mut covered = |way| self.covered(&paths, cube, way, None, scratch) == Covered::Yes;
+                if !ways.iter().all(&mut covered) {
+                    return Err(self.unless_stopped(forbidden()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the proof has for this control state, perhaps with threads exchanged.
+    fn target(&self, control: &Control) -> Option<Target> {
+        let (state, order) = match self.symmetry.canonical(control) {
+            Some((canonical, order)) => (self.numbers.get(&canonical), Some(order)),
+            None => (self.numbers.get(control), None),
+        };
+        state.map(|&state| Target { state, order })
+    }
+
+    /// The cell that the invariant of a target calls `cell`, by its name in the control state that was reached.
+    fn name(&self, target: Option<&Target>, cell: CellId) -> CellId {
+        let order = target.and_then(|target| target.order.as_ref());
+        order.map_or(cell, |order| order.before(&self.machine.cells, cell))
+    }
+
+    /// A constraint of the invariant of a target, about the cells of the control state that was reached.
+    fn named(&self, target: Option<&Target>, linear: &Linear) -> Linear {
+        let named = |&(cell, coefficient): &(CellId, i64)| (self.name(target, cell), coefficient);
+        let mut terms: Vec<(CellId, i64)> = linear.terms.iter().map(named).collect();
+        terms.sort_unstable();
+        Linear { terms, constant: linear.constant }
+    }
+
+    /// A rejection, unless it came about because the checker was asked to stop.
+    fn unless_stopped(&self, rejection: Rejection) -> Rejection {
+        if (self.stop)() { Rejection::Stopped } else { rejection }
+    }
+
+    /// The cells of a state's invariant.
+    fn met(&self, n: usize) -> Result<Index, Rejection> {
+        let mut index = Index::default();
+        for cube in &self.states[n].differences {
+            index.meet(cube);
+            if index.len() > MOST_MET {
+                return Err(Rejection::Format(format!("state {n} compares more than {MOST_MET} cells")));
+            }
+            if (self.stop)() {
+                return Err(Rejection::Stopped);
+            }
+        }
+        Ok(index)
+    }
+
+    /// All ways through some commands, executed symbolically, with the invariant of the target written in terms of the values
+    /// before the commands.
+    fn prepared(
+        &self,
+        commands: &[Command],
+        target: Option<&Target>,
+        index: &mut Index,
+    ) -> Result<Vec<PreparedWay>, Rejection> {
+        // Values that nothing is known about are variables of their own, numbered after the cells.
+        let mut unknown = self.machine.cells.len() as CellId;
+        let wanted = target.map_or(&[][..], |t| &self.states[t.state].differences);
+        let named = |d: &Difference| d.renamed(&|cell| self.name(target, cell));
+        let mut prepare = |simple: Vec<Simple>| {
+            let way = Way::through(simple, &mut unknown);
+            let mut wanted_before = Vec::with_capacity(wanted.len());
+            for (n, cube) in wanted.iter().enumerate() {
+                if n % 64 == 63 && (self.stop)() {
+                    return Err(Rejection::Stopped);
+                }
+                let mut before = Vec::with_capacity(cube.len());
+                for constraint in cube {
+                    match constraint {
+                        Some(d) => before.extend(way.before(&named(d)).map(|d| Some(index.edge(&d?)))),
+                        None => before.push(None),
+                    }
+                }
+                wanted_before.push(before);
+            }
+            let assumed = way.assumed.iter().filter_map(Difference::of).map(|d| index.edge(&d)).collect();
+            let mut position = |cell: CellId| index.position(Some(cell));
+            let copies = way.copies.iter().map(|&(copy, s)| (position(copy), position(s))).collect();
+            if index.len() > MOST_MET {
+                return Err(Rejection::Format(format!("a step compares more than {MOST_MET} cells")));
+            }
+            Ok(PreparedWay { way, copies, assumed, wanted: wanted_before })
+        };
+        ways(commands).into_iter().map(&mut prepare).collect()
+    }
+
+    /// Whether, starting from `cube`, this way is impossible or leads only to values that satisfy the invariant of the target;
+    /// without a target it must be impossible.
+    fn covered(
+        &self,
+        paths: &Paths,
+        cube: &[Linear],
+        prepared: &PreparedWay,
+        target: Option<&Target>,
+        scratch: &mut Paths,
+    ) -> Covered {
+        let paths = match prepared.assumed.is_empty() && prepared.copies.is_empty() {
+            true => paths,
+            false => {
+                scratch.clone_from(paths);
+                prepared.copies.iter().for_each(|&(copy, summary)| scratch.copy(summary, copy));
+                prepared.assumed.iter().for_each(|e| scratch.add(e.x, e.y, e.c));
+                scratch
+            }
+        };
+        let holds = |e: &Option<Edge>| {
+            e.as_ref().is_some_and(|e| paths.bound(e.x, e.y).is_some_and(|bound| bound <= e.c))
+        };
+        if paths.contradictory() || prepared.wanted.iter().any(|cube| cube.iter().all(holds)) {
+            return Covered::Yes;
+        }
+        let way = &prepared.way;
+        let known: Cube = cube.iter().flat_map(|l| way.known(l)).chain(way.assumed.iter().cloned()).collect();
+        let after = |cube: &Cube| {
+            Some(cube.iter().map(|l| way.after(&self.named(target, l))).collect::<Option<Vec<_>>>()?.concat())
+        };
+        let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
+        let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
+        let (alone, together): (Vec<&Cube>, Vec<&Cube>) =
+            cubes.iter().partition(|cube| cube.iter().any(|l| l.terms.iter().any(is_summary)));
+        // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
+        let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
+        let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
+        let entails = |cubes: &[Cube]| linear_solver::entails_some(&known, cubes, self.refuter, self.stop);
+        match entails(&together) || alone.iter().any(|cube| entails(std::slice::from_ref(cube))) {
+            true => Covered::Yes,
+            false if alone.len() + together.len() < cubes.len() => Covered::Overflow,
+            false => Covered::No,
+        }
+    }
+
+    fn describe(&self, step: &Step) -> String {
+        let thread = &self.machine.program.thread(step.name.thread).name;
+        match (step.name.edge, step.name.flushed) {
+            (Some(edge), _) => format!("edge {} of {thread}", edge.0),
+            (None, Some(cell)) => format!("a flush of {} by {thread}", self.machine.program.cell_name(cell)),
+            (None, None) => format!("a step of {thread}"),
+        }
+    }
+}
+
+/// A control state that a step leads to.
+struct Target {
+    /// The state of the proof that represents it.
+    state: usize,
+    /// Who takes whose place there, if threads have to be exchanged.
+    order: Option<Permutation>,
+}
+
+/// Whether a way leads into the invariant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    Yes,
+    No,
+    /// Not as far as numbers of 64 bits can tell.
+    Overflow,
+}
+
+/// One way through some commands, prepared to be checked from many cubes.
+struct PreparedWay {
+    way: Way,
+    /// The copies that it makes of values of summary cells: copy and summary.
+    copies: Vec<(usize, usize)>,
+    /// Those of its assumptions that are differences.
+    assumed: Vec<Edge>,
+    /// The invariant of the target in terms of the values before; nothing for a constraint that is not a difference.
+    wanted: Vec<Vec<Option<Edge>>>,
+}
+
+/// Whether a linear form is written as forms are: existing cells, in order, with coefficients other than 0.
+fn is_normal(linear: &Linear, cells: usize) -> bool {
+    linear.terms.windows(2).all(|w| w[0].0 < w[1].0)
+        && linear.terms.iter().all(|&(cell, c)| (cell as usize) < cells && c != 0)
+}
+
+/// Whether a control state has the form of one of this machine.
+fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
+    let initial = machine.initial();
+    let threads = &machine.program.threads;
+    let locations = control.locations.len() == threads.len()
+        && control.locations.iter().zip(threads).all(|(l, t)| l.index() < t.locations.len());
+    let positions = machine.buffers.positions(machine.program.cells()) as usize;
+    let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
+    let pso = machine.buffers.model() == MemoryModel::Pso;
+    let sets = matches!(machine.buffers, Buffers::Partial { .. });
+    // Cells of entries beyond the positions would be those of other buffers.
+    let buffers = control.buffers.len() == initial.buffers.len()
+        && control.buffers.iter().all(|b| {
+            b.queue.len() <= positions
+                && (pso || !b.queue.contains(&Entry::Barrier))
+                && b.queue.first() != Some(&Entry::Barrier)
+                && (sets || b.set.is_empty())
+                && b.set.windows(2).all(|w| w[0] < w[1])
+                && b.set.iter().all(|&c| cell_exists(c))
+                && b.queue.iter().all(|e| match e {
+                    Entry::Store(c) => cell_exists(*c),
+                    Entry::Barrier => true,
+                })
+        });
+    locations && buffers && control.lock.is_none_or(|t| t.index() < threads.len())
+}

@@ -1,0 +1,196 @@
+//! Certificates up to symmetry: threads that are alike may be exchanged.
+//!
+//! A permutation g of the threads acts on the states of a machine: in `g s` thread `g(t)` stands where t stands in s, with the buffer
+//! and the registers of t, and it has the lock if t has it; memory is the same. It is a *symmetry* if for all states s and t
+//!
+//! * (a) s is initial if and only if `g s` is;
+//! * (b) there is a step from s to t if and only if there is one from `g s` to `g t`, and one that leaves the machine from s if and only if
+//!   there is one from `g s`;
+//! * (c) s violates a property that the certificate is about if and only if `g s` does.
+//!
+//! To exchange two threads satisfies (a) and (b) if both have the same code and start alike, because machines treat all threads in the same way
+//! (a test compares their steps). It satisfies (c) if the properties say the same with the two exchanged. This is what
+//! [`Symmetry::new`] checks, for neighbours in each class of threads; to exchange neighbours generates the group G of all permutations within classes,
+//! and all of them are symmetries because (a), (b) and (c) hold of products if they hold of the factors.
+//!
+//! Let R be the set of states that the certificate describes. The checker shows that
+//!
+//! 1. all initial states are in R;
+//! 2. if r is in R and there is a step from r to t, then some g in G takes t into R (the checker tries the one that sorts the threads of
+//!    t), and no step from r leaves the machine;
+//! 3. no state in R violates a property.
+//!
+//! Then `G R`, all that permutations make of R, contains every reachable state, and none that violates a property. It contains the initial ones,
+//! by 1. If there is a step from `g r` to t, there is one from r to `g⁻¹ t` by (b), so some `h g⁻¹ t` is in R by 2, and t, which is
+//! `(g h⁻¹) (h g⁻¹ t)`, is in `G R`. No step leaves the machine, by (b) and 2. And if `g r` violated a property, r would too, by (c), against 3.
+//!
+//! So the proof does not depend on which states represent the others, nor on how many of those that are alike are in R.
+
+use std::collections::BTreeSet;
+
+use fencewright_memory::{BufferShape, Cell, CellId, Cells, Control};
+use fencewright_program::{
+    BinaryOp, Expr, Formula, LocationId, Observable, Program, Property, ThreadId, UnaryOp,
+};
+
+/// Who stands where: the place of thread n is taken by the thread `self.0[n]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permutation(Vec<usize>);
+
+impl Permutation {
+    /// Nobody moves.
+    pub fn identity(threads: usize) -> Self {
+        Permutation((0..threads).collect())
+    }
+
+    /// Two threads take each other's place.
+    pub fn exchange(threads: usize, a: usize, b: usize) -> Self {
+        let mut order = Permutation::identity(threads);
+        order.0.swap(a, b);
+        order
+    }
+
+    /// The thread that takes a place.
+    pub fn at(&self, place: usize) -> usize {
+        self.0[place]
+    }
+
+    /// Who stands where after this permutation, if they stood as in `before`.
+    pub fn after(&self, before: &Permutation) -> Permutation {
+        Permutation(self.0.iter().map(|&n| before.0[n]).collect())
+    }
+
+    fn is_identity(&self) -> bool {
+        self.0.iter().enumerate().all(|(n, &t)| n == t)
+    }
+
+    /// A control state with everybody in their new place.
+    pub fn control(&self, control: &Control) -> Control {
+        let place = |thread: ThreadId| self.0.iter().position(|&t| t == thread.index());
+        Control {
+            locations: self.0.iter().map(|&t| control.locations[t]).collect(),
+            // Under SC nobody has a buffer.
+            buffers: self.0.iter().filter_map(|&t| control.buffers.get(t).cloned()).collect(),
+            lock: control.lock.map(|holder| ThreadId(place(holder).expect("everybody has a place") as u32)),
+        }
+    }
+
+    /// The cell that held, before threads took their new places, what this one holds now.
+    pub fn before(&self, cells: &Cells, now: CellId) -> CellId {
+        let thread = |place: ThreadId| ThreadId(self.at(place.index()) as u32);
+        cells.id(match cells.cell(now) {
+            Cell::Memory(cell) => Cell::Memory(cell),
+            Cell::Register(place, register) => Cell::Register(thread(place), register),
+            Cell::Entry(place, position) => Cell::Entry(thread(place), position),
+            Cell::Last(place, cell) => Cell::Last(thread(place), cell),
+            Cell::Forgotten(place, cell) => Cell::Forgotten(thread(place), cell),
+        })
+    }
+}
+
+/// Classes of threads that may be exchanged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symmetry {
+    classes: Vec<Vec<usize>>,
+    threads: usize,
+}
+
+impl Symmetry {
+    /// The symmetry that has these classes, if the program and the properties have it; otherwise why they do not.
+    pub fn new(program: &Program, properties: &[Property], classes: &[Vec<u32>]) -> Result<Self, String> {
+        let threads = program.threads.len();
+        let mut seen = BTreeSet::new();
+        if let Some(thread) = classes.iter().flatten().find(|&&t| t as usize >= threads || !seen.insert(t)) {
+            return Err(format!("thread {thread} does not exist or is named twice"));
+        }
+        for pair in classes.iter().flat_map(|class| class.windows(2)) {
+            let (a, b) = (ThreadId(pair[0]), ThreadId(pair[1]));
+            if !program.thread(a).is_like(program.thread(b)) {
+                return Err(format!("threads {} and {} differ", a.0, b.0));
+            }
+            if let Some(property) = properties.iter().find(|p| !is_invariant(p, a, b)) {
+                return Err(format!(
+                    "`{}` changes if threads {} and {} are exchanged",
+                    property.name, a.0, b.0
+                ));
+            }
+        }
+        let classes = classes.iter().map(|class| class.iter().map(|&t| t as usize).collect()).collect();
+        Ok(Symmetry { classes, threads })
+    }
+
+    /// The classes, as they are written in certificates.
+    pub fn classes(&self) -> Vec<Vec<u32>> {
+        self.classes.iter().map(|class| class.iter().map(|&t| t as u32).collect()).collect()
+    }
+
+    /// The control state in which the threads of each class are sorted by where they are and what their buffers look like, and
+    /// who stands where in it; nothing if they are sorted already.
+    pub fn canonical(&self, control: &Control) -> Option<(Control, Permutation)> {
+        let mut order = Permutation::identity(self.threads);
+        for class in &self.classes {
+            let mut sorted = class.clone();
+            sorted.sort_by_key(|&t| key(control, t));
+            class.iter().zip(sorted).for_each(|(&place, thread)| order.0[place] = thread);
+        }
+        (!order.is_identity()).then(|| (order.control(control), order))
+    }
+}
+
+fn key(control: &Control, thread: usize) -> (LocationId, Option<&BufferShape>, bool) {
+    let holds = control.lock == Some(ThreadId(thread as u32));
+    (control.locations[thread], control.buffers.get(thread), holds)
+}
+
+/// Whether a property says the same with two threads exchanged, as far as one can see: up to the order, and the number, of the parts of
+/// conjunctions and disjunctions. In what order they are evaluated matters only if one of them may not have a value.
+fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
+    let exchange = |thread: ThreadId| match thread {
+        t if t == a => b,
+        t if t == b => a,
+        t => t,
+    };
+    // That no thread faults, and that some thread can move, is about all of them.
+    let Some(formula) = property.formula() else { return true };
+    let exchanged = formula.map(&mut |observable| {
+        Expr::Leaf(match observable {
+            Observable::At(t, locations) => Observable::At(exchange(*t), locations.clone()),
+            Observable::Register(t, register) => Observable::Register(exchange(*t), *register),
+            Observable::Memory(cell) => Observable::Memory(*cell),
+        })
+    });
+    !formula.may_divide_by_zero() && Parts::of(formula) == Parts::of(&exchanged)
+}
+
+/// What the truth of a formula depends on: the truth of its parts.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Parts {
+    All(BTreeSet<Parts>),
+    Any(BTreeSet<Parts>),
+    Not(Box<Parts>),
+    Whole(Formula),
+}
+
+impl Parts {
+    fn of(formula: &Formula) -> Self {
+        match formula {
+            Expr::Binary(op @ BinaryOp::And, ..) => Parts::All(Parts::operands(formula, *op)),
+            Expr::Binary(op @ BinaryOp::Or, ..) => Parts::Any(Parts::operands(formula, *op)),
+            Expr::Unary(UnaryOp::Not, operand) => Parts::Not(Box::new(Parts::of(operand))),
+            other => Parts::Whole(other.clone()),
+        }
+    }
+
+    /// The operands of nested operators of one kind.
+    fn operands(formula: &Formula, op: BinaryOp) -> BTreeSet<Parts> {
+        let mut operands = BTreeSet::new();
+        let mut open = vec![formula];
+        while let Some(next) = open.pop() {
+            match next {
+                Expr::Binary(found, left, right) if *found == op => open.extend([&**left, &**right]),
+                operand => _ = operands.insert(Parts::of(operand)),
+            }
+        }
+        operands
+    }
+}
