@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
-use fencewright_program::{LocationId, MemoryModel, Program, ThreadId};
+use fencewright_memory::{BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
+use fencewright_program::{LocationId, MemoryModel, ThreadId};
 use serde::{Deserialize, Serialize};
-
-use crate::fingerprint::fingerprint;
 
 /// The name of the format.
 pub const FORMAT: &str = "fencewright-certificate";
@@ -27,7 +25,8 @@ pub struct Certificate {
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// The [fingerprint](fingerprint()) of the program, so that a certificate is not mistaken for that of another one.
+    /// The fingerprint of the program (crate `fingerprint`), so that a certificate is not mistaken for that of another one. The checker does
+    /// not depend on it.
     pub program: String,
     /// What is proved.
     pub claim: Claim,
@@ -161,21 +160,6 @@ pub struct Constraint {
 }
 
 impl MachineName {
-    /// The name of a representation of buffers.
-    pub fn new(buffers: Buffers) -> Self {
-        let of = |model| if model == MemoryModel::Pso { Model::Pso } else { Model::Tso };
-        match buffers {
-            Buffers::Sc => MachineName::Sc,
-            Buffers::Queue { model, bound } => MachineName::Queue { model: of(model), bound },
-            Buffers::Partial { model, k, kept, summaries } => MachineName::Partial {
-                model: of(model),
-                k,
-                summaries,
-                kept: if kept == Kept::Oldest { KeptEnd::Oldest } else { KeptEnd::Newest },
-            },
-        }
-    }
-
     /// The representation it names.
     pub fn buffers(self) -> Buffers {
         let of = |model| if model == Model::Pso { MemoryModel::Pso } else { MemoryModel::Tso };
@@ -193,15 +177,9 @@ impl MachineName {
 }
 
 impl Certificate {
-    /// A certificate for a program.
-    pub fn new(program: &Program, claim: Claim, proofs: Vec<Proof>) -> Self {
-        Certificate {
-            format: FORMAT.to_string(),
-            version: VERSION,
-            program: fingerprint(program),
-            claim,
-            proofs,
-        }
+    /// A certificate for the program with this fingerprint.
+    pub fn new(program: String, claim: Claim, proofs: Vec<Proof>) -> Self {
+        Certificate { format: FORMAT.to_string(), version: VERSION, program, claim, proofs }
     }
 
     /// The names of the properties that it proves.
@@ -229,49 +207,7 @@ impl Certificate {
     }
 }
 
-impl Proof {
-    /// A proof by these control states of a machine, with what holds there.
-    pub fn new(
-        machine: &BufferMachine<'_>,
-        symmetry: Vec<Vec<u32>>,
-        states: impl IntoIterator<Item = (Control, Vec<Cube>)>,
-    ) -> Self {
-        let mut cells = BTreeMap::new();
-        let mut constraint = |linear: Linear| {
-            for (cell, _) in &linear.terms {
-                cells.entry(*cell).or_insert_with(|| machine.cells.name(machine.program, *cell));
-            }
-            Constraint { terms: linear.terms, constant: linear.constant }
-        };
-        let states = states
-            .into_iter()
-            .map(|(control, cubes)| {
-                let cubes = cubes.into_iter().map(|cube| cube.into_iter().map(&mut constraint).collect());
-                StateInvariant::new(&control, cubes.collect())
-            })
-            .collect();
-        Proof { machine: MachineName::new(machine.buffers), symmetry, cells, states }
-    }
-}
-
 impl StateInvariant {
-    fn new(control: &Control, invariant: Vec<Vec<Constraint>>) -> Self {
-        let entry = |e: &Entry| match e {
-            Entry::Store(cell) => Some(*cell),
-            Entry::Barrier => None,
-        };
-        let buffer = |shape: &BufferShape| Buffer {
-            queue: shape.queue.iter().map(entry).collect(),
-            set: shape.set.clone(),
-        };
-        StateInvariant {
-            locations: control.locations.iter().map(|l| l.0).collect(),
-            buffers: control.buffers.iter().map(buffer).collect(),
-            lock: control.lock.map(|t| t.0),
-            invariant,
-        }
-    }
-
     /// The control state.
     pub fn control(&self) -> Control {
         let entry = |e: &Option<u32>| e.map_or(Entry::Barrier, Entry::Store);

@@ -1,6 +1,6 @@
 //! The checker: accepts a certificate only if it proves what it claims.
 //!
-//! What has to be shown follows from the claim and the program alone. Each part of it is shown by one inductive invariant of the
+//! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it is shown by one inductive invariant of the
 //! certificate, which [`inductive`] checks.
 
 use std::fmt;
@@ -9,7 +9,6 @@ use fencewright_program::{Program, Property};
 use fencewright_proof::{Refuter, Stop};
 
 use crate::certificate::{Certificate, Claim, FORMAT, VERSION};
-use crate::fingerprint::fingerprint;
 use crate::inductive;
 
 /// Why a certificate is rejected.
@@ -17,8 +16,6 @@ use crate::inductive;
 pub enum Rejection {
     /// It is not a certificate this checker knows.
     Format(String),
-    /// It is about another program.
-    Program,
     /// It is about a property that the program does not have, or that no certificate of this kind can show.
     Property(String),
     /// Its threads cannot be exchanged as it says.
@@ -48,7 +45,6 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::Format(what) => write!(f, "not a certificate: {what}"),
-            Rejection::Program => write!(f, "the certificate is about another program"),
             Rejection::Property(name) => write!(f, "the certificate cannot be about the property `{name}`"),
             Rejection::Symmetry(why) => write!(f, "threads of the certificate cannot be exchanged: {why}"),
             Rejection::Proofs { found, needed } => {
@@ -88,9 +84,6 @@ pub fn check(
     if certificate.format != FORMAT || certificate.version != VERSION {
         let what = format!("format `{}` version {}", certificate.format, certificate.version);
         return Err(Rejection::Format(what));
-    }
-    if certificate.program != fingerprint(program) {
-        return Err(Rejection::Program);
     }
     match (&certificate.claim, &certificate.proofs[..]) {
         (Claim::Safe { properties }, [proof]) => {

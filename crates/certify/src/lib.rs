@@ -8,7 +8,6 @@
 pub mod certificate;
 pub mod check;
 mod difference;
-mod fingerprint;
 mod inductive;
 mod linear_solver;
 pub mod symmetry;
@@ -17,4 +16,3 @@ mod way;
 pub use certificate::{Certificate, Claim, Proof};
 pub use check::{Accepted, Rejection, check};
 pub use fencewright_proof::{Refuter, Stop};
-pub use fingerprint::fingerprint;

@@ -15,7 +15,7 @@ const TRANSFORMATIONS: [&str; 2] = ["transform", "kit"];
 const MOST_TRANSFORMATIONS: usize = 2_500;
 
 /// The crates from elsewhere that these may use.
-const EXTERNAL: [&str; 6] = ["num-bigint", "num-integer", "num-traits", "serde", "serde_json", "sha2"];
+const EXTERNAL: [&str; 5] = ["num-bigint", "num-integer", "num-traits", "serde", "serde_json"];
 
 fn crate_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use fencewright_certify::{Certificate, Rejection, Stop, check};
 use fencewright_engines::{Limits, Reason};
+use fencewright_fingerprint::fingerprint;
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_report::certify::{Answer, Certified};
@@ -54,7 +55,7 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
         tell_notes(&loaded);
     }
     let start = Instant::now();
-    let answer = match about_something_else(args, &certificate) {
+    let answer = match about_something_else(args, &certificate, &loaded) {
         Some(why) => Answer::Rejected(why),
         None => checked(&certificate, &loaded, &limits),
     };
@@ -74,7 +75,10 @@ fn tell(certified: &Certified<'_>, json: bool, out: &mut Output) -> Status {
 }
 
 /// Why the certificate is not the one that was asked for, if it is not.
-fn about_something_else(args: &CertifyArgs, certificate: &Certificate) -> Option<String> {
+fn about_something_else(args: &CertifyArgs, certificate: &Certificate, loaded: &Loaded) -> Option<String> {
+    if certificate.program != fingerprint(&loaded.program) {
+        return Some("the certificate is about another program".into());
+    }
     if let (Some(wanted), Some(model)) = (args.model.map(|m| m.0), certificate.model())
         && wanted != model
     {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop};
+use fencewright_certify::{Certificate, Claim, Rejection, Stop};
 use fencewright_executions::oracle::{self, Reachable};
-use fencewright_memory::BufferMachine;
+use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
 use fencewright_program::{EventKind, MemoryModel, Property, Replayed, Span, Trace};
 use fencewright_smt::Prover;
 
+use super::proof::proof;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
 use crate::task::{Answer, Early, Invariant, Limits, Reason, Task};
 
@@ -109,10 +110,10 @@ impl<'a, 'p> Confirmation<'a, 'p> {
 
     /// What the checker of certificates says about an invariant.
     fn accepted(&self, invariant: &Invariant) -> (Verdict, Evidence) {
-        let machine = BufferMachine::new(self.task.program, invariant.buffers);
-        let proof = Proof::new(&machine, invariant.symmetry.clone(), invariant.states.iter().cloned());
+        let program = self.task.program;
         let claim = Claim::Safe { properties: invariant.properties.clone() };
-        let certificate = Arc::new(Certificate::new(self.task.program, claim, vec![proof]));
+        let proofs = vec![proof(program, invariant)];
+        let certificate = Arc::new(Certificate::new(fingerprint(program), claim, proofs));
         let finishing = self.limits.finishing();
         let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
         if !self.confirm.certificates {

@@ -9,6 +9,7 @@
 //! An answer that carries its evidence comes through while the engine still works on the others ([`check_each`]).
 
 mod confirm;
+mod proof;
 mod verdict;
 
 use std::sync::atomic::{AtomicBool, Ordering};

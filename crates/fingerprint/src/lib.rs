@@ -5,7 +5,10 @@
 //! certificate outlives renaming, comments and formatting. Structures are taken apart field by field: whoever adds a field has to decide here
 //! whether it belongs to the form.
 //!
-//! Nothing about soundness depends on the fingerprint. A certificate is checked against the program that is given, whatever it was made for.
+//! Nothing about soundness depends on the fingerprint: a certificate is checked against the program that is given, whatever it was made for. So
+//! this crate is not part of what certificates stand on.
+
+#![forbid(unsafe_code)]
 
 use fencewright_program::{
     Action, Address, Edge, Expr, Init, Location, Numbers, Observable, Op, Program, Property, PropertyKind,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fencewright_certify::fingerprint;
+use fencewright_fingerprint::fingerprint;
 use fencewright_lang::fw::format;
 use fencewright_lang::load;
 use fencewright_program::{

@@ -1,0 +1,55 @@
+//! From an invariant of an engine to a proof in a certificate.
+
+use std::collections::BTreeMap;
+
+use fencewright_certify::Proof;
+use fencewright_certify::certificate::{Buffer, Constraint, KeptEnd, MachineName, Model, StateInvariant};
+use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear};
+use fencewright_program::{MemoryModel, Program};
+
+use crate::task::Invariant;
+
+/// An invariant of a program, as certificates write it.
+pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
+    let machine = BufferMachine::new(program, invariant.buffers);
+    let mut cells = BTreeMap::new();
+    let mut constraint = |linear: &Linear| {
+        for (cell, _) in &linear.terms {
+            cells.entry(*cell).or_insert_with(|| machine.cells.name(program, *cell));
+        }
+        Constraint { terms: linear.terms.clone(), constant: linear.constant }
+    };
+    let states = invariant.states.iter().map(|(control, cubes)| {
+        let invariant = cubes.iter().map(|cube| cube.iter().map(&mut constraint).collect());
+        state(control, invariant.collect())
+    });
+    let states = states.collect();
+    Proof { machine: name(invariant.buffers), symmetry: invariant.symmetry.clone(), cells, states }
+}
+
+fn state(control: &Control, invariant: Vec<Vec<Constraint>>) -> StateInvariant {
+    let buffer = |shape: &BufferShape| Buffer {
+        queue: shape.queue.iter().map(Entry::cell).collect(),
+        set: shape.set.clone(),
+    };
+    StateInvariant {
+        locations: control.locations.iter().map(|l| l.0).collect(),
+        buffers: control.buffers.iter().map(buffer).collect(),
+        lock: control.lock.map(|t| t.0),
+        invariant,
+    }
+}
+
+fn name(buffers: Buffers) -> MachineName {
+    let of = |model| if model == MemoryModel::Pso { Model::Pso } else { Model::Tso };
+    match buffers {
+        Buffers::Sc => MachineName::Sc,
+        Buffers::Queue { model, bound } => MachineName::Queue { model: of(model), bound },
+        Buffers::Partial { model, k, kept, summaries } => MachineName::Partial {
+            model: of(model),
+            k,
+            summaries,
+            kept: if kept == Kept::Oldest { KeptEnd::Oldest } else { KeptEnd::Newest },
+        },
+    }
+}
