@@ -104,6 +104,3 @@ fn named(program: &Program, names: &[String]) -> Result<Vec<Property>, Rejection
     };
     names.iter().map(find).collect()
 }
-
-#[cfg(test)]
-mod tests;

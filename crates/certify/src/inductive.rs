@@ -465,3 +465,6 @@ fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
         });
     locations && buffers && control.lock.is_none_or(|t| t.index() < threads.len())
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencewright_certify::certificate::Constraint;
+use fencewright_certify::symmetry::Permutation;
 use fencewright_certify::{Certificate, Stop, check as certify};
 use fencewright_engines::cegar::{Cegar, Options};
 use fencewright_engines::domain::DomainName;
@@ -31,15 +32,16 @@ fn certificate(program: &Program, random: &mut Random) -> Option<Certificate> {
     let limits = Limits::starting_now(Some(Duration::from_millis(300)), None, Default::default());
     let results = check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default());
     let certificates = results.iter().filter_map(|result| result.certificate());
-    let small = |c: &&Certificate| c.states.iter().map(|s| s.invariant.len()).sum::<usize>() < 3_000;
+    let small =
+        |c: &&Certificate| c.proofs[0].states.iter().map(|s| s.invariant.len()).sum::<usize>() < 3_000;
     certificates.filter(small).find(|c| !about_summaries(c, program).is_empty()).cloned()
 }
 
 /// Where the certificate mentions summary cells: state, cube and constraint.
 fn about_summaries(certificate: &Certificate, program: &Program) -> Vec<(usize, usize, usize)> {
-    let cells = BufferMachine::new(program, certificate.machine.buffers()).cells;
+    let cells = BufferMachine::new(program, certificate.proofs[0].machine.buffers()).cells;
     let mut found = Vec::new();
-    for (s, state) in certificate.states.iter().enumerate() {
+    for (s, state) in certificate.proofs[0].states.iter().enumerate() {
         for (c, cube) in state.invariant.iter().enumerate() {
             for (n, constraint) in cube.iter().enumerate() {
                 if constraint.terms.iter().any(|(cell, _)| cells.is_summary(*cell)) {
@@ -53,10 +55,10 @@ fn about_summaries(certificate: &Certificate, program: &Program) -> Vec<(usize, 
 
 /// Changes what is said about a summary cell in one place.
 fn changed(certificate: &Certificate, program: &Program, random: &mut Random) -> Certificate {
-    let cells = BufferMachine::new(program, certificate.machine.buffers()).cells;
+    let cells = BufferMachine::new(program, certificate.proofs[0].machine.buffers()).cells;
     let mut mutant = certificate.clone();
     let (s, c, n) = *random.pick(&about_summaries(certificate, program));
-    let cubes = &mut mutant.states[s].invariant;
+    let cubes = &mut mutant.proofs[0].states[s].invariant;
     let (summary, _) =
         *cubes[c][n].terms.iter().find(|(cell, _)| cells.is_summary(*cell)).expect("a summary");
     let bound =
@@ -90,12 +92,43 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
     mutant
 }
 
+/// All permutations within classes of threads.
+fn orders(threads: usize, classes: &[Vec<u32>]) -> Vec<Permutation> {
+    let mut orders = vec![Permutation::identity(threads)];
+    let mut examined = 0;
+    while let Some(order) = orders.get(examined).cloned() {
+        for pair in classes.iter().flat_map(|class| class.windows(2)) {
+            let next = Permutation::exchange(threads, pair[0] as usize, pair[1] as usize).after(&order);
+            if !orders.contains(&next) {
+                orders.push(next);
+            }
+        }
+        examined += 1;
+    }
+    orders
+}
+
+/// The values of cells after threads have taken other places.
+fn exchanged(machine: &BufferMachine<'_>, sets: &Sets, order: &Permutation) -> Sets {
+    let mut after = Sets::default();
+    for cell in 0..machine.cells.len() as CellId {
+        let before = order.before(&machine.cells, cell);
+        after.values.extend(sets.values.get(&before).map(|value| (cell, *value)));
+        after.sets.extend(sets.sets.get(&before).map(|values| (cell, values.clone())));
+    }
+    after
+}
+
 /// Whether every state on random executions of the machine satisfies one cube of its invariant.
 fn holds_on_executions(certificate: &Certificate, program: &Program, random: &mut Random) -> bool {
-    let machine = BufferMachine::new(program, certificate.machine.buffers());
+    let machine = BufferMachine::new(program, certificate.proofs[0].machine.buffers());
+    let orders = orders(program.threads.len(), &certificate.proofs[0].symmetry);
     let satisfied = |control: &Control, sets: &Sets| {
-        let state = certificate.states.iter().find(|state| state.control() == *control);
-        state.is_some_and(|state| state.cubes().iter().any(|cube| sets.satisfies(cube)))
+        orders.iter().any(|order| {
+            let (control, sets) = (order.control(control), exchanged(&machine, sets, order));
+            let state = certificate.proofs[0].states.iter().find(|state| state.control() == control);
+            state.is_some_and(|state| state.cubes().iter().any(|cube| sets.satisfies(cube)))
+        })
     };
     let run = |sets: &Sets, commands: &[_], random: &mut Random| {
         let mut after = sets.clone();

@@ -110,14 +110,22 @@ fn steps_that_are_covered_lead_into_one_cube() {
             cubes,
         };
         let states = vec![invariant(vec![pre.clone()]), invariant(posts.clone())];
-        let checker =
-            Checker { machine: &machine, states, numbers: HashMap::new(), refuter: &Prover, stop: &stop };
+        let checker = Checker {
+            machine: &machine,
+            symmetry: Symmetry::default(),
+            states,
+            numbers: HashMap::new(),
+            refuter: &Prover,
+            stop: &stop,
+        };
+        let target = Target { state: 1, order: None };
         let mut index = checker.met(0).expect("few cells");
-        let ways = checker.prepared(&commands, Some(1), &mut index).expect("few cells");
+        let ways = checker.prepared(&commands, Some(&target), &mut index).expect("few cells");
         let paths = index.paths(&checker.states[0].differences[0], &stop);
         let mut scratch = Paths::new(1);
-        let claimed =
-            ways.iter().all(|way| checker.covered(&paths, &pre, way, Some(1), &mut scratch) == Covered::Yes);
+        let claimed = ways
+            .iter()
+            .all(|way| checker.covered(&paths, &pre, way, Some(&target), &mut scratch) == Covered::Yes);
         // What leads nowhere shows nothing.
         covered += (claimed && !after.is_empty()) as usize;
         not += !claimed as usize;
