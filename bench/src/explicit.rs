@@ -3,29 +3,34 @@
 use std::time::{Duration, Instant};
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::{Answer, Engine, Limits, Progress, Report, Task};
+use fencewright_engines::{Checks, Confirm, Limits, Progress, Statistics, Task, Verdict, check_each};
 use fencewright_program::{MemoryModel, Program};
 
 use crate::programs::example;
 use crate::table::{grouped, print};
 
-fn measure(program: &Program, model: MemoryModel, options: &Options, limit: Duration) -> (Report, f64) {
+fn measure(program: &Program, model: MemoryModel, options: &Options, limit: Duration) -> (Checks, f64) {
     let task = Task::new(program, model, program.properties.clone());
     let limits = Limits::starting_now(Some(limit), None, Default::default());
     let start = Instant::now();
-    let report = Explicit { options: options.clone() }.run(&task, &limits, &Progress::default());
-    (report, start.elapsed().as_secs_f64())
+    let engine = Explicit { options: options.clone() };
+    let checks = check_each(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
+    (checks, start.elapsed().as_secs_f64())
 }
 
-fn verdict(report: &Report) -> &'static str {
-    let is = |wanted: fn(&Answer) -> bool| report.answers.iter().any(wanted);
-    if is(|a| matches!(a, Answer::Violated(_))) {
+fn verdict(checks: &Checks) -> &'static str {
+    let is = |wanted: fn(&Verdict) -> bool| checks.verdicts.iter().any(|checked| wanted(checked.verdict()));
+    if is(|v| matches!(v, Verdict::Unsafe)) {
         "unsafe"
-    } else if is(|a| matches!(a, Answer::Unknown(_))) {
+    } else if is(|v| matches!(v, Verdict::Unknown(_))) {
         "unknown"
     } else {
         "safe"
     }
+}
+
+fn bytes_per_state(statistics: &Statistics) -> f64 {
+    statistics.state_bytes as f64 / statistics.states.max(1) as f64
 }
 
 /// States per second and bytes per state, without and with reductions, on one core and on all.
@@ -57,8 +62,8 @@ pub fn throughput() {
         let program = example(file, &defines);
         let mut base = None;
         for (name, options) in &configurations {
-            let (report, seconds) = measure(&program, model, options, Duration::from_secs(120));
-            let rate = report.states as f64 / seconds;
+            let (checks, seconds) = measure(&program, model, options, Duration::from_secs(120));
+            let rate = checks.statistics.states as f64 / seconds;
             let base = *base.get_or_insert(seconds);
             rows.push(vec![
                 format!(
@@ -67,11 +72,11 @@ pub fn throughput() {
                     model.name()
                 ),
                 name.to_string(),
-                verdict(&report).to_string(),
-                grouped(report.states),
+                verdict(&checks).to_string(),
+                grouped(checks.statistics.states),
                 format!("{seconds:.3}"),
                 grouped(rate as u64),
-                format!("{:.1}", report.state_bytes as f64 / report.states.max(1) as f64),
+                format!("{:.1}", bytes_per_state(&checks.statistics)),
                 format!("{:.2}", base / seconds),
             ]);
         }
@@ -87,13 +92,13 @@ pub fn families() {
     let mut rows = Vec::new();
     let mut row = |file: &str, n: i64, model: MemoryModel| {
         let program = example(file, &[("N", n)]);
-        let (report, seconds) = measure(&program, model, &Options::default(), Duration::from_secs(60));
+        let (checks, seconds) = measure(&program, model, &Options::default(), Duration::from_secs(60));
         rows.push(vec![
             file.to_string(),
             n.to_string(),
             model.name().to_string(),
-            verdict(&report).to_string(),
-            grouped(report.states),
+            verdict(&checks).to_string(),
+            grouped(checks.statistics.states),
             format!("{seconds:.3}"),
         ]);
     };

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fencewright_engines::cegar::{Cegar, Options};
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check, check_each};
 use fencewright_program::{Action, MemoryModel, Program};
 
 use crate::programs::{example, lines};
@@ -57,7 +57,15 @@ pub fn table_1() {
         let (found, predicate_seconds) = prove(&program, DomainName::Predicates);
         let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
         let engine = Cegar { options: Options { domain: DomainName::Predicates, ..Options::default() } };
-        let count = engine.run(&task, &Limits::default(), &Progress::default()).predicates;
+        let run = check_each(
+            &engine,
+            &task,
+            &Limits::default(),
+            &Progress::default(),
+            Confirm::NOTHING,
+            &mut |_, _| {},
+        );
+        let count = run.statistics.predicates;
         total[0] += zone_seconds;
         total[1] += predicate_seconds;
         rows.push(vec![

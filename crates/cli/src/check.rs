@@ -172,7 +172,7 @@ impl Checker<'_> {
         let mut tell =
             |_: usize, checked: &Checked| progress::make_room(|| self.tell(source, model, checked, out));
         let results = progress::shown(show, &measured, || {
-            check_each(self.engine, &task, limits, &measured, common.confirm(), &mut tell)
+            check_each(self.engine, &task, limits, &measured, common.confirm(), &mut tell).verdicts
         });
         let status = results.iter().fold(Status::Fine, |status, checked| {
             status.and(match checked.verdict() {

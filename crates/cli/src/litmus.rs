@@ -6,25 +6,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::loops::loop_depths;
-use fencewright_engines::{Answer, Engine, Limits, Progress, Task};
+use fencewright_engines::explicit::Options;
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
-use fencewright_program::{Expr, MemoryModel, Property, PropertyKind, Span};
+use fencewright_program::{MemoryModel, Property, PropertyKind};
 use fencewright_report::json::Failure;
-use fencewright_report::litmus::{self, Entry, Finals, Outcome, View};
+use fencewright_report::litmus::{self, Entry, Outcome, Test};
 
 use crate::args::LitmusArgs;
 use crate::input::{Unloadable, describe, display_name, load_quietly};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::stop;
-
-/// A test with a loop may have infinitely many states. So long it is searched for all its final states; then for one that decides its condition.
-const LOOPS_FOR: Duration = Duration::from_millis(500);
 
 /// Runs all tests, several at a time.
 pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
@@ -41,7 +36,7 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
         match result {
             Ok(of_file) => {
                 for outcome in of_file {
-                    status = status.and(match outcome.holds() {
+                    status = status.and(match outcome.found.holds() {
                         Some(true) => Status::Fine,
                         Some(false) => Status::Violated,
                         None => Status::Unknown,
@@ -168,65 +163,30 @@ impl Tester<'_> {
             let failure = Failure::new(loaded.sources.name(), why, None);
             return Err(Box::new(Unloadable { message, failure, status: Status::Bad }));
         }
-        let mut outcomes = Vec::new();
-        for &model in self.args.model.models() {
-            for condition in &conditions {
-                outcomes.push(self.test(&loaded, condition, conditions.len() > 1, model));
-            }
-        }
-        Ok(outcomes)
+        let several = conditions.len() > 1;
+        let of_model = |&model: &MemoryModel| {
+            let outcomes =
+                conditions.iter().filter_map(|condition| self.test(&loaded, condition, several, model));
+            outcomes.collect::<Vec<_>>()
+        };
+        Ok(self.args.model.models().iter().flat_map(of_model).collect())
     }
 
-    /// Finds all final states of a test, as far as they are shown.
-    fn test(&self, loaded: &Loaded, condition: &Property, several: bool, model: MemoryModel) -> Outcome {
-        let start = Instant::now();
-        let view = View::new(loaded, condition);
-        let limits = self.args.limits.starting_now();
-        let _search = stop::Search::begin();
-        let (values, reason) = self.final_states(loaded, condition, model, &view, &limits);
-        let name = loaded.title();
-        let name = if several { format!("{name}:{}", condition.name) } else { name };
-        let found = Finals { values, reason, seconds: start.elapsed().as_secs_f64() };
-        Outcome::new(loaded, name, model, condition, &view, found)
-    }
-
-    /// The final states that can be found, and why there may be more.
-    fn final_states(
+    /// Finds all final states of a test, as far as they are shown; the condition is a `finally`.
+    fn test(
         &self,
         loaded: &Loaded,
         condition: &Property,
+        several: bool,
         model: MemoryModel,
-        view: &View,
-        limits: &Limits,
-    ) -> (Vec<Vec<i64>>, Option<String>) {
-        // It holds of everything: the answer says whether all states were seen, and if not, why.
-        let probe = Property {
-            name: String::new(),
-            kind: PropertyKind::Never(Expr::Const(0)),
-            span: Span::default(),
-        };
-        let mut task = Task::new(&loaded.program, model, vec![probe]);
-        task.observed.clone_from(&view.observed);
-        let loops = loaded.program.threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
-        let all_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };
-        let search = |task: &Task<'_>, limits: &Limits, order| {
-            let engine = Explicit { options: Options { order, workers: 1, ..Options::default() } };
-            let report = engine.run(task, limits, &Progress::default());
-            let reason = report.answers.into_iter().find_map(|answer| match answer {
-                Answer::Unknown(reason) => Some(reason),
-                _ => None,
-            });
-            (report.finals, report.complete, reason)
-        };
-        let (values, _, reason) = search(&task, &all_limits, Order::DepthFirst);
-        if reason.is_none() || !loops || limits.exceeded(0).is_some() {
-            return (values, reason.map(|reason| reason.to_string()));
-        }
-        task.properties = vec![condition.clone()];
-        task.first_violation = true;
-        // What the first search has seen by then depends on the time it had, so only this one counts.
-        let (values, complete, reason) = search(&task, limits, Order::BreadthFirst);
-        let decided = || "the search ended when the condition was decided".to_owned();
-        (values, (!complete).then(|| reason.map_or_else(decided, |reason| reason.to_string())))
+    ) -> Option<Outcome> {
+        let start = Instant::now();
+        let test = Test::new(loaded, condition, model)?;
+        let limits = self.args.limits.starting_now();
+        let _search = stop::Search::begin();
+        let found = test.condition.decide(&limits);
+        let name = loaded.title();
+        let name = if several { format!("{name}:{}", condition.name) } else { name };
+        Some(test.outcome(name, found, start.elapsed().as_secs_f64()))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::*;
 use fencewright_engines::explicit::Explicit;
 use fencewright_engines::lazy::{Lazy, Options, OracleName};
-use fencewright_engines::{Answer, Engine, Limits, Progress, Task};
+use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program};
 
@@ -48,13 +48,13 @@ fn the_extended_program_shows_under_sc_what_the_program_does_under_tso() {
 fn answers(program: &Program) -> Vec<Option<bool>> {
     let task = Task::new(program, MemoryModel::Sc, program.properties.clone());
     let limits = Limits::starting_now(Some(Duration::from_millis(500)), Some(1 << 30), Default::default());
-    let report = Explicit::default().run(&task, &limits, &Progress::default());
-    let definite = |answer: &Answer| match answer {
-        Answer::Holds(_) | Answer::Proved(_) => Some(true),
-        Answer::Violated(_) => Some(false),
-        Answer::Unknown(_) => None,
+    let verdicts = check(&Explicit::default(), &task, &limits, &Progress::default(), Confirm::NOTHING);
+    let definite = |checked: &Checked| match checked.verdict() {
+        Verdict::Safe => Some(true),
+        Verdict::Unsafe => Some(false),
+        Verdict::Unknown(_) => None,
     };
-    report.answers.iter().map(definite).collect()
+    verdicts.iter().map(definite).collect()
 }
 
 #[test]

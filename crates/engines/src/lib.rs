@@ -1,7 +1,8 @@
 //! The verification engines, and the one door through which checked verdicts leave them.
 //!
-//! An [`Engine`] answers a [`Task`]. Nobody outside sees its answer: [`check`] replays every trace on the reference
-//! semantics, confirms what it can, and only then makes a [`Verdict`].
+//! An [`Engine`] answers a [`Task`]. Nobody outside sees its answer, for a [`Report`] is opaque: [`check`] replays every trace on the
+//! reference semantics, confirms what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness
+//! ([`robust::Robustness`]) leave in the same way.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod encode;
 mod examine;
 pub mod explicit;
 mod facts;
+mod finals;
 pub mod lazy;
 mod limits;
 mod liveness;
@@ -24,10 +26,12 @@ pub mod robust;
 pub mod search;
 pub mod task;
 
-pub use check::{Checked, Confirm, Evidence, Exploration, Verdict, check, check_each};
-pub use task::{
-    Answer, Early, Engine, Invariant, Limits, Listener, Part, Progress, Reason, Report, Round, Task,
+pub use check::{
+    Checked, Checks, Confirm, Doubt, Evidence, Exploration, FinalState, FinalStates, Observation, Verdict,
+    check, check_each,
 };
+pub use finals::Condition;
+pub use task::{Engine, Limits, Progress, Reason, Report, Round, Statistics, Task};
 
 /// What engines can be told, each as far as it means something to it.
 #[derive(Clone, Debug, Default)]

@@ -21,8 +21,8 @@ pub struct Task<'p> {
     pub model: MemoryModel,
     /// The properties, all answered by one run.
     pub properties: Vec<Property>,
-    /// What to report about final states (see [`Report::finals`]); nothing for most questions.
-    pub observed: Vec<Observable>,
+    /// What to report about final states; nothing for most questions.
+    pub(crate) observed: Vec<Observable>,
     /// Whether one violation is all that is wanted: then the other properties may stay open, and final states unseen.
     pub first_violation: bool,
     /// Who wants to know each answer at once. Not public, so that a task made from this one does not by chance inherit a
@@ -37,7 +37,7 @@ impl<'p> Task<'p> {
     }
 
     /// The same question, with somebody who wants to know each answer at once.
-    pub fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
+    pub(crate) fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
     where
         'p: 'a,
     {
@@ -45,26 +45,26 @@ impl<'p> Task<'p> {
     }
 
     /// Whether somebody wants to know each answer at once.
-    pub fn is_heard(&self) -> bool {
+    pub(crate) fn is_heard(&self) -> bool {
         self.listener.is_some()
     }
 
     /// Tells the answer to the property with this number. Only answers that carry their evidence are told before the end of a run:
     /// a trace or an invariant.
-    pub fn tell(&self, property: usize, early: Early) {
+    pub(crate) fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
         }
     }
 
     /// Whether the property with this number has a verdict already: nobody need look for an answer any more.
-    pub fn is_settled(&self, property: usize) -> bool {
+    pub(crate) fn is_settled(&self, property: usize) -> bool {
         self.listener.is_some_and(|listener| listener.is_settled(property))
     }
 }
 
 /// Somebody who wants to know the answers of a run before it ends, and knows which properties have their verdict.
-pub trait Listener: Sync + fmt::Debug {
+pub(crate) trait Listener: Sync + fmt::Debug {
     /// The answer to the property with this number.
     fn hear(&self, property: usize, early: Early);
     /// Whether this property has its verdict.
@@ -73,7 +73,7 @@ pub trait Listener: Sync + fmt::Debug {
 
 /// An answer that comes before the end of a run, and what it took until then.
 #[derive(Clone, Debug)]
-pub struct Early {
+pub(crate) struct Early {
     /// The answer.
     pub answer: Answer,
     /// The engine that gives it.
@@ -88,7 +88,7 @@ pub struct Early {
 
 /// Some of the properties of a task, to be asked as a task of their own; its answers go to whoever hears the whole.
 #[derive(Debug)]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     task: &'a Task<'a>,
     numbers: &'a [usize],
     /// States that were stored before this part is asked.
@@ -218,7 +218,7 @@ fn seconds(t: Duration) -> String {
 
 /// What an engine says about one property, before it is checked.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// It holds; for `finally exists` with the execution that shows it.
     Holds(Option<Trace>),
     /// It holds, and this invariant shows it.
@@ -231,7 +231,7 @@ pub enum Answer {
 
 /// An inductive invariant: control states of a machine with what holds there, a disjunction of conjunctions of constraints.
 #[derive(Clone, Debug)]
-pub struct Invariant {
+pub(crate) struct Invariant {
     /// The machine.
     pub buffers: Buffers,
     /// The names of the properties it shows.
@@ -253,13 +253,23 @@ pub struct Round {
     pub seconds: f64,
 }
 
-/// What an engine gives back.
+/// Which of the reachable states a search has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// All of them.
+    All,
+    /// Those up to where everything that was asked was decided.
+    UntilDecided,
+    /// Not all of them, for this reason.
+    Until(Reason),
+    /// None: the engine does not look at single states.
+    #[default]
+    Nothing,
+}
+
+/// What a run took.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// One answer for each property of the task.
-    pub answers: Vec<Answer>,
-    /// For each answer the name of the engine that gave it, if several work together.
-    pub engines: Vec<&'static str>,
+pub struct Statistics {
     /// How many states were stored.
     pub states: u64,
     /// How many bytes that took at most.
@@ -270,12 +280,39 @@ pub struct Report {
     pub predicates: usize,
     /// For engines that allow more and more contexts, what each number of them took.
     pub rounds: Vec<Round>,
-    /// Whether every reachable state was seen.
-    pub complete: bool,
+}
+
+impl Report {
+    /// What the run took.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let Report { states, bytes, state_bytes, predicates, .. } = *self;
+        Statistics { states, bytes, state_bytes, predicates, rounds: self.rounds.clone() }
+    }
+}
+
+/// What an engine gives back. Outside this crate nobody can look into it: answers leave through the door, as verdicts.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// One answer for each property of the task.
+    pub(crate) answers: Vec<Answer>,
+    /// For each answer the name of the engine that gave it, if several work together.
+    pub(crate) engines: Vec<&'static str>,
+    /// How many states were stored.
+    pub(crate) states: u64,
+    /// How many bytes that took at most.
+    pub(crate) bytes: u64,
+    /// How many bytes the stored states themselves take.
+    pub(crate) state_bytes: u64,
+    /// How many predicates (templates) were found on the way, if the engine looks for any.
+    pub(crate) predicates: usize,
+    /// For engines that allow more and more contexts, what each number of them took.
+    pub(crate) rounds: Vec<Round>,
+    /// Which of the reachable states were seen.
+    pub(crate) seen: Seen,
     /// The values of [`Task::observed`] in the final states that were seen, sorted.
-    pub finals: Vec<Vec<i64>>,
+    pub(crate) finals: Vec<Vec<i64>>,
     /// What grew without end when there was no verdict: one sentence each, with the place it speaks of.
-    pub growth: Vec<(String, Option<Span>)>,
+    pub(crate) growth: Vec<(String, Option<Span>)>,
 }
 
 /// A way to answer questions.

@@ -6,9 +6,11 @@
 use std::collections::BTreeSet;
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::{Answer, Confirm, Engine, Limits, Progress, Reason, Task, Verdict, check};
+use fencewright_engines::{Checked, Condition, Confirm, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_executions::oracle::{Reachable, explore};
-use fencewright_program::{MemoryModel, Observable, Program, Property, Reference, RegisterId};
+use fencewright_program::{
+    Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, Reference, RegisterId,
+};
 use fencewright_testing::{Random, Shape, program};
 
 /// Programs with more states than this are left to the engine alone.
@@ -32,6 +34,12 @@ fn configurations() -> Vec<Options> {
         }
     }
     all
+}
+
+/// A condition that every final state satisfies.
+fn ended() -> Property {
+    let kind = PropertyKind::Finally(Quantifier::Forall, Expr::Const(1));
+    Property { kind, ..Property::assertions() }
 }
 
 /// Everything one can observe of a final state: all registers and all memory.
@@ -88,14 +96,14 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, expected: &Expected, 
             "seed {seed}, {model:?}, property {name}, {options:?}: {checked:?}, but the oracle says {expected}"
         );
     }
-    let mut task = Task::new(program, model, Vec::new());
-    task.observed = everything(program);
-    let report = engine.run(&task, &limits, &progress);
-    assert!(report.complete, "seed {seed}, {model:?}, {options:?}");
-    let found: BTreeSet<Vec<i64>> = report.finals.into_iter().collect();
-    assert_eq!(found, expected.finals, "seed {seed}, {model:?}, {options:?}: final states");
+    let ended = ended();
+    let condition = Condition::new(program, model, &ended, None, everything(program)).expect("a `finally`");
+    let found = condition.search(&engine, &limits, None);
+    assert_eq!(found.missing(), None, "seed {seed}, {model:?}, {options:?}");
+    let values: BTreeSet<Vec<i64>> = found.states().iter().map(|s| s.values.clone()).collect();
+    assert_eq!(values, expected.finals, "seed {seed}, {model:?}, {options:?}: final states");
     if !options.live_variables && !options.local_first {
-        assert_eq!(report.states, expected.states, "seed {seed}, {model:?}, {options:?}: states");
+        assert_eq!(found.statistics.states, expected.states, "seed {seed}, {model:?}, {options:?}: states");
     }
 }
 
@@ -152,7 +160,7 @@ fn the_explicit_engine_agrees_with_the_reference_semantics() {
 #[test]
 fn an_unbounded_choice_is_never_a_proof() {
     use fencewright_executions::oracle::Incomplete;
-    use fencewright_program::{Action, Op, PropertyKind};
+    use fencewright_program::{Action, Op};
     let mut met = 0;
     for seed in 0..1_000 {
         let mut random = Random::new(seed);
@@ -172,9 +180,14 @@ fn an_unbounded_choice_is_never_a_proof() {
         let deadline = std::time::Duration::from_millis(20);
         let limits = Limits::starting_now(Some(deadline), None, Default::default());
         let options = Options { workers: 1, ..Options::default() };
-        let report = Explicit { options }.run(&task, &limits, &Progress::default());
-        let proved = report.answers.iter().any(|a| matches!(a, Answer::Holds(_)));
-        assert!(!proved && !report.complete, "seed {seed}: a proof in spite of an unbounded choice");
+        let engine = Explicit { options };
+        let verdicts = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
+        let proved = verdicts.iter().any(|checked| matches!(checked.verdict(), Verdict::Safe));
+        assert!(!proved, "seed {seed}: a proof in spite of an unbounded choice");
+        let ended = ended();
+        let condition = Condition::new(&program, MemoryModel::Tso, &ended, None, everything(&program));
+        let finals = condition.expect("a `finally`").search(&engine, &limits, None);
+        assert!(finals.missing().is_some(), "seed {seed}: all final states in spite of an unbounded choice");
     }
     assert!(met > 50, "only {met} programs come to an unbounded choice");
 }
@@ -223,9 +236,16 @@ fn a_limit_of_explicit_computation_is_never_a_proof() {
         met += 1;
         let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
         let engine = Explicit { options: random.pick(&configurations()).clone() };
-        let report = engine.run(&task, &Limits::default(), &Progress::default());
-        let proved = report.answers.iter().any(|a| matches!(a, Answer::Holds(None)));
-        assert!(!proved && !report.complete, "seed {seed}: a proof in spite of an access outside the window");
+        let verdicts = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
+        let is_proof = |c: &Checked| matches!((c.verdict(), c.trace()), (Verdict::Safe, None));
+        assert!(
+            !verdicts.iter().any(is_proof),
+            "seed {seed}: a proof in spite of an access outside the window"
+        );
+        let ended = ended();
+        let condition = Condition::new(&program, MemoryModel::Tso, &ended, None, everything(&program));
+        let finals = condition.expect("a `finally`").search(&engine, &Limits::default(), None);
+        assert!(finals.missing().is_some(), "seed {seed}: all final states in spite of such an access");
     }
     assert!(met > 20, "only {met} programs leave the window");
 }

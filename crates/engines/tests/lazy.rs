@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fencewright_engines::explicit::{Explicit, Options as ExplicitOptions};
 use fencewright_engines::lazy::{Lazy, Options, OracleName};
 use fencewright_engines::robust;
-use fencewright_engines::{Answer, Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_executions::oracle::explore;
 use fencewright_program::{Action, MemoryModel, Observable, Program, Property, PropertyKind};
 use fencewright_testing::corpora::corpora;
@@ -95,7 +95,7 @@ fn agree_part(
         compared += 1;
         let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
         let explicit = Explicit { options: ExplicitOptions { workers: 1, ..ExplicitOptions::default() } };
-        let explicit = explicit.run(&task, &Limits::default(), &Progress::default());
+        let explicit = check(&explicit, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
         let mut lazy = Lazy { options, ..Lazy::default() };
         lazy.sc.explicit.options.workers = 1;
         let limits =
@@ -103,10 +103,10 @@ fn agree_part(
         let answers = check(&lazy, &task, &limits, &Progress::default(), Confirm::NOTHING);
         for (n, checked) in answers.iter().enumerate() {
             let property = &program.properties[n];
-            let expected = match &explicit.answers[n] {
-                Answer::Holds(_) | Answer::Proved(_) => true,
-                Answer::Violated(_) => false,
-                Answer::Unknown(reason) => panic!("seed {seed}: {reason}"),
+            let expected = match explicit[n].verdict() {
+                Verdict::Safe => true,
+                Verdict::Unsafe => false,
+                Verdict::Unknown(reason) => panic!("seed {seed}: {reason}"),
             };
             assert_eq!(reachable.satisfies(&program, MemoryModel::Tso, property), Some(expected));
             let kind = match (property.name.as_str(), has_locks(&program)) {
@@ -347,9 +347,9 @@ fn a_cancelled_run_stops_at_once() {
             cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
             Instant::now()
         });
-        let report = lazy.run(&task, &limits, &Progress::default());
+        let verdicts = check(&lazy, &task, &limits, &Progress::default(), Confirm::NOTHING);
         let late = stopper.join().expect("it only sleeps").elapsed();
-        assert!(matches!(report.answers[0], Answer::Unknown(_)));
+        assert!(matches!(verdicts[0].verdict(), Verdict::Unknown(_)));
         assert!(late < Duration::from_millis(1_000), "{options:?}: stopped {late:?} late");
     }
 }

@@ -31,6 +31,9 @@ pub enum Incomplete {
     Stopped,
 }
 
+/// There is room for this many states from the beginning: most explorations are small, and growing a table hashes everything again.
+const FEW: usize = 256;
+
 /// All states reachable under `model`, at most `limit` of them; `stop` is asked now and then whether to give up.
 pub fn explore(
     program: &Program,
@@ -39,7 +42,7 @@ pub fn explore(
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Reachable, Incomplete> {
     let reference = Reference::new(program, model);
-    let mut states = HashSet::new();
+    let mut states = HashSet::with_capacity(limit.min(FEW));
     let mut deadlocks = HashSet::new();
     let mut queue = VecDeque::new();
     for first in initial_states(&reference, limit, stop)? {
@@ -54,9 +57,7 @@ pub fn explore(
         if reference.has_unbounded_choice(&state) {
             return Err(Incomplete::UnboundedChoice);
         }
-        if reference.is_deadlock(&state) {
-            deadlocks.insert(state.clone());
-        }
+        let mut moves = false;
         for event in reference.candidates(&state, &[]) {
             // A state may be large, so that few of them are a lot of memory.
             if stop() {
@@ -64,13 +65,19 @@ pub fn explore(
             }
             match reference.step(&state, &event) {
                 Ok((next, _)) => {
-                    if states.insert(next.clone()) {
+                    moves = true;
+                    // Most steps lead to a state that is known, and a copy costs more than a second look.
+                    if !states.contains(&next) {
+                        states.insert(next.clone());
                         queue.push_back(next);
                     }
                 }
                 Err(Refusal::Disabled(_)) => {}
                 Err(Refusal::Limit(..)) => return Err(Incomplete::Limit),
             }
+        }
+        if !moves && reference.is_deadlock(&state) {
+            deadlocks.insert(state);
         }
     }
     Ok(Reachable { states, deadlocks })

@@ -1,15 +1,13 @@
 //! The final states of litmus tests, summarised as herd does.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
+use fencewright_engines::{Condition, Doubt, FinalState, FinalStates, Observation};
 use fencewright_lang::Loaded;
-use fencewright_lang::import::ShownPlace;
+use fencewright_lang::import::{Shown, ShownPlace};
 use fencewright_lang::source::escape;
-use fencewright_program::{
-    Expr, Formula, LocationId, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier,
-    RegisterId, Thread,
-};
+use fencewright_program::{MemoryModel, Observable, Program, Property, Quantifier, RegisterId};
 use serde::Serialize;
 
 use crate::json::{self, Failure};
@@ -18,28 +16,6 @@ use crate::words::{Source, grouped, observable_name};
 
 /// At most so many final states are listed.
 const MOST_LISTED: usize = 1_000;
-
-/// How many of the final states satisfy the proposition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observation {
-    /// All of them.
-    Always,
-    /// Some of them.
-    Sometimes,
-    /// None of them.
-    Never,
-}
-
-impl Observation {
-    /// As herd writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Observation::Always => "Always",
-            Observation::Sometimes => "Sometimes",
-            Observation::Never => "Never",
-        }
-    }
-}
 
 /// A value in a final state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -102,29 +78,20 @@ pub struct Outcome {
     pub names: Vec<String>,
     /// The final states that the filter lets pass, sorted.
     pub states: Vec<State>,
-    /// Why not all final states were seen.
-    pub reason: Option<String>,
+    /// What they say about the condition.
+    pub found: FinalStates,
     /// How long it took.
     pub seconds: f64,
 }
 
-/// The final states that a search has found.
-pub struct Finals {
-    /// The values of what [`View::observed`] names.
-    pub values: Vec<Vec<i64>>,
-    /// Why there may be more.
-    pub reason: Option<String>,
-    /// How long it took.
-    pub seconds: f64,
-}
-
-/// What a search must look at in final states, and how that is shown.
-pub struct View {
-    /// What a search must look at.
-    pub observed: Vec<Observable>,
+/// A test: its condition, and how its final states are shown.
+pub struct Test<'a> {
+    /// What is asked.
+    pub condition: Condition<'a>,
+    loaded: &'a Loaded,
+    property: &'a Property,
+    model: MemoryModel,
     columns: Vec<Column>,
-    filter: Option<Expr<usize>>,
-    proposition: Expr<usize>,
 }
 
 /// Something that is shown of final states.
@@ -143,79 +110,81 @@ enum ColumnValue {
     Address(String),
 }
 
-impl View {
-    /// What the condition of a test looks at, and for a litmus test what it asks to show. The property must be a `finally`.
-    pub fn new(loaded: &Loaded, property: &Property) -> Self {
-        let mut observing = Observing::default();
-        let mut columns = Vec::new();
-        if let Some(view) = &loaded.view {
-            for shown in &view.shown {
-                let (bits, signed) = (shown.bits, shown.signed);
-                let value = match &shown.place {
-                    ShownPlace::Address(location) => ColumnValue::Address(location.clone()),
-                    place => {
-                        let position = observing.position(&observable(&loaded.program, place));
-                        ColumnValue::Observed { position, bits, signed }
-                    }
-                };
-                columns.push(Column { name: shown.name.clone(), value });
-            }
-        }
-        let filter = loaded.filter.as_ref().map(|f| observing.formula(f));
-        let proposition = observing.formula(property.formula().unwrap_or(&Expr::Const(1)));
-        if loaded.view.is_none() {
-            for (position, observable) in observing.observed.iter().enumerate() {
-                let value = ColumnValue::Observed { position, bits: 64, signed: true };
-                columns.push(Column { name: observable_name(&loaded.program, observable), value });
-            }
-        }
-        if observing.observed.is_empty() {
-            // The condition looks at nothing, but it matters whether there is a final state.
-            let ends = |thread: &Thread| {
-                let locations = (0..thread.locations.len() as u32).map(LocationId);
-                locations.filter(|&location| thread.is_end(location)).collect()
+impl<'a> Test<'a> {
+    /// A condition of a program: for a litmus test with what it asks to show. Nothing if the property is no `finally`.
+    pub fn new(loaded: &'a Loaded, property: &'a Property, model: MemoryModel) -> Option<Self> {
+        let program = &loaded.program;
+        let places = loaded.view.iter().flat_map(|view| &view.shown);
+        let shown = places.filter_map(|shown| observable(program, &shown.place));
+        let condition = Condition::new(program, model, property, loaded.filter.as_ref(), shown)?;
+        let column = |shown: &Shown| {
+            let (bits, signed) = (shown.bits, shown.signed);
+            let value = match (&shown.place, observable(program, &shown.place)) {
+                (ShownPlace::Address(location), _) => ColumnValue::Address(location.clone()),
+                (_, observable) => {
+                    let position = observable.and_then(|o| condition.position(&o));
+                    let position = position.expect("the condition observes what is shown");
+                    ColumnValue::Observed { position, bits, signed }
+                }
             };
-            let mut threads = loaded.program.threads();
-            observing.observed.extend(threads.next().map(|(id, thread)| Observable::At(id, ends(thread))));
-        }
-        View { observed: observing.observed, columns, filter, proposition }
+            Column { name: shown.name.clone(), value }
+        };
+        let columns = match &loaded.view {
+            Some(view) => view.shown.iter().map(column).collect(),
+            None => {
+                let whole = |(position, observable)| {
+                    let value = ColumnValue::Observed { position, bits: 64, signed: true };
+                    Column { name: observable_name(program, observable), value }
+                };
+                condition.looked_at().iter().enumerate().map(whole).collect()
+            }
+        };
+        Some(Test { condition, loaded, property, model, columns })
     }
 
-    /// What the values that were observed in a final state look like; nothing if the filter holds it back.
-    fn state(&self, values: &[i64]) -> Option<State> {
-        let truth = |formula: &Expr<usize>| formula.eval(&mut |&n| values[n]).ok().map(|v| v != 0);
-        let passes = self.filter.as_ref().map_or(Some(true), truth);
-        let shown = |column: &Column| match &column.value {
+    /// Summarises the final states that were found in so many seconds. States that look the same are one: satisfied if one of them is,
+    /// and only known not to be if all are known.
+    pub fn outcome(&self, test: String, found: FinalStates, seconds: f64) -> Outcome {
+        let mut states: BTreeMap<Vec<Value>, Option<bool>> = BTreeMap::new();
+        for FinalState { values, satisfies } in found.states() {
+            let shown = self.columns.iter().map(|column| column.value(values)).collect();
+            let known = states.entry(shown).or_insert(*satisfies);
+            *known = match (*known, *satisfies) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (None, _) | (_, None) => None,
+                (Some(false), Some(false)) => Some(false),
+            };
+        }
+        let states = states.into_iter().map(|(values, satisfies)| State { values, satisfies }).collect();
+        let condition = Source::from(self.loaded).excerpt(self.property.span);
+        let normal = self.loaded.view.as_ref().map(|v| v.condition.clone());
+        Outcome {
+            file: self.loaded.sources.name().to_owned(),
+            test,
+            model: self.model,
+            normal_condition: normal.unwrap_or_else(|| condition.clone()),
+            condition,
+            quantifier: self.condition.quantifier(),
+            names: self.columns.iter().map(|c| c.name.clone()).collect(),
+            states,
+            found,
+            seconds,
+        }
+    }
+}
+
+impl Column {
+    /// What this column shows of a final state in which what is observed has these values.
+    fn value(&self, values: &[i64]) -> Value {
+        match &self.value {
             ColumnValue::Observed { position, bits, signed } => Value::new(values[*position], *bits, *signed),
             ColumnValue::Address(location) => Value::Address(location.clone()),
-        };
-        let satisfies = passes.and_then(|_| truth(&self.proposition));
-        (passes != Some(false)).then(|| State { values: self.columns.iter().map(shown).collect(), satisfies })
+        }
     }
 }
 
-/// What formulas look at, each thing once.
-#[derive(Default)]
-struct Observing {
-    observed: Vec<Observable>,
-    positions: HashMap<Observable, usize>,
-}
-
-impl Observing {
-    fn position(&mut self, observable: &Observable) -> usize {
-        *self.positions.entry(observable.clone()).or_insert_with(|| {
-            self.observed.push(observable.clone());
-            self.observed.len() - 1
-        })
-    }
-
-    fn formula(&mut self, formula: &Formula) -> Expr<usize> {
-        formula.map(&mut |o| Expr::Leaf(self.position(o)))
-    }
-}
-
-/// What a litmus test shows, as the program knows it.
-fn observable(program: &Program, place: &ShownPlace) -> Observable {
+/// What a litmus test shows, as the program knows it; nothing for an address, which never changes.
+fn observable(program: &Program, place: &ShownPlace) -> Option<Observable> {
     let found = match place {
         ShownPlace::Memory(name) => {
             program.variables.iter().find(|v| v.name == *name).map(|v| Observable::Memory(v.base))
@@ -225,93 +194,38 @@ fn observable(program: &Program, place: &ShownPlace) -> Observable {
             .find(|(_, t)| t.name == *thread)
             .and_then(|(id, t)| Some((id, t.registers.iter().position(|r| r.name == *register)?)))
             .map(|(id, register)| Observable::Register(id, RegisterId(register as u32))),
-        ShownPlace::Address(_) => None,
+        ShownPlace::Address(_) => return None,
     };
-    found.expect("the importer has made the variables that it shows")
+    Some(found.expect("the importer has made the variables that it shows"))
+}
+
+/// As herd writes it.
+fn observation(found: &FinalStates) -> Option<&'static str> {
+    found.observation().map(|observation| match observation {
+        Observation::Always => "Always",
+        Observation::Sometimes => "Sometimes",
+        Observation::Never => "Never",
+    })
+}
+
+/// A doubt in words.
+fn words(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::EndedWhenDecided => "the search ended when the condition was decided".into(),
+        Doubt::Unseen(reason) => reason.to_string(),
+        Doubt::NotComputable => "the condition cannot be computed in 64 bits in some final state".into(),
+    }
 }
 
 impl Outcome {
-    /// Summarises the final states that were found. The property must be a `finally`.
-    pub fn new(
-        loaded: &Loaded,
-        test: String,
-        model: MemoryModel,
-        property: &Property,
-        view: &View,
-        found: Finals,
-    ) -> Self {
-        let PropertyKind::Finally(quantifier, _) = property.kind else {
-            unreachable!("only `finally` properties are conditions of litmus tests")
-        };
-        let source = Source::from(loaded);
-        // States that look the same are one: satisfied if one of them is, since the filter may look at more than is shown.
-        let mut states: BTreeMap<Vec<Value>, Option<bool>> = BTreeMap::new();
-        for State { values, satisfies } in found.values.iter().filter_map(|v| view.state(v)) {
-            let known = states.entry(values).or_insert(satisfies);
-            *known = known.or(satisfies);
-        }
-        let states = states.into_iter().map(|(values, satisfies)| State { values, satisfies }).collect();
-        let condition = source.excerpt(property.span);
-        let normal = loaded.view.as_ref().map(|v| v.condition.clone());
-        Outcome {
-            file: loaded.sources.name().to_owned(),
-            test,
-            model,
-            normal_condition: normal.unwrap_or_else(|| condition.clone()),
-            condition,
-            quantifier,
-            names: view.columns.iter().map(|c| c.name.clone()).collect(),
-            states,
-            reason: found.reason,
-            seconds: found.seconds,
-        }
-    }
-
-    /// How many final states satisfy the proposition (`Some(true)`), do not, or might.
-    fn count(&self, satisfies: Option<bool>) -> usize {
-        self.states.iter().filter(|s| s.satisfies == satisfies).count()
-    }
-
-    /// How many final states satisfy the proposition.
-    pub fn positive(&self) -> usize {
-        self.count(Some(true))
-    }
-
-    /// How many final states do not satisfy the proposition.
-    pub fn negative(&self) -> usize {
-        self.count(Some(false))
-    }
-
-    /// Whether there may be final states that nothing is known of: not seen, or beyond 64 bits.
-    fn is_incomplete(&self) -> bool {
-        self.reason.is_some() || self.count(None) > 0
-    }
-
-    /// Whether the condition holds, if that is known.
-    pub fn holds(&self) -> Option<bool> {
-        let decided = match self.quantifier {
-            Quantifier::Exists => (self.positive() > 0).then_some(true),
-            Quantifier::Never => (self.positive() > 0).then_some(false),
-            Quantifier::Forall => (self.negative() > 0).then_some(false),
-        };
-        decided.or_else(|| (!self.is_incomplete()).then_some(self.quantifier != Quantifier::Exists))
-    }
-
-    /// How many of the final states satisfy the proposition, if that is known.
-    pub fn observation(&self) -> Option<Observation> {
-        match (self.positive(), self.negative()) {
-            (1.., 1..) => Some(Observation::Sometimes),
-            _ if self.is_incomplete() => None,
-            (0, _) => Some(Observation::Never),
-            (_, 0) => Some(Observation::Always),
-        }
+    /// How many of the final states that are shown satisfy the condition, or do not.
+    fn count(&self, satisfies: bool) -> usize {
+        self.states.iter().filter(|s| s.satisfies == Some(satisfies)).count()
     }
 
     /// Why not everything is known.
     fn doubt(&self) -> Option<String> {
-        let beyond = (self.count(None) > 0)
-            .then(|| "the condition cannot be computed in 64 bits in some final state".to_owned());
-        self.reason.clone().or(beyond)
+        self.found.doubt().as_ref().map(words)
     }
 
     /// The summary for a terminal.
@@ -331,19 +245,22 @@ impl Outcome {
         if let Some(more) = self.states.len().checked_sub(MOST_LISTED + 1) {
             let _ = writeln!(text, "... and {} more", grouped(more as u64 + 1));
         }
-        let verdict = match (self.holds(), self.doubt()) {
+        let verdict = match (self.found.holds(), self.doubt()) {
             (Some(true), _) => style.good("Ok"),
             (Some(false), _) => style.bad("No"),
             (None, Some(doubt)) => format!("{}: {doubt}", style.unsure("Unknown")),
             (None, None) => style.unsure("Unknown"),
         };
-        let (positive, negative) = (self.positive(), self.negative());
+        let (positive, negative) = (self.count(true), self.count(false));
         let _ = writeln!(text, "{verdict}\nWitnesses\nPositive: {positive} Negative: {negative}");
-        if let (Some(doubt), Some(_)) = (self.doubt(), self.holds()) {
+        if let (Some(doubt), Some(_)) = (self.doubt(), self.found.holds()) {
             let _ = writeln!(text, "Not all final states were seen: {doubt}");
         }
+        if self.found.checked() == Some(false) {
+            text.push_str("Not confirmed: this stands on the engine alone\n");
+        }
         let _ = writeln!(text, "Condition {}", escape(&self.normal_condition));
-        let observation = self.observation().map_or("Unknown", Observation::name);
+        let observation = observation(&self.found).unwrap_or("Unknown");
         let _ = writeln!(text, "Observation {test} {observation} {positive} {negative}");
         let _ = writeln!(text, "Time {test} {:.2}", self.seconds);
         text
@@ -365,6 +282,7 @@ struct Object<'a> {
     model: &'static str,
     condition: &'a str,
     holds: Option<bool>,
+    checked: Option<bool>,
     observation: Option<&'static str>,
     states: usize,
     final_states: Vec<StateObject<'a>>,
@@ -396,8 +314,9 @@ impl<'a> From<&'a Outcome> for Object<'a> {
             test: &outcome.test,
             model: outcome.model.name(),
             condition: &outcome.condition,
-            holds: outcome.holds(),
-            observation: outcome.observation().map(Observation::name),
+            holds: outcome.found.holds(),
+            checked: outcome.found.checked(),
+            observation: observation(&outcome.found),
             states: outcome.states.len(),
             final_states: outcome.states.iter().map(state).collect(),
             reason: outcome.doubt(),

@@ -130,11 +130,16 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
+    /// All states that the reference semantics reaches; nothing if there are too many.
+    pub(super) fn reachable(&mut self) -> Option<&Reachable> {
+        let (task, limits, confirm) = (self.task, self.limits, self.confirm);
+        self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()
+    }
+
     fn explored(&mut self, property: &Property, holds: bool) -> (Verdict, Evidence) {
         let verdict = if holds { Verdict::Safe } else { Verdict::Unsafe };
-        let (task, limits, confirm) = (self.task, self.limits, self.confirm);
-        let reachable = self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?));
-        match reachable {
+        let task = self.task;
+        match self.reachable() {
             None => (verdict, Evidence::Engine),
             Some(r) => match r.satisfies(task.program, task.model, property) {
                 Some(found) if found == holds => (verdict, Evidence::Explored),
@@ -164,9 +169,19 @@ pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
     (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
 }
 
+/// So many values may be stored between two looks at the limits.
+const UNWATCHED_VALUES: usize = 1_000;
+
 /// All states that the reference semantics reaches, if they are few enough.
 fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
-    let end = Instant::now() + exploration.time;
-    let mut stop = || Instant::now() >= end || limits.exceeded(0).is_some();
+    let limits = limits.within(exploration.time);
+    // A look at the limits takes as long as a step to a small state; a large one is a lot of memory.
+    let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
+    let every = (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1);
+    let mut asked = 0;
+    let mut stop = || {
+        asked += 1;
+        asked % every == 0 && limits.exceeded(0).is_some()
+    };
     oracle::explore(task.program, task.model, exploration.states, &mut stop).ok()
 }

@@ -9,7 +9,12 @@
 //! An answer that carries its evidence comes through while the engine still works on the others ([`check_each`]).
 
 mod confirm;
+mod finals;
+#[cfg(test)]
+mod lying;
 mod proof;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +25,8 @@ use fencewright_program::Span;
 
 use crate::task::{Answer, Early, Engine, Limits, Listener, Progress, Reason, Report, Task};
 use confirm::{Confirmation, contradiction};
-pub use verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
+pub use finals::{Doubt, FinalState, FinalStates, Observation};
+pub use verdict::{Checked, Checks, Confirm, Evidence, Exploration, Verdict};
 
 /// Runs an engine and lets its answers through the door.
 pub fn check(
@@ -30,7 +36,7 @@ pub fn check(
     progress: &Progress,
     confirm: Confirm,
 ) -> Vec<Checked> {
-    check_each(engine, task, limits, progress, confirm, &mut |_, _| {})
+    check_each(engine, task, limits, progress, confirm, &mut |_, _| {}).verdicts
 }
 
 /// Engines recurse over expressions: as deep as the main thread could.
@@ -47,7 +53,7 @@ pub fn check_each(
     progress: &Progress,
     confirm: Confirm,
     on_verdict: &mut dyn FnMut(usize, &Checked),
-) -> Vec<Checked> {
+) -> Checks {
     let settled: Vec<AtomicBool> = task.properties.iter().map(|_| AtomicBool::new(false)).collect();
     let mut door = Door::new(task, limits, confirm, &settled, on_verdict);
     let report = std::thread::scope(|scope| {
@@ -65,7 +71,8 @@ pub fn check_each(
         }
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    door.admit_report(engine.name(), report)
+    let statistics = report.statistics();
+    Checks { verdicts: door.admit_report(engine.name(), report), statistics }
 }
 
 /// Lets the answers of an engine that has run through the door, `report` being what it gave back for this task.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencewright_certify::Certificate;
 use fencewright_program::{Property, Replayed, Span};
 
-use crate::task::{Reason, Round};
+use crate::task::{Reason, Round, Statistics};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -110,6 +110,15 @@ impl Evidence {
             Evidence::None => None,
         }
     }
+}
+
+/// What comes of a run: its verdicts, and beside them what it took.
+#[derive(Clone, Debug)]
+pub struct Checks {
+    /// The verdicts, in the order of the properties.
+    pub verdicts: Vec<Checked>,
+    /// What the whole run took.
+    pub statistics: Statistics,
 }
 
 /// How much to do to confirm an answer that comes without a trace.

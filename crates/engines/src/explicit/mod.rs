@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 
 use fencewright_program::{Action, Expr, Op, Program};
 
-use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Seen, Task};
 
 pub use crate::task::Order;
 use code::Code;
@@ -110,7 +110,9 @@ impl Engine for Explicit {
                 Err(reason) => return give_up(report, reason),
             };
             let undecided = answers.iter().any(Option::is_none);
-            let more = found.sampled && undecided && found.stopped.is_none() && radius < MOST_SAMPLES;
+            // Once everything is decided, the search goes on only for final states, if it was asked for all of them.
+            let wanted = undecided || (!task.observed.is_empty() && !task.first_violation);
+            let more = found.sampled && wanted && found.stopped.is_none() && radius < MOST_SAMPLES;
             report.bytes = report.bytes.max(found.bytes);
             report.states = found.stores.iter().map(|s| s.len() as u64).sum();
             report.state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
@@ -119,10 +121,11 @@ impl Engine for Explicit {
                 continue;
             }
             let incomplete = why_incomplete(&found, options, radius);
-            report.complete = incomplete.is_none()
-                && (undecided
-                    || (!task.observed.is_empty() && !task.first_violation)
-                    || task.properties.is_empty());
+            report.seen = match &incomplete {
+                _ if !wanted && !task.properties.is_empty() => Seen::UntilDecided,
+                Some(reason) => Seen::Until(reason.clone()),
+                None => Seen::All,
+            };
             if found.stopped.is_some() {
                 report.growth = divergence::explain(task.program, &code, &found.sizes);
             }

@@ -17,10 +17,12 @@ mod shrink;
 use std::collections::BTreeSet;
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::{Confirm, Engine, Limits, Progress, Task, Verdict, check};
+use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_lang::ast::File;
 use fencewright_lang::{fw, load};
-use fencewright_program::{MemoryModel, Observable, Program, Property, RegisterId};
+use fencewright_program::{
+    Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, RegisterId,
+};
 
 use control::Code;
 use coverage::Coverage;
@@ -146,13 +148,17 @@ fn explicit(engine: &Explicit, program: &Program, model: MemoryModel) -> Vec<(St
 
 /// The declared registers and the memory of each final state that the explicit engine finds.
 fn explicit_finals(engine: &Explicit, program: &Program, model: MemoryModel) -> BTreeSet<Vec<i64>> {
-    let mut task = Task::new(program, model, Vec::new());
+    let mut observed = Vec::new();
     for (id, thread) in program.threads() {
         let registers = thread.registers.iter().enumerate().filter(|(_, r)| !r.name.starts_with('%'));
-        task.observed.extend(registers.map(|(n, _)| Observable::Register(id, RegisterId(n as u32))));
+        observed.extend(registers.map(|(n, _)| Observable::Register(id, RegisterId(n as u32))));
     }
-    task.observed.extend((0..program.cells() as u32).map(Observable::Memory));
-    engine.run(&task, &Limits::default(), &Progress::default()).finals.into_iter().collect()
+    observed.extend((0..program.cells() as u32).map(Observable::Memory));
+    let kind = PropertyKind::Finally(Quantifier::Forall, Expr::Const(1));
+    let ended = Property { kind, ..Property::assertions() };
+    let condition = Condition::new(program, model, &ended, None, observed).expect("a `finally`");
+    let found = condition.search(engine, &Limits::default(), None);
+    found.states().iter().map(|state| state.values.clone()).collect()
 }
 
 /// The explicit engine in a configuration that depends on the seed.

@@ -1,21 +1,22 @@
-//! Verdicts come as soon as they are found, and engines do not look any further for what has its verdict.
+//! The door and its engines: verdicts come as soon as they are found, engines do not look any further for what has its verdict, and
+//! an engine that claims what is not so gets nothing through.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fencewright_engines::auto::Auto;
-use fencewright_engines::cegar::Cegar;
-use fencewright_engines::contexts::ContextBound;
-use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::lazy::Lazy;
-use fencewright_engines::{
-    Answer, Checked, Confirm, Early, Engine, Limits, Listener, Progress, Reason, Report, Task, Verdict,
-    check_each,
-};
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Trace};
+
+use super::{Checked, Confirm, Doubt, FinalStates, Verdict, check, check_each};
+use crate::auto::Auto;
+use crate::cegar::Cegar;
+use crate::contexts::ContextBound;
+use crate::explicit::{Explicit, Options, Order};
+use crate::finals::Condition;
+use crate::lazy::Lazy;
+use crate::task::{Answer, Early, Engine, Invariant, Limits, Listener, Progress, Reason, Report, Seen, Task};
 
 /// `easy` and `later` are violated, `hard` holds and no engine can show it: sums of i * i - 2 * i are never 7.
 const PROGRAM: &str = "
@@ -105,7 +106,8 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
             limits.cancelled.store(true, Ordering::Relaxed);
         };
         let results =
-            check_each(&waiting, &task, &limits, &Progress::default(), Confirm::default(), &mut on_verdict);
+            check_each(&waiting, &task, &limits, &Progress::default(), Confirm::default(), &mut on_verdict)
+                .verdicts;
         assert_eq!(order, [(0, true), (1, false)], "{}", engine.name());
         assert!(
             matches!(results[0].verdict(), Verdict::Unsafe),
@@ -138,7 +140,8 @@ fn several_violations_come_one_after_the_other() {
         };
         let start = Instant::now();
         let results =
-            check_each(engine, &task, &limits, &Progress::default(), Confirm::default(), &mut on_verdict);
+            check_each(engine, &task, &limits, &Progress::default(), Confirm::default(), &mut on_verdict)
+                .verdicts;
         assert!(start.elapsed() < PATIENCE, "{} does not tell both", engine.name());
         assert_eq!(heard.keys().copied().collect::<Vec<_>>(), [0, 2], "{}", engine.name());
         assert!(matches!(results[1].verdict(), Verdict::Unknown(Reason::Cancelled)), "{}", engine.name());
@@ -171,7 +174,7 @@ fn what_has_its_verdict_is_not_looked_for() {
         let start = Instant::now();
         let report = engine.run(&task.heard_by(&knowing), &patient(), &Progress::default());
         assert!(start.elapsed() < PATIENCE, "{} does not end", engine.name());
-        assert!(!report.complete, "{} claims to have seen everything", engine.name());
+        assert_ne!(report.seen, Seen::All, "{} claims to have seen everything", engine.name());
         let claims = |a: &Answer| matches!(a, Answer::Holds(_) | Answer::Proved(_));
         assert!(!report.answers.iter().any(claims), "{}: {:?}", engine.name(), report.answers);
     }
@@ -226,7 +229,8 @@ fn heard(program: &Program, engine: &dyn Engine) -> (Vec<String>, String) {
     let results =
         check_each(engine, &task, &patient(), &Progress::default(), Confirm::default(), &mut |_, checked| {
             heard.push(words(checked))
-        });
+        })
+        .verdicts;
     (heard, words(&results[0]))
 }
 
@@ -261,4 +265,121 @@ fn answers_that_contradict_each_other_are_no_verdict() {
     let (heard_of, remains) = heard(&program, &wrong);
     assert_eq!(heard_of, std::slice::from_ref(&remains));
     assert!(remains.contains("internal contradiction"), "{remains}");
+}
+
+/// An engine that gives somebody else's proof, changed.
+struct Claims(fn(&mut Invariant));
+
+impl Engine for Claims {
+    fn name(&self) -> &'static str {
+        "claims"
+    }
+
+    fn about(&self) -> &'static str {
+        "claims what it likes"
+    }
+
+    fn run(&self, task: &Task<'_>, _: &Limits, progress: &Progress) -> Report {
+        // Nobody is to hear of the proof as it was.
+        let unheard = Task::new(task.program, task.model, task.properties.clone());
+        let mut report = Cegar::default().run(&unheard, &Limits::default(), progress);
+        for answer in &mut report.answers {
+            let Answer::Proved(invariant) = answer else { panic!("{answer:?}") };
+            let mut changed = (**invariant).clone();
+            self.0(&mut changed);
+            *invariant = Arc::new(changed);
+        }
+        report
+    }
+}
+
+#[test]
+fn a_proof_counts_only_if_it_was_checked_and_is_about_the_property() {
+    let program = program("shared x; thread p { loop { x = x + 1; fence; } } forbid bad: x == 0 - 1;");
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let verdict = |engine: &Claims, limits: &Limits| {
+        check(engine, &task, limits, &Progress::default(), Confirm::default())[0].verdict().clone()
+    };
+    let honest = Claims(|_| {});
+    assert!(matches!(verdict(&honest, &Limits::default()), Verdict::Safe));
+    let stopped = Limits::default();
+    stopped.cancelled.store(true, Ordering::Relaxed);
+    assert!(matches!(verdict(&honest, &stopped), Verdict::Unknown(Reason::NotConfirmed)));
+    let other = Claims(|invariant| invariant.properties = vec!["another".into()]);
+    assert!(matches!(verdict(&other, &Limits::default()), Verdict::Unknown(Reason::Contradiction(_))));
+    let nothing = Claims(|invariant| invariant.properties.clear());
+    assert!(matches!(verdict(&nothing, &Limits::default()), Verdict::Unknown(Reason::Contradiction(_))));
+}
+
+/// What the door says about the final states of a program, after an engine has reported these: whether the condition holds, whether that
+/// was checked, and why something is not known.
+fn admitted(text: &str, change: impl FnOnce(&mut Report)) -> (Option<bool>, Option<bool>, Option<Doubt>) {
+    let program = program(text);
+    let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
+    let condition = condition.expect("a `finally`");
+    let mut task = Task::new(&program, MemoryModel::Tso, Vec::new());
+    task.observed = condition.observed().to_vec();
+    let mut report = Explicit::default().run(&task, &patient(), &Progress::default());
+    change(&mut report);
+    let engine = Explicit::default();
+    let found = FinalStates::admit(&condition, &engine, &task, report, &patient(), Confirm::default());
+    (found.holds(), found.checked(), found.doubt())
+}
+
+#[test]
+fn final_states_that_the_reference_semantics_does_not_reach_are_no_answer() {
+    let text = "shared x; thread p { x = 1; } finally one: never x == 2;";
+    assert_eq!(admitted(text, |_| {}), (Some(true), Some(true), None));
+    for wrong in [vec![], vec![vec![2]], vec![vec![1], vec![2]]] {
+        let (holds, checked, doubt) = admitted(text, |report| report.finals = wrong);
+        assert_eq!((holds, checked), (None, None));
+        assert!(matches!(doubt, Some(Doubt::Unseen(Reason::Contradiction(_)))), "{doubt:?}");
+    }
+}
+
+#[test]
+fn final_states_of_a_search_that_did_not_end_stand_on_the_engine() {
+    let text = "shared x; thread p { x = * in 0..2; } finally one: never x == 1;";
+    let stopped = Seen::Until(Reason::Cancelled);
+    // One that was seen decides, as far as the engine is right.
+    let seen = admitted(text, |report| report.seen = stopped.clone());
+    assert_eq!(seen, (Some(false), Some(false), Some(Doubt::Unseen(Reason::Cancelled))));
+    // Without it nothing is decided.
+    let unseen = admitted(text, |report| (report.seen, report.finals) = (stopped, vec![vec![0]]));
+    assert_eq!(unseen, (None, None, Some(Doubt::Unseen(Reason::Cancelled))));
+}
+
+#[test]
+fn a_condition_that_cannot_be_computed_is_not_unsatisfied() {
+    let program = "thread p { var r; r = * in 0..2; if r == 1 { r = 4611686018427387904; } }";
+    for (condition, holds) in [
+        ("never p.r * p.r == 4", None),
+        ("exists p.r * p.r == 4", None),
+        ("forall p.r * p.r == 0", None),
+        // Another final state decides.
+        ("never p.r * p.r == 0", Some(false)),
+        ("exists p.r * p.r == 0", Some(true)),
+        ("forall p.r * p.r == 4", Some(false)),
+    ] {
+        let (found, checked, doubt) = admitted(&format!("{program} finally c: {condition};"), |_| {});
+        assert_eq!((found, checked), (holds, holds.map(|_| true)), "{condition}");
+        assert_eq!(doubt, Some(Doubt::NotComputable), "{condition}");
+    }
+}
+
+#[test]
+fn a_condition_of_a_program_without_end_is_decided_by_an_execution() {
+    let endless = "shared x; thread p { var i; loop { i = i + 1; x = i; } } thread q { var r; r = x; }";
+    let program = program(&format!("{endless} finally c: never q.r == 3;"));
+    let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
+    let limits = Limits::starting_now(Some(Duration::from_secs(1)), None, Default::default());
+    // Nothing ever ends, so nothing is known.
+    let found = condition.expect("a `finally`").decide(&limits);
+    assert_eq!((found.holds(), found.checked()), (None, None));
+    let ending = endless.replace("loop {", "while x != -1 {");
+    let program = self::program(&format!("{ending} thread s {{ x = -1; }} finally c: never q.r == 3;"));
+    let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
+    let found = condition.expect("a `finally`").decide(&patient());
+    assert_eq!((found.holds(), found.checked()), (Some(false), Some(true)), "{:?}", found.doubt());
+    assert_eq!(found.doubt(), Some(Doubt::EndedWhenDecided));
 }
