@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use fencewright_kit::formulas::{relocate, relocated};
+use fencewright_kit::{Built, ThreadBuilder};
 use fencewright_lang::places::Placed;
 use fencewright_program::{
-    Action, EdgeId, Event, EventKind, Expr, Formula, Location, LocationId, Observable, Op, Program, Property,
-    PropertyKind, Thread, ThreadId, Trace,
+    Action, EdgeId, Event, EventKind, Formula, LocationId, Op, Program, Property, Thread, ThreadId, Trace,
 };
 
 use crate::candidate::{Candidate, Kind};
@@ -59,32 +60,13 @@ impl Fenced {
         let (mut edges, mut removed, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for (t, thread) in marked.threads() {
             let steps = removable(thread, &|e| unused.contains(&(t, e)));
-            let (smaller, originals, number) = without(thread, &steps);
-            program.threads[t.index()] = smaller;
-            edges.push(originals);
+            let built = without(thread, &steps);
+            program.threads[t.index()] = built.thread;
+            edges.push(built.origins);
             removed.push(steps);
-            numbers.push(number);
+            numbers.push(built.numbers);
         }
-        let rename = |formula: &Formula| {
-            formula.map(&mut |o| {
-                Expr::Leaf(match o {
-                    Observable::At(t, at) => {
-                        let number = |l: &LocationId| numbers[t.index()][l.index()];
-                        Observable::At(*t, sorted(at.iter().map(number)))
-                    }
-                    other => other.clone(),
-                })
-            })
-        };
-        for property in &mut program.properties {
-            match &mut property.kind {
-                PropertyKind::Never(formula) | PropertyKind::Finally(_, formula) => {
-                    *formula = rename(formula)
-                }
-                PropertyKind::Assertions | PropertyKind::NoDeadlock => {}
-            }
-        }
-        program.hints.predicates.iter_mut().for_each(|formula| *formula = rename(formula));
+        relocate(&mut program, &|t, at| at.iter().filter_map(|l| numbers[t.index()][l.index()]).collect());
         Fenced { marked, program, edges, removed }
     }
 
@@ -173,59 +155,17 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
     steps
 }
 
-/// A thread without some steps, for each of its edges the original one, and the new number of every location.
-fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> (Thread, Vec<EdgeId>, Vec<LocationId>) {
-    let mut known: Vec<Option<LocationId>> = vec![None; steps.len()];
-    let kept = steps.iter().enumerate().filter(|(_, step)| step.is_none());
-    for (number, (n, _)) in kept.enumerate() {
-        known[n] = Some(LocationId(number as u32));
-    }
-    // Where the steps from a location lead, all locations on the way lead too.
-    let mut way = Vec::new();
-    let mut number = |start: usize| {
-        let mut here = start;
-        let end = loop {
-            match (known[here], steps[here]) {
-                (Some(end), _) => break end,
-                (None, Some(edge)) => {
-                    way.push(here);
-                    here = thread.edge(edge).to.index();
-                }
-                (None, None) => unreachable!("what is kept has a number"),
-            }
-        };
-        way.drain(..).for_each(|on_the_way| known[on_the_way] = Some(end));
-        end
-    };
-    let numbers: Vec<LocationId> = (0..steps.len()).map(&mut number).collect();
-    let (mut edges, mut originals, mut locations) = (Vec::new(), Vec::new(), Vec::new());
-    for (n, location) in thread.locations.iter().enumerate().filter(|(n, _)| steps[*n].is_none()) {
-        let first_edge = edges.len() as u32;
-        for (id, edge) in thread.edges_from(LocationId(n as u32)) {
-            let mut edge = edge.clone();
-            edge.from = numbers[edge.from.index()];
-            edge.to = numbers[edge.to.index()];
-            edges.push(edge);
-            originals.push(id);
+/// A thread without some steps: where such a step leaves a location, that location becomes the one it leads to.
+fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
+    let mut builder = ThreadBuilder::like(thread, |_| ());
+    let numbered = thread.edges.iter().cloned().zip((0..).map(EdgeId));
+    builder.edges = numbered.filter(|(edge, _)| steps[edge.from.index()].is_none()).collect();
+    for (step, location) in steps.iter().zip((0..).map(LocationId)) {
+        if let Some(edge) = step {
+            builder.dissolve(location, thread.edge(*edge).to);
         }
-        locations.push(Location { first_edge, last_edge: edges.len() as u32, ..location.clone() });
     }
-    let smaller = Thread {
-        locations,
-        edges,
-        entry: numbers[thread.entry.index()],
-        fault: numbers[thread.fault.index()],
-        ..thread.clone()
-    };
-    (smaller, originals, numbers)
-}
-
-/// Locations as an observable has them: several may have become one.
-fn sorted(locations: impl Iterator<Item = LocationId>) -> Vec<LocationId> {
-    let mut locations: Vec<LocationId> = locations.collect();
-    locations.sort_unstable();
-    locations.dedup();
-    locations
+    builder.finish(thread.entry, thread.fault)
 }
 
 /// Whether two programs are the same but for the numbers of locations and the places in the text.
@@ -235,25 +175,12 @@ pub fn same(one: &Program, other: &Program) -> bool {
         one.threads.iter().zip(&other.threads).map(|(a, b)| matched(a, b)).collect();
     let Some(numbers) = numbers.filter(|_| threads) else { return false };
     let renamed = |formula: &Formula| {
-        formula.map(&mut |o| {
-            Expr::Leaf(match o {
-                Observable::At(t, at) => {
-                    Observable::At(*t, sorted(at.iter().filter_map(|l| numbers[t.index()][l.index()])))
-                }
-                other => other.clone(),
-            })
-        })
+        relocated(formula, &|t, at| at.iter().filter_map(|l| numbers[t.index()][l.index()]).collect())
     };
+    // Locations that cannot be reached are never at anything.
     let reached = |formula: &Formula| {
-        formula.map(&mut |o| {
-            Expr::Leaf(match o {
-                Observable::At(t, at) => {
-                    // Locations that cannot be reached are never at anything.
-                    let reached = |l: &&LocationId| numbers[t.index()].contains(&Some(**l));
-                    Observable::At(*t, sorted(at.iter().filter(reached).copied()))
-                }
-                other => other.clone(),
-            })
+        relocated(formula, &|t, at| {
+            at.iter().copied().filter(|l| numbers[t.index()].contains(&Some(*l))).collect()
         })
     };
     let formulas = |a: &Property, b: &Property| a.formula().map(renamed) == b.formula().map(reached);

@@ -24,12 +24,16 @@ pub fn cells_of(program: &Program, address: &Address) -> Range<u32> {
 /// the window of an open array: what is out there is as many cells as one likes.
 pub fn only_cell(program: &Program, address: &Address) -> Option<u32> {
     let cells = cells_of(program, address);
-    let variable = &program.variables[address.variable.index()];
-    let inside = match (&address.index, variable.indices) {
+    let open = program.variables[address.variable.index()].open;
+    (cells.len() == 1 && (is_inside(program, address) || !open)).then_some(cells.start)
+}
+
+/// Whether the address is known to denote a cell of its variable: a scalar, or an index that is a constant of the array's range.
+pub fn is_inside(program: &Program, address: &Address) -> bool {
+    match (&address.index, program.variables[address.variable.index()].indices) {
         (Some(index), Some(range)) => index.constant().is_some_and(|i| range.contains(i)),
         _ => true,
-    };
-    (cells.len() == 1 && (inside || !variable.open)).then_some(cells.start)
+    }
 }
 
 /// The register it writes.

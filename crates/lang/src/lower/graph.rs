@@ -1,61 +1,48 @@
-//! A control-flow graph under construction.
+//! The control-flow graph of a thread while its text is lowered.
 //!
 //! Labels get their location before the statement they name is lowered; where it turns out that two locations are one (a label
-//! before a closing brace, a label on the first statement of a loop), they are merged. [`Graph::finish`] drops what
-//! cannot be reached and numbers the rest.
+//! before a closing brace, a label on the first statement of a loop), they are merged.
 
-use fencewright_program::{Action, Edge, Location, LocationId, Op, Span};
+use fencewright_kit::ThreadBuilder;
+use fencewright_program::{Action, Edge, LocationId, Op, Register, Span, Thread};
 
 /// A location while the graph is built.
-pub type Node = usize;
+pub type Node = LocationId;
 
-/// An edge while the graph is built.
-#[derive(Clone, Debug)]
-pub struct Arc {
-    pub from: Node,
-    pub to: Node,
-    pub action: Action,
-    pub span: Span,
-}
+/// Edges of the builder; where they come from is in the text.
+pub type Edges = Vec<(Edge, ())>;
 
 /// A graph under construction.
-#[derive(Default)]
-pub struct Graph {
-    /// Union-find: the node each node was merged into.
-    parents: Vec<Node>,
-    labels: Vec<Vec<String>>,
-    spans: Vec<Option<Span>>,
-    pub arcs: Vec<Arc>,
+pub struct ControlFlow {
+    builder: ThreadBuilder<()>,
 }
 
-impl Graph {
+impl ControlFlow {
+    pub fn new(name: String, family: Option<(String, i64)>) -> Self {
+        ControlFlow { builder: ThreadBuilder::new(name, family) }
+    }
+
     pub fn node(&mut self) -> Node {
-        self.parents.push(self.parents.len());
-        self.labels.push(Vec::new());
-        self.spans.push(None);
-        self.parents.len() - 1
+        self.builder.location((), None)
     }
 
     pub fn len(&self) -> usize {
-        self.parents.len()
+        self.builder.len()
     }
 
-    pub fn find(&self, mut node: Node) -> Node {
-        while self.parents[node] != node {
-            node = self.parents[node];
-        }
-        node
+    pub fn find(&self, node: Node) -> Node {
+        self.builder.find(node)
     }
 
     pub fn label(&mut self, node: Node, label: &str) {
-        self.labels[node].push(label.to_string());
+        self.builder.label(node, label);
     }
 
     /// An edge from `at` (or a new node) to `to`; gives its start.
     pub fn arc(&mut self, at: Option<Node>, to: Node, action: Action, span: Span) -> Node {
         let from = at.unwrap_or_else(|| self.node());
-        self.spans[from].get_or_insert(span);
-        self.arcs.push(Arc { from, to, action, span });
+        self.builder.starts(from, span);
+        self.builder.edge(from, to, action, span, ());
         from
     }
 
@@ -66,71 +53,21 @@ impl Graph {
             if from == into {
                 self.arc(Some(from), into, Action::Op(Op::Skip), span);
             } else {
-                self.parents[from] = into;
+                self.builder.merge(from, into);
             }
         }
         to
     }
 
-    /// The finished locations and edges, entry and fault location.
-    pub fn finish(mut self, entry: Node, end: Node) -> (Vec<Location>, Vec<Edge>, LocationId, LocationId) {
-        let nodes = self.len();
-        for node in 0..nodes {
-            let root = self.find(node);
-            if root != node {
-                let labels = std::mem::take(&mut self.labels[node]);
-                self.labels[root].extend(labels);
-                let span = self.spans[node];
-                self.spans[root] = self.spans[root].or(span);
-            }
-        }
-        let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); nodes];
-        for (n, arc) in self.arcs.iter().enumerate() {
-            leaving[self.find(arc.from)].push(n);
-        }
-        // Breadth first from the entry, so that numbers follow the text; the end is always there.
-        let mut numbers = vec![None; nodes];
-        let mut order = Vec::new();
-        let mut visit = |node: Node, order: &mut Vec<Node>| {
-            if numbers[node].is_none() {
-                numbers[node] = Some(order.len() as u32);
-                order.push(node);
-            }
-        };
-        visit(self.find(entry), &mut order);
-        let mut next = 0;
-        while next < order.len() {
-            for &n in &leaving[order[next]] {
-                visit(self.find(self.arcs[n].to), &mut order);
-            }
-            next += 1;
-        }
-        visit(self.find(end), &mut order);
-        let mut locations = Vec::with_capacity(order.len() + 1);
-        let mut edges = Vec::new();
-        for &node in &order {
-            let first_edge = edges.len() as u32;
-            for &n in &leaving[node] {
-                let arc = &self.arcs[n];
-                let number =
-                    |node: Node| LocationId(numbers[self.find(node)].expect("reached from the entry"));
-                edges.push(Edge {
-                    from: number(arc.from),
-                    to: number(arc.to),
-                    action: arc.action.clone(),
-                    span: arc.span,
-                });
-            }
-            locations.push(Location {
-                labels: std::mem::take(&mut self.labels[node]),
-                span: self.spans[node],
-                first_edge,
-                last_edge: edges.len() as u32,
-            });
-        }
-        let none = edges.len() as u32;
-        locations.push(Location { labels: Vec::new(), span: None, first_edge: none, last_edge: none });
-        let fault = LocationId(locations.len() as u32 - 1);
-        (locations, edges, LocationId(0), fault)
+    /// Puts other edges in the place of those there are, which it returns.
+    pub fn exchange_edges(&mut self, edges: Edges) -> Edges {
+        std::mem::replace(&mut self.builder.edges, edges)
+    }
+
+    /// The finished thread.
+    pub fn finish(mut self, registers: Vec<Register>, entry: Node, end: Node) -> Thread {
+        self.builder.registers = registers;
+        let fault = self.node();
+        self.builder.finish_reachable(entry, end, fault).thread
     }
 }

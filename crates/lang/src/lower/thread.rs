@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 
 use fencewright_program::{
-    Action, Expr, Op, Program, Range, Register, RegisterId, Span, Thread, Variable, VariableId,
+    Action, Edge, Expr, Op, Program, Range, Register, RegisterId, Span, Thread, Variable, VariableId,
 };
 
 use super::effort::Effort;
 use super::expression::Pure;
-use super::graph::{Arc, Graph, Node};
+use super::graph::{ControlFlow, Node};
 use super::scope::Constants;
 use super::{Names, nearest};
 use crate::ast::{self, Block, Name, Place, Statement, StatementKind};
@@ -35,7 +35,7 @@ pub struct ThreadLowering<'a, 's> {
     pub register_names: HashMap<String, RegisterId>,
     temporaries: Vec<RegisterId>,
     used_temporaries: usize,
-    pub graph: Graph,
+    pub graph: ControlFlow,
     labels: Vec<HashMap<String, Node>>,
     /// Where `break` and `continue` lead.
     loops: Vec<(Node, Node)>,
@@ -61,7 +61,7 @@ pub fn lower(
     name: String,
     family: Option<(String, i64)>,
 ) -> std::result::Result<Thread, Vec<Diagnostic>> {
-    let mut graph = Graph::default();
+    let mut graph = ControlFlow::new(name, family);
     let end = graph.node();
     let mut lowering = ThreadLowering {
         program,
@@ -90,8 +90,7 @@ pub fn lower(
     if !lowering.diagnostics.is_empty() {
         return Err(lowering.diagnostics);
     }
-    let (locations, edges, entry, fault) = lowering.graph.finish(entry, end);
-    Ok(Thread { name, registers: lowering.registers, locations, entry, edges, fault, family })
+    Ok(lowering.graph.finish(lowering.registers, entry, end))
 }
 
 impl<'a> ThreadLowering<'a, '_> {
@@ -482,15 +481,15 @@ impl<'a> ThreadLowering<'a, '_> {
         next: Node,
         span: Span,
     ) -> Result<Node> {
-        let outer_arcs = std::mem::take(&mut self.graph.arcs);
+        let outer_edges = self.graph.exchange_edges(Vec::new());
         (self.in_atomic, self.atomic_may_store) = (true, drains);
         let exit = self.graph.node();
         let entry = self.block(body, None, exit);
         (self.in_atomic, self.atomic_may_store) = (false, false);
-        let arcs = std::mem::replace(&mut self.graph.arcs, outer_arcs);
+        let edges = self.graph.exchange_edges(outer_edges);
         let mut leaving: HashMap<Node, Vec<usize>> = HashMap::new();
-        for (n, arc) in arcs.iter().enumerate() {
-            leaving.entry(self.graph.find(arc.from)).or_default().push(n);
+        for (n, (edge, ())) in edges.iter().enumerate() {
+            leaving.entry(self.graph.find(edge.from)).or_default().push(n);
         }
         let from = at.unwrap_or_else(|| self.graph.node());
         let mut paths: Vec<(Node, Vec<Op>)> = vec![(self.graph.find(entry), Vec::new())];
@@ -501,15 +500,15 @@ impl<'a> ThreadLowering<'a, '_> {
                 ways += 1;
                 self.graph.arc(Some(from), next, Action::Atomic { ops, drains }, span);
             } else {
-                let extended = |mut ops: Vec<Op>, arc: &Arc, graph: &Graph| {
-                    ops.extend(arc.action.ops().iter().filter(|op| **op != Op::Skip).cloned());
-                    (graph.find(arc.to), ops)
+                let extended = |mut ops: Vec<Op>, edge: &Edge, graph: &ControlFlow| {
+                    ops.extend(edge.action.ops().iter().filter(|op| **op != Op::Skip).cloned());
+                    (graph.find(edge.to), ops)
                 };
-                let mut out = leaving.get(&node).into_iter().flatten().rev().map(|&n| &arcs[n]);
+                let mut out = leaving.get(&node).into_iter().flatten().rev().map(|&n| &edges[n].0);
                 if let Some(last) = out.next() {
-                    for arc in out.by_ref() {
+                    for edge in out.by_ref() {
                         self.effort.spend(1 + ops.len(), span)?;
-                        paths.push(extended(ops.clone(), arc, &self.graph));
+                        paths.push(extended(ops.clone(), edge, &self.graph));
                     }
                     self.effort.spend(1, span)?;
                     let position = paths.len() + 1 - leaving[&node].len();

@@ -4,7 +4,7 @@ use fencewright_program::{Action, Address, Checks, Edge, EdgeId, Expr, Op, Regis
 
 use super::accesses::{Delay, delayed_store, must_alias, plain_loads};
 use super::auxiliary::{beside, is, neutral, one, scalar};
-use super::graph::{Graph, Place};
+use super::instrumenter::{CopiedLocation, Instrumenter};
 use super::{Attack, Notion, Origin, Unsupported};
 
 /// What the attacker has delayed is forgotten after its last load, if it is in no more cells than this.
@@ -17,7 +17,7 @@ fn is_single(edge: &Edge) -> bool {
     matches!(edge.action, Action::Op(_))
 }
 
-impl Graph<'_> {
+impl Instrumenter<'_> {
     /// At a store outside the cone: an attack may begin here.
     pub fn begin_attack(&mut self, id: EdgeId, edge: &Edge) {
         let attacking = self.known.delays.contains_key(&(self.id, id));
@@ -30,8 +30,8 @@ impl Graph<'_> {
         }
         ops.push(Op::Store(scalar(self.auxiliary.attacked), one()));
         ops.push(Op::Store(scalar(self.auxiliary.closed), one()));
-        let to = Place::Delaying(id, edge.to);
-        self.atomic(Place::Plain(edge.from), to, ops, Origin::Delaying(id), edge.span);
+        let to = CopiedLocation::Delaying(id, edge.to);
+        self.atomic(CopiedLocation::Plain(edge.from), to, ops, Origin::Delaying(id), edge.span);
     }
 
     /// What is known about the time while this store is delayed.
@@ -76,8 +76,8 @@ impl Graph<'_> {
         let attack = self.known.numbers.contains_key(&attack).then_some(attack);
         // Where no attacking load is ahead there is nothing to look for.
         let promising = self.delay(first).promising[edge.to.index()];
-        let from = Place::Delaying(first, edge.from);
-        let to = Place::Delaying(first, edge.to);
+        let from = CopiedLocation::Delaying(first, edge.from);
+        let to = CopiedLocation::Delaying(first, edge.to);
         let origin = Origin::Delaying(id);
         if delayed_store(&edge.action).is_some() {
             if promising {
@@ -116,7 +116,7 @@ impl Graph<'_> {
                 for mut ops in ways {
                     ops.push(Op::Store(scalar(self.auxiliary.closed), one()));
                     ops.extend(self.forgotten(first));
-                    self.atomic(from, Place::Waiting(attack), ops, origin, edge.span);
+                    self.atomic(from, CopiedLocation::Waiting(attack), ops, origin, edge.span);
                 }
             }
         }
@@ -264,7 +264,7 @@ impl Graph<'_> {
         };
         if let Some(flag) = target {
             let ops = is(flag, 1, self.scratch());
-            let (from, to) = (Place::Waiting(attack), Place::Success(attack));
+            let (from, to) = (CopiedLocation::Waiting(attack), CopiedLocation::Success(attack));
             self.atomic(from, to, ops, Origin::Nothing, store.span);
         }
     }

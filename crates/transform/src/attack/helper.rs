@@ -5,12 +5,12 @@ use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Op, Reg
 use super::Origin;
 use super::accesses::{access, reachable};
 use super::auxiliary::{is, one, scalar};
-use super::graph::{Graph, Meeting, Place};
+use super::instrumenter::{CopiedLocation, Instrumenter, Meeting};
 
-impl Graph<'_> {
+impl Instrumenter<'_> {
     /// An edge outside the cone: as before, or into the cone.
     pub fn plain_edge(&mut self, id: EdgeId, edge: &Edge) {
-        let (from, to) = (Place::Plain(edge.from), Place::Plain(edge.to));
+        let (from, to) = (CopiedLocation::Plain(edge.from), CopiedLocation::Plain(edge.to));
         let ops = edge.action.ops();
         let accesses = ops.iter().any(|op| access(op).is_some());
         if edge.action == Action::Lock {
@@ -25,7 +25,7 @@ impl Graph<'_> {
         self.atomic(from, to, gated, Origin::Edge(id), edge.span);
         for hit in 0..ops.len() {
             if let Some(entering) = self.entering(ops, hit) {
-                self.atomic(from, Place::Cone(edge.to), entering, Origin::Edge(id), edge.span);
+                self.atomic(from, CopiedLocation::Cone(edge.to), entering, Origin::Edge(id), edge.span);
             }
         }
     }
@@ -97,7 +97,13 @@ impl Graph<'_> {
     /// An edge in the cone.
     pub fn cone_edge(&mut self, id: EdgeId, edge: &Edge) {
         let action = self.in_cone(&edge.action);
-        self.edge(Place::Cone(edge.from), Place::Cone(edge.to), action, Origin::Edge(id), edge.span);
+        self.edge(
+            CopiedLocation::Cone(edge.from),
+            CopiedLocation::Cone(edge.to),
+            action,
+            Origin::Edge(id),
+            edge.span,
+        );
     }
 
     /// An action with the marks it makes in the cone.
@@ -133,7 +139,7 @@ impl Graph<'_> {
             let flag = self.scratch();
             if let Some(meet) = self.auxiliary.meet(self.program, &address, meeting.stores, flag) {
                 ops.extend(meet);
-                let (from, to) = (Place::Plain(edge.from), Place::Gate(meeting, id));
+                let (from, to) = (CopiedLocation::Plain(edge.from), CopiedLocation::Gate(meeting, id));
                 self.atomic(from, to, ops, Origin::Nothing, edge.span);
             }
         }
@@ -146,15 +152,15 @@ impl Graph<'_> {
 
     /// An edge of a locked section that is to meet the cone.
     pub fn section_edge(&mut self, meeting: Meeting, met: bool, id: EdgeId, edge: &Edge) {
-        let from = Place::Section(meeting, met, edge.from);
+        let from = CopiedLocation::Section(meeting, met, edge.from);
         let origin = Origin::Edge(id);
         if edge.action == Action::Unlock {
             if met {
-                self.edge(from, Place::Cone(edge.to), Action::Unlock, origin, edge.span);
+                self.edge(from, CopiedLocation::Cone(edge.to), Action::Unlock, origin, edge.span);
             }
             return;
         }
-        let to = Place::Section(meeting, met, edge.to);
+        let to = CopiedLocation::Section(meeting, met, edge.to);
         self.edge(from, to, self.in_cone(&edge.action), origin, edge.span);
         if met {
             return;
@@ -173,7 +179,7 @@ impl Graph<'_> {
             meeting_ops.extend(self.marked(op));
             meeting_ops.extend(self.raced());
             meeting_ops.extend(ops[n + 1..].iter().flat_map(|op| self.marked(op)));
-            let to = Place::Section(meeting, true, edge.to);
+            let to = CopiedLocation::Section(meeting, true, edge.to);
             self.atomic(from, to, meeting_ops, origin, edge.span);
         }
     }

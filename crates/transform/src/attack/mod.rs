@@ -33,8 +33,8 @@
 mod accesses;
 mod attacker;
 mod auxiliary;
-mod graph;
 mod helper;
+mod instrumenter;
 
 use std::collections::BTreeMap;
 
@@ -143,18 +143,18 @@ pub fn instrument(
     let mut origins = Vec::new();
     let mut successes = vec![None; attacks.len()];
     for (id, _) in program.threads() {
-        let mut graph = graph::Graph::new(
+        let mut instrumenter = instrumenter::Instrumenter::new(
             program,
             notion,
             id,
             Known { numbers: &numbers, delays: &delays, stop },
             &auxiliary,
         );
-        if !graph.build()? {
+        if !instrumenter.build()? {
             return Ok(None);
         }
-        let built = graph.finish();
-        for (attack, location) in built.successes {
+        let (built, succeeded) = instrumenter.finish();
+        for (attack, location) in succeeded {
             successes[attack] = Some(location);
         }
         threads.push(built.thread);

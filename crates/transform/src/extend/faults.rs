@@ -13,69 +13,69 @@
 //!   are not delayed along it.
 
 use fencewright_kit::accesses::only_cell;
-use fencewright_program::{Action, BinaryOp, Checks, Expr, LocationId, Op, Program, Range, RegisterId, Span};
+use fencewright_program::{
+    Action, BinaryOp, Checks, Edge, Expr, LocationId, Op, Program, Range, RegisterId, Span,
+};
 
-use super::graph::{Arc, Graph};
-use super::{Origin, Refused};
+use super::{Builder, Origin, Refused, auxiliary};
 
 /// An indivisible step with many operations that may fault becomes one edge for each of them, which repeats all before it. In all
 /// edges of a thread together there are at most so many operations.
 const MOST_OPERATIONS: usize = 1 << 17;
 
 /// The same thread with faults as control.
-pub(super) fn made_explicit(mut graph: Graph, program: &Program) -> Result<Graph, Refused> {
+pub(super) fn made_explicit(
+    mut builder: Builder,
+    fault: LocationId,
+    program: &Program,
+) -> Result<Builder, Refused> {
     let locks = program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock));
-    let doomed = graph.place(graph.fault, None);
-    let fault = graph.fault;
+    let edges = std::mem::take(&mut builder.edges);
+    let doomed = builder.copy_of(fault, None);
     let faulting = Origin { step: None, faults: true };
-    graph.op(doomed, fault, Op::Assert(Expr::Const(0)), Span::default(), faulting);
+    builder.op(doomed, fault, Op::Assert(Expr::Const(0)), Span::default(), faulting);
     let mut operations = 0;
-    for n in 0..doomed.0 {
-        let from = LocationId(n);
-        for arc in std::mem::take(&mut graph.places[from.index()].arcs) {
-            if !arc.origin.faults {
-                graph.places[from.index()].arcs.push(arc);
-                continue;
+    for (edge, origin) in edges {
+        if !origin.faults {
+            builder.edges.push((edge, origin));
+            continue;
+        }
+        let mut guard = Guard { builder: &mut builder, program, locks, doomed, edge: &edge, origin };
+        operations += guard.operations();
+        let refused = |why| Err(Refused { why, span: Some(edge.span) });
+        if operations > MOST_OPERATIONS {
+            return refused("an indivisible step with too many operations that may fault");
+        }
+        match guard.stays() {
+            true if locks => {
+                return refused("a store to an open array whose value may fault, in a program with locks");
             }
-            let mut guard = Guard { graph: &mut graph, program, locks, from, doomed, arc: &arc };
-            operations += guard.operations();
-            let refused = |why| Err(Refused { why, span: Some(arc.span) });
-            if operations > MOST_OPERATIONS {
-                return refused("an indivisible step with too many operations that may fault");
-            }
-            match guard.stays() {
-                true if locks => {
-                    return refused(
-                        "a store to an open array whose value may fault, in a program with locks",
-                    );
-                }
-                true => guard.keep(),
-                false => guard.split(),
-            }
+            true => guard.keep(),
+            false => guard.split(),
         }
     }
-    Ok(graph)
+    Ok(builder)
 }
 
 /// An edge that is being taken apart.
 struct Guard<'a> {
-    graph: &'a mut Graph,
+    builder: &'a mut Builder,
     program: &'a Program,
     /// Whether any thread takes the lock.
     locks: bool,
-    from: LocationId,
     doomed: LocationId,
-    arc: &'a Arc,
+    edge: &'a Edge,
+    origin: Origin,
 }
 
 impl Guard<'_> {
     fn checks(&self, op: &Op) -> Checks {
-        self.program.checks(&self.graph.registers, op)
+        self.program.checks(&self.builder.registers, op)
     }
 
     /// Whether the edge stays as it is.
     fn stays(&self) -> bool {
-        let action = &self.arc.action;
+        let action = &self.edge.action;
         let unsplit = |op: &Op| match op {
             Op::Store(address, _) => {
                 let open = self.program.variables[address.variable.index()].open;
@@ -88,15 +88,15 @@ impl Guard<'_> {
 
     /// Roughly how many operations there are in the edges that it becomes.
     fn operations(&self) -> usize {
-        let ops = self.arc.action.ops();
-        let faulting = ops.iter().filter(|op| self.program.op_may_fault(&self.graph.registers, op)).count();
+        let ops = self.edge.action.ops();
+        let faulting = ops.iter().filter(|op| self.program.op_may_fault(&self.builder.registers, op)).count();
         if self.stays() { ops.len() } else { ops.len() * (1 + faulting) }
     }
 
     fn split(&mut self) {
-        let (arc, origin) = (self.arc, Origin { faults: false, ..self.arc.origin });
+        let (edge, origin) = (self.edge, Origin { faults: false, ..self.origin });
         let silent = Origin::SILENT;
-        match &arc.action {
+        match &edge.action {
             Action::Atomic { ops, drains } => self.split_indivisible(ops, *drains, origin),
             Action::Op(op) => match (op, self.checks(op)) {
                 // A load waits while another thread holds the lock, even if it is going to fault: so these are indivisible steps.
@@ -104,30 +104,36 @@ impl Guard<'_> {
                     let refuses = vec![Op::Assume(guard.clone().not())];
                     self.indivisible(self.doomed, refuses, false, origin);
                     let ready = self.step_aside();
-                    self.graph.op(self.from, ready, Op::Assume(guard), arc.span, silent);
-                    self.graph.op(ready, arc.to, op.clone(), arc.span, origin);
+                    self.builder.op(edge.from, ready, Op::Assume(guard), edge.span, silent);
+                    self.builder.op(ready, edge.to, op.clone(), edge.span, origin);
                 }
                 (Op::Load(..), _) => self.split_indivisible(std::slice::from_ref(op), false, origin),
                 (Op::Havoc(register, range), _) => {
-                    self.graph.op(self.from, self.doomed, Op::Skip, arc.span, origin);
+                    self.builder.op(edge.from, self.doomed, Op::Skip, edge.span, origin);
                     if let Some(fits) = self.fitting_choice(*register, *range) {
-                        self.graph.op(self.from, arc.to, fits, arc.span, origin);
+                        self.builder.op(edge.from, edge.to, fits, edge.span, origin);
                     }
                 }
                 (_, Checks { before: Some(guard), .. }) => {
-                    self.graph.op(self.from, self.doomed, Op::Assume(guard.clone().not()), arc.span, origin);
+                    self.builder.op(
+                        edge.from,
+                        self.doomed,
+                        Op::Assume(guard.clone().not()),
+                        edge.span,
+                        origin,
+                    );
                     match op {
                         Op::Assert(_) => {
-                            self.graph.op(self.from, arc.to, Op::Assume(guard), arc.span, origin)
+                            self.builder.op(edge.from, edge.to, Op::Assume(guard), edge.span, origin)
                         }
                         Op::Assume(e) => {
                             let both = Expr::binary(BinaryOp::And, guard, e.clone());
-                            self.graph.op(self.from, arc.to, Op::Assume(both), arc.span, origin);
+                            self.builder.op(edge.from, edge.to, Op::Assume(both), edge.span, origin);
                         }
                         _ => {
                             let ready = self.step_aside();
-                            self.graph.op(self.from, ready, Op::Assume(guard), arc.span, silent);
-                            self.graph.op(ready, arc.to, op.clone(), arc.span, origin);
+                            self.builder.op(edge.from, ready, Op::Assume(guard), edge.span, silent);
+                            self.builder.op(ready, edge.to, op.clone(), edge.span, origin);
                         }
                     }
                 }
@@ -138,17 +144,16 @@ impl Guard<'_> {
     }
 
     fn keep(&mut self) {
-        let Arc { to, action, span, origin, .. } = self.arc.clone();
-        self.graph.arc(self.from, to, action, span, origin);
+        self.builder.edges.push((self.edge.clone(), self.origin));
     }
 
     /// A place between two parts of the edge, where the original thread is still at its start.
     fn step_aside(&mut self) -> LocationId {
-        self.graph.place(self.graph.original(self.from), Some(self.arc.span))
+        self.builder.copy_of(self.edge.from, Some(self.edge.span))
     }
 
     fn indivisible(&mut self, to: LocationId, ops: Vec<Op>, drains: bool, origin: Origin) {
-        self.graph.arc(self.from, to, Action::Atomic { ops, drains }, self.arc.span, origin);
+        self.builder.edge(self.edge.from, to, Action::Atomic { ops, drains }, self.edge.span, origin);
     }
 
     /// One edge for each operation that may fault, which does all before it, and one on which none does.
@@ -170,7 +175,7 @@ impl Guard<'_> {
                     }
                 }
                 (Op::Load(register, address), Some(bounds)) => {
-                    let seen: RegisterId = self.graph.register("seen");
+                    let seen: RegisterId = auxiliary(self.builder, "seen");
                     done.push(Op::Load(seen, address.clone()));
                     if let Some(fits) = bounds.condition(&Expr::Leaf(seen)) {
                         self.refuse(&done, fits.clone(), drains, origin);
@@ -181,12 +186,12 @@ impl Guard<'_> {
                 _ => done.push(op.clone()),
             }
         }
-        self.indivisible(self.arc.to, done, drains, origin);
+        self.indivisible(self.edge.to, done, drains, origin);
     }
 
     /// `register := *` with those values only that fit, if any does.
     fn fitting_choice(&self, register: RegisterId, range: Option<Range>) -> Option<Op> {
-        let writable = self.program.writable(self.graph.registers[register.index()].range);
+        let writable = self.program.writable(self.builder.registers[register.index()].range);
         let fitting = self.program.chosen(range).and(writable).range();
         (fitting.size() > 0).then_some(Op::Havoc(register, Some(fitting)))
     }

@@ -22,18 +22,18 @@
 //! one, and 1 does not for the other.)
 
 mod faults;
-mod graph;
 mod paths;
 mod unroll;
 
 use fencewright_kit::choices::faulting_choices;
+use fencewright_kit::formulas::{relocate, relocate_kind};
+use fencewright_kit::{Built, ThreadBuilder};
 use fencewright_program::reference::{Access, Refusal};
 use fencewright_program::{
-    Action, EdgeId, Event, EventKind, Expr, Formula, LocationId, MemoryModel, Observable, Program, Property,
-    PropertyKind, Reference, ThreadId, Trace,
+    Action, EdgeId, Event, EventKind, Formula, LocationId, MemoryModel, Program, Property, Reference,
+    RegisterId, Thread, ThreadId, Trace,
 };
 
-use graph::Graph;
 pub use paths::{AttackingStore, Refused};
 
 /// A program with what it has to do with the program it was made from.
@@ -68,6 +68,9 @@ struct Origin {
     faults: bool,
 }
 
+/// A thread that is being changed. Its locations stand for original ones.
+type Builder = ThreadBuilder<Origin, LocationId>;
+
 impl Origin {
     /// No step of the original thread, and no fault.
     const SILENT: Origin = Origin { step: None, faults: false };
@@ -96,57 +99,49 @@ impl Extended {
         }
         for (id, thread) in program.threads() {
             if thread.edges.iter().any(|edge| program.edge_may_fault(thread, edge)) {
-                let graph = faults::made_explicit(same.graph(id), program)?;
-                same.replace(id, graph);
+                let builder = faults::made_explicit(same.builder(id), thread.fault, program)?;
+                same.replace(id, builder);
             }
         }
         same.adapt_formulas();
         Ok(same)
     }
 
-    /// The control-flow graph of a thread, to be changed.
-    fn graph(&self, id: ThreadId) -> Graph {
-        Graph::new(self.program.thread(id), &self.threads[id.index()])
+    /// A thread, to be changed. Threads that share a text may not do so any more.
+    fn builder(&self, id: ThreadId) -> Builder {
+        let mapping = &self.threads[id.index()];
+        let thread = self.program.thread(id);
+        let origin = |edge: EdgeId| mapping.edges[edge.index()];
+        let original = |location: LocationId| mapping.locations[location.index()];
+        let mut builder = ThreadBuilder::copying(thread, origin, original);
+        builder.family = None;
+        builder
     }
 
-    /// Puts a changed control-flow graph in the place of a thread.
-    fn replace(&mut self, id: ThreadId, graph: Graph) {
-        let registers = self.threads[id.index()].registers;
-        let (thread, locations, edges) = graph.finish();
+    /// Puts a changed thread in the place of the one it was made from.
+    fn replace(&mut self, id: ThreadId, changed: Builder) {
+        let Thread { entry, fault, .. } = *self.program.thread(id);
+        let Built { thread, origins, stand_for, .. } = changed.finish(entry, fault);
         self.program.threads[id.index()] = thread;
-        self.threads[id.index()] = Mapping { registers, locations, edges };
+        let registers = self.threads[id.index()].registers;
+        self.threads[id.index()] = Mapping { registers, locations: stand_for, edges: origins };
     }
 
-    /// Says what the original program says about its locations of their copies.
+    /// Makes the formulas of the original program formulas of this one: they name the copies of each location.
     fn adapt_formulas(&mut self) {
-        self.program.properties = self.properties.iter().map(|p| self.property(p)).collect();
-        self.program.hints.predicates =
-            self.predicates.iter().map(|f| f.map(&mut |o| self.observable(o))).collect();
+        self.program.properties = self.properties.clone();
+        self.program.hints.predicates = self.predicates.clone();
+        let threads = &self.threads;
+        relocate(&mut self.program, &|thread, locations| copies(&threads[thread.index()], locations));
         self.program.hints.spared.clear();
         self.program.hints.costs.clear();
     }
 
     /// A property of the original program, as one of this program.
     pub fn property(&self, property: &Property) -> Property {
-        let formula = |f: &Formula| f.map(&mut |o| self.observable(o));
-        let kind = match &property.kind {
-            PropertyKind::Never(f) => PropertyKind::Never(formula(f)),
-            PropertyKind::Finally(quantifier, f) => PropertyKind::Finally(*quantifier, formula(f)),
-            PropertyKind::Assertions => PropertyKind::Assertions,
-            PropertyKind::NoDeadlock => PropertyKind::NoDeadlock,
-        };
-        Property { name: property.name.clone(), kind, span: property.span }
-    }
-
-    fn observable(&self, observable: &Observable) -> Expr<Observable> {
-        Expr::Leaf(match observable {
-            Observable::At(thread, locations) => {
-                let copies = self.threads[thread.index()].locations.iter().enumerate();
-                let copies = copies.filter(|(_, original)| locations.contains(original));
-                Observable::At(*thread, copies.map(|(n, _)| LocationId(n as u32)).collect())
-            }
-            Observable::Register(..) | Observable::Memory(_) => observable.clone(),
-        })
+        let mut adapted = property.clone();
+        relocate_kind(&mut adapted.kind, &|thread, at| copies(&self.threads[thread.index()], at));
+        adapted
     }
 
     /// The original location that a location stands for.
@@ -197,4 +192,16 @@ impl Extended {
     pub fn size(&self) -> usize {
         self.program.threads.iter().map(|t| t.edges.len()).sum()
     }
+}
+
+/// All copies of some original locations.
+fn copies(mapping: &Mapping, originals: &[LocationId]) -> Vec<LocationId> {
+    let all = mapping.locations.iter().zip((0..).map(LocationId));
+    all.filter(|(original, _)| originals.contains(original)).map(|(_, copy)| copy).collect()
+}
+
+/// An auxiliary register. Its name cannot be one of the source.
+fn auxiliary(builder: &mut Builder, name: &str) -> RegisterId {
+    let name = format!("%{name}{}", builder.registers.len());
+    builder.register(name, None)
 }

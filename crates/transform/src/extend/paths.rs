@@ -29,12 +29,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use fencewright_program::{
-    Action, Address, BinaryOp, EdgeId, Expr, LocationId, Numbers, Op, Program, RegisterId, Span, Thread,
-    ThreadId,
+    Action, Address, BinaryOp, Edge, EdgeId, Expr, LocationId, Numbers, Op, Program, RegisterId, Span,
+    Thread, ThreadId,
 };
 
-use super::graph::{Arc, Graph};
-use super::{Extended, Origin};
+use super::{Builder, Extended, Origin, auxiliary};
 
 /// What happens to the store that a path starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -75,18 +74,27 @@ impl Extended {
         paths: &[Vec<EdgeId>],
         store: AttackingStore,
     ) -> Result<Extended, Refused> {
-        let mut graph = self.graph(thread);
-        let arcs: BTreeMap<EdgeId, (LocationId, Arc)> = (0u32..)
-            .zip(&graph.places)
-            .flat_map(|(n, place)| place.arcs.iter().map(move |arc| (LocationId(n), arc.clone())))
-            .filter_map(|(from, arc)| arc.number.map(|number| (number, (from, arc))))
-            .collect();
-        let tree = Tree::new(paths, &arcs)?;
-        let (program, slots) = (&self.program, Vec::new());
-        let code = program.thread(thread);
-        Delay { program, thread: code, graph: &mut graph, arcs: &arcs, tree: &tree, store, slots }.all()?;
+        let code = self.program.thread(thread);
+        let tree = Tree::new(paths, code)?;
+        let mut builder = self.builder(thread);
+        let edges: Vec<(Edge, Origin)> = builder.edges.clone();
+        if store == AttackingStore::Removed {
+            let numbered = edges.iter().zip((0..).map(EdgeId));
+            let kept = numbered.filter(|(_, id)| !tree.roots.contains_key(id));
+            builder.edges = kept.map(|(edge, _)| edge.clone()).collect();
+        }
+        Delay {
+            program: &self.program,
+            thread: code,
+            builder: &mut builder,
+            edges: &edges,
+            tree: &tree,
+            store,
+            slots: Vec::new(),
+        }
+        .all()?;
         let mut extended = self.clone();
-        extended.replace(thread, graph);
+        extended.replace(thread, builder);
         extended.adapt_formulas();
         Ok(extended)
     }
@@ -101,22 +109,22 @@ struct Tree {
 }
 
 impl Tree {
-    fn new(paths: &[Vec<EdgeId>], arcs: &BTreeMap<EdgeId, (LocationId, Arc)>) -> Result<Self, Refused> {
+    fn new(paths: &[Vec<EdgeId>], thread: &Thread) -> Result<Self, Refused> {
         let refused = |why| Refused { why, span: None };
         let mut tree = Tree { roots: BTreeMap::new(), nodes: Vec::new() };
         for path in paths {
             let mut above: Option<usize> = None;
             let mut at = None;
             for edge in path {
-                let (from, arc) = arcs.get(edge).ok_or(refused("a path that is not one"))?;
-                if at.is_some_and(|at| at != *from) {
+                let step = thread.edges.get(edge.index()).ok_or(refused("a path that is not one"))?;
+                if at.is_some_and(|at| at != step.from) {
                     return Err(refused("a path that is not one"));
                 }
-                let is_store = matches!(arc.action, Action::Op(Op::Store(..)));
-                if arc.action.drains() || (above.is_none() && !is_store) {
+                let is_store = matches!(step.action, Action::Op(Op::Store(..)));
+                if step.action.drains() || (above.is_none() && !is_store) {
                     return Err(Refused {
                         why: "a path on which no store can be delayed",
-                        span: Some(arc.span),
+                        span: Some(step.span),
                     });
                 }
                 let next = tree.nodes.len();
@@ -126,9 +134,9 @@ impl Tree {
                 };
                 let node = *children.entry(*edge).or_insert(next);
                 if node == next {
-                    tree.nodes.push((arc.to, BTreeMap::new()));
+                    tree.nodes.push((step.to, BTreeMap::new()));
                 }
-                (above, at) = (Some(node), Some(arc.to));
+                (above, at) = (Some(node), Some(step.to));
             }
         }
         Ok(tree)
@@ -153,9 +161,9 @@ struct Slot {
 struct Delay<'a> {
     program: &'a Program,
     thread: &'a Thread,
-    graph: &'a mut Graph,
-    /// The edges of the thread, with where they start.
-    arcs: &'a BTreeMap<EdgeId, (LocationId, Arc)>,
+    builder: &'a mut Builder,
+    /// The edges of the thread, with their origins.
+    edges: &'a [(Edge, Origin)],
     tree: &'a Tree,
     store: AttackingStore,
     /// Trees share their registers: a thread is in one of them at a time.
@@ -165,15 +173,12 @@ struct Delay<'a> {
 impl Delay<'_> {
     fn all(&mut self) -> Result<(), Refused> {
         for (&root, &node) in &self.tree.roots {
-            let (from, arc) = &self.arcs[&root];
-            if self.store == AttackingStore::Removed {
-                self.graph.places[from.index()].arcs.retain(|a| a.number != Some(root));
-            }
-            let (to, delayed) = self.follow(*from, arc, &[])?;
+            let from = self.edges[root.index()].0.from;
+            let (to, delayed) = self.follow(from, root, &[])?;
             // Copies that are to be given their edges: node of the tree, copy of its location, stores delayed there.
             let mut open = vec![(node, to, delayed)];
             while let Some((node, copy, delayed)) = open.pop() {
-                if self.graph.places.len() > MOST_LOCATIONS {
+                if self.builder.len() > MOST_LOCATIONS {
                     return Err(Refused { why: "a thread of more than a million locations", span: None });
                 }
                 self.inner(node, copy, &delayed, &mut open)?;
@@ -195,18 +200,18 @@ impl Delay<'_> {
             self.exit_early(copy, *location, delayed);
         }
         for (number, _) in self.thread.edges_from(*location) {
-            let arc = &self.arcs[&number].1;
-            if arc.action.drains() {
+            let edge = &self.edges[number.index()].0;
+            if edge.action.drains() {
                 continue;
             }
             let child = children.get(&number).copied();
             if child.is_none() && self.store == AttackingStore::Kept {
                 continue;
             }
-            let (to, delayed) = self.follow(copy, arc, delayed)?;
+            let (to, delayed) = self.follow(copy, number, delayed)?;
             match child.filter(|&child| !self.tree.nodes[child].1.is_empty()) {
                 Some(child) => open.push((child, to, delayed)),
-                None => self.perform(to, arc.to, &delayed),
+                None => self.perform(to, edge.to, &delayed),
             }
         }
         Ok(())
@@ -216,40 +221,39 @@ impl Delay<'_> {
     fn follow(
         &mut self,
         from: LocationId,
-        arc: &Arc,
+        edge: EdgeId,
         delayed: &[Delayed],
     ) -> Result<(LocationId, Vec<Delayed>), Refused> {
-        let to = self.graph.place(self.graph.original(arc.to), Some(arc.span));
+        let (edge, origin) = &self.edges[edge.index()];
+        let (span, origin) = (edge.span, *origin);
+        let to = self.builder.copy_of(edge.to, Some(span));
         let mut after = delayed.to_vec();
-        if arc.origin.faults {
-            return Err(Refused {
-                why: "a step that may fault while stores are delayed",
-                span: Some(arc.span),
-            });
+        if origin.faults {
+            return Err(Refused { why: "a step that may fault while stores are delayed", span: Some(span) });
         }
-        match &arc.action {
+        match &edge.action {
             Action::Op(Op::Store(address, value)) => {
-                let slot = self.slot(delayed.len(), address, value, arc.span)?;
-                self.put(from, to, arc, address, value, slot);
+                let slot = self.slot(delayed.len(), address, value, span)?;
+                self.put(from, to, (span, origin), address, value, slot);
                 after.push(Delayed {
                     address: Address {
                         variable: address.variable,
                         index: address.index.as_ref().map(|i| slot.index.map_or(i.clone(), Expr::Leaf)),
                     },
                     value: slot.value.map_or(value.clone(), Expr::Leaf),
-                    span: arc.span,
+                    span: span,
                 });
             }
             Action::Op(Op::Load(..)) | Action::Atomic { drains: false, .. } => {
-                for ops in ways(arc.action.ops(), delayed, arc.span)? {
-                    let action = match (&ops[..], &arc.action) {
+                for ops in ways(edge.action.ops(), delayed, span)? {
+                    let action = match (&ops[..], &edge.action) {
                         ([op @ Op::Load(..)], Action::Op(_)) => Action::Op(op.clone()),
                         _ => Action::Atomic { ops, drains: false },
                     };
-                    self.graph.arc(from, to, action, arc.span, arc.origin);
+                    self.builder.edge(from, to, action, span, origin);
                 }
             }
-            action => self.graph.arc(from, to, action.clone(), arc.span, arc.origin),
+            action => self.builder.edge(from, to, action.clone(), span, origin),
         }
         Ok((to, after))
     }
@@ -283,10 +287,10 @@ impl Delay<'_> {
         let slot = &mut self.slots[number];
         let mut needed = Slot::default();
         if computed {
-            needed.index = Some(*slot.index.get_or_insert_with(|| self.graph.register("address")));
+            needed.index = Some(*slot.index.get_or_insert_with(|| auxiliary(self.builder, "address")));
         }
         if value.constant().is_none() {
-            needed.value = Some(*slot.value.get_or_insert_with(|| self.graph.register("value")));
+            needed.value = Some(*slot.value.get_or_insert_with(|| auxiliary(self.builder, "value")));
         }
         Ok(needed)
     }
@@ -296,7 +300,7 @@ impl Delay<'_> {
         &mut self,
         from: LocationId,
         to: LocationId,
-        arc: &Arc,
+        (span, origin): (Span, Origin),
         address: &Address,
         value: &Expr<RegisterId>,
         slot: Slot,
@@ -311,10 +315,10 @@ impl Delay<'_> {
         let mut at = from;
         if let Some(first) = first {
             // The original thread has not stored yet.
-            at = self.graph.place(self.graph.original(from), Some(arc.span));
-            self.graph.op(from, at, first, arc.span, Origin::SILENT);
+            at = self.builder.copy_of(from, Some(span));
+            self.builder.op(from, at, first, span, Origin::SILENT);
         }
-        self.graph.op(at, to, last, arc.span, arc.origin);
+        self.builder.op(at, to, last, span, origin);
     }
 
     /// All delayed stores, one by one, on the way to a location of `R`.
@@ -323,10 +327,10 @@ impl Delay<'_> {
         for (n, store) in delayed.iter().enumerate() {
             let next = match n + 1 == delayed.len() {
                 true => to,
-                false => self.graph.place(self.graph.original(to), Some(store.span)),
+                false => self.builder.copy_of(to, Some(store.span)),
             };
             let op = Op::Store(store.address.clone(), store.value.clone());
-            self.graph.op(at, next, op, store.span, Origin::SILENT);
+            self.builder.op(at, next, op, store.span, Origin::SILENT);
             at = next;
         }
     }
@@ -336,11 +340,11 @@ impl Delay<'_> {
         let [oldest, others @ ..] = delayed else { return };
         let next = match others {
             [] => location,
-            _ => self.graph.place(self.graph.original(location), Some(oldest.span)),
+            _ => self.builder.copy_of(location, Some(oldest.span)),
         };
         let ops = vec![Op::Store(oldest.address.clone(), oldest.value.clone())];
         let action = Action::Atomic { ops, drains: true };
-        self.graph.arc(copy, next, action, oldest.span, Origin::SILENT);
+        self.builder.edge(copy, next, action, oldest.span, Origin::SILENT);
         self.perform(next, location, others);
     }
 }

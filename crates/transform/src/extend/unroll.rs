@@ -1,21 +1,18 @@
 //! Loops cut off, and locks given back.
 
-use fencewright_program::{Action, Expr, LocationId, Op, Span, ThreadId};
+use fencewright_program::{Action, Edge, Expr, LocationId, Op, Span, Thread};
 
-use super::graph::{Arc, Graph};
-use super::{Extended, Origin};
+use super::{Builder, Extended, Origin};
 
 impl Extended {
     /// The program with each thread going back at most `rounds` times: acyclic, so that Theorem 8 applies to it, and for `rounds` large enough
     /// it has any given execution of the program (Theorem 9). A thread that would go back once more stands still.
     pub fn unrolled(&self, rounds: usize) -> Extended {
         let mut unrolled = self.clone();
-        for n in 0..self.program.threads.len() {
-            let id = ThreadId(n as u32);
-            let graph = self.graph(id);
-            let back = back_edges(&graph);
-            if back.iter().any(|arcs| arcs.contains(&true)) {
-                unrolled.replace(id, unroll(graph, &back, rounds));
+        for (id, thread) in self.program.threads() {
+            let back = back_edges(thread);
+            if back.contains(&true) {
+                unrolled.replace(id, unroll(self.builder(id), thread, &back, rounds));
             }
         }
         unrolled.adapt_formulas();
@@ -24,8 +21,7 @@ impl Extended {
 
     /// Whether some thread has a loop.
     pub fn is_cyclic(&self) -> bool {
-        let threads = (0..self.program.threads.len() as u32).map(ThreadId);
-        threads.into_iter().any(|id| back_edges(&self.graph(id)).iter().any(|arcs| arcs.contains(&true)))
+        self.program.threads.iter().any(|thread| back_edges(thread).contains(&true))
     }
 
     /// Whether some thread takes the lock.
@@ -43,103 +39,98 @@ impl Extended {
     /// (Not conversely: the others may go on.)
     pub fn released(&self) -> Extended {
         let mut released = self.clone();
-        for n in 0..self.program.threads.len() {
-            let id = ThreadId(n as u32);
-            let mut graph = self.graph(id);
-            for location in holding(&graph) {
-                let still = graph.place(graph.original(location), None);
-                graph.arc(location, still, Action::Unlock, Span::default(), Origin::SILENT);
-                if graph.original(location) == self.original_location(id, graph.fault) {
+        for (id, thread) in self.program.threads() {
+            let mut builder = self.builder(id);
+            for location in holding(thread) {
+                let still = builder.copy_of(location, None);
+                builder.edge(location, still, Action::Unlock, Span::default(), Origin::SILENT);
+                if builder.stands_for(location) == builder.stands_for(thread.fault) {
                     // A thread that is about to fault has faulted in the original program.
                     let faulting = Origin { step: None, faults: true };
-                    let fault = graph.fault;
-                    graph.op(still, fault, Op::Assert(Expr::Const(0)), Span::default(), faulting);
+                    builder.op(still, thread.fault, Op::Assert(Expr::Const(0)), Span::default(), faulting);
                 }
             }
-            released.replace(id, graph);
+            released.replace(id, builder);
         }
         released.adapt_formulas();
         released
     }
 }
 
-/// For each location and each of its edges, whether it leads back to where a walk through the graph is coming from: without
-/// these edges there are no loops.
-fn back_edges(graph: &Graph) -> Vec<Vec<bool>> {
-    let mut back: Vec<Vec<bool>> = graph.places.iter().map(|p| vec![false; p.arcs.len()]).collect();
+/// For each edge whether it leads back to where a walk through the graph is coming from: without these edges there are no loops.
+fn back_edges(thread: &Thread) -> Vec<bool> {
+    let mut back = vec![false; thread.edges.len()];
     // Whether the walk has not been here, is on its way from here, or is done with it.
     let (new, on_the_way, done) = (0u8, 1u8, 2u8);
-    let mut seen = vec![new; graph.places.len()];
-    let mut walk = vec![(graph.entry.index(), 0)];
-    seen[graph.entry.index()] = on_the_way;
-    while let Some((place, next)) = walk.last_mut() {
-        let Some(arc) = graph.places[*place].arcs.get(*next) else {
-            seen[*place] = done;
+    let mut seen = vec![new; thread.locations.len()];
+    let first_edge = |location: LocationId| thread.locations[location.index()].first_edge;
+    // A location on the way, and the next of its edges to follow.
+    let mut walk = vec![(thread.entry, first_edge(thread.entry))];
+    seen[thread.entry.index()] = on_the_way;
+    while let Some((location, next)) = walk.last_mut() {
+        if *next == thread.locations[location.index()].last_edge {
+            seen[location.index()] = done;
             walk.pop();
             continue;
-        };
-        let (place, edge) = (*place, std::mem::replace(next, *next + 1));
-        let to = arc.to.index();
-        if seen[to] == on_the_way {
-            back[place][edge] = true;
-        } else if seen[to] == new {
-            seen[to] = on_the_way;
-            walk.push((to, 0));
+        }
+        let edge = std::mem::replace(next, *next + 1) as usize;
+        let to = thread.edges[edge].to;
+        if seen[to.index()] == on_the_way {
+            back[edge] = true;
+        } else if seen[to.index()] == new {
+            seen[to.index()] = on_the_way;
+            walk.push((to, first_edge(to)));
         }
     }
     back
 }
 
-/// The graph once for each round; edges that lead back go to the next copy.
-fn unroll(mut graph: Graph, back: &[Vec<bool>], rounds: usize) -> Graph {
-    let once: Vec<Vec<Arc>> = graph.places.iter().map(|p| p.arcs.clone()).collect();
-    let fault = graph.fault;
-    let copy = |location: LocationId, round: usize| match location == fault {
+/// The thread once for each round; edges that lead back go to the next copy.
+fn unroll(mut builder: Builder, thread: &Thread, back: &[bool], rounds: usize) -> Builder {
+    let once = std::mem::take(&mut builder.edges);
+    let size = thread.locations.len();
+    let locations = || (0..size as u32).map(LocationId);
+    let copy = |location: LocationId, round: usize| match location == thread.fault {
         // There is one place to fault.
         true => location,
-        false => LocationId((round * once.len() + location.index()) as u32),
+        false => LocationId((round * size + location.index()) as u32),
     };
     for _ in 0..rounds {
-        for place in 0..once.len() {
-            let original = graph.original(LocationId(place as u32));
-            graph.place(original, None);
-        }
+        locations().for_each(|location| _ = builder.copy_of(location, None));
     }
     for round in 0..=rounds {
-        for (place, arcs) in once.iter().enumerate() {
-            let at = LocationId((round * once.len() + place) as u32);
-            let followed = arcs.iter().zip(&back[place]).filter_map(|(arc, &back)| {
-                let next = round + usize::from(back);
-                (next <= rounds).then(|| Arc { to: copy(arc.to, next), ..arc.clone() })
-            });
-            let mut followed: Vec<Arc> = followed.collect();
-            if followed.is_empty() && !arcs.is_empty() {
-                followed.push(stuck(fault));
+        for location in locations() {
+            let from = LocationId((round * size) as u32 + location.0);
+            let mut open = false;
+            for (id, edge) in thread.edges_from(location) {
+                let next = round + usize::from(back[id.index()]);
+                if next <= rounds {
+                    open = true;
+                    let copied = Edge { from, to: copy(edge.to, next), ..edge.clone() };
+                    builder.edges.push((copied, once[id.index()].1));
+                }
             }
-            graph.places[at.index()].arcs = followed;
+            if !open && thread.edges_from(location).next().is_some() {
+                // An edge that never opens, wherever it leads: a thread that is cut off has not ended.
+                let never = Op::Assume(Expr::Const(0));
+                builder.op(from, thread.fault, never, Span::default(), Origin::SILENT);
+            }
         }
     }
-    graph
-}
-
-/// An edge that never opens, wherever it leads: a thread that is cut off has not ended.
-fn stuck(nowhere: LocationId) -> Arc {
-    let action = Action::Op(Op::Assume(Expr::Const(0)));
-    Arc { number: None, to: nowhere, action, span: Span::default(), origin: Origin::SILENT }
+    builder
 }
 
 /// The locations at which a thread may hold the lock.
-fn holding(graph: &Graph) -> Vec<LocationId> {
-    let mut holds = vec![false; graph.places.len()];
-    let arcs = graph.places.iter().flat_map(|p| &p.arcs);
-    let mut open: Vec<LocationId> = arcs.filter(|a| a.action == Action::Lock).map(|a| a.to).collect();
+fn holding(thread: &Thread) -> Vec<LocationId> {
+    let mut holds = vec![false; thread.locations.len()];
+    let locks = thread.edges.iter().filter(|edge| edge.action == Action::Lock);
+    let mut open: Vec<LocationId> = locks.map(|edge| edge.to).collect();
     while let Some(location) = open.pop() {
-        if std::mem::replace(&mut holds[location.index()], true) {
-            continue;
+        if !std::mem::replace(&mut holds[location.index()], true) {
+            let leaving = thread.edges_from(location).filter(|(_, edge)| edge.action != Action::Unlock);
+            open.extend(leaving.map(|(_, edge)| edge.to));
         }
-        let arcs = graph.places[location.index()].arcs.iter();
-        open.extend(arcs.filter(|a| a.action != Action::Unlock).map(|a| a.to));
     }
-    let all = (0..graph.places.len() as u32).map(LocationId);
-    all.filter(|l| holds[l.index()] && *l != graph.fault).collect()
+    let all = (0..thread.locations.len() as u32).map(LocationId);
+    all.filter(|l| holds[l.index()] && *l != thread.fault).collect()
 }

@@ -1,0 +1,200 @@
+//! How a thread is instrumented: copies of its control-flow graph, as far as they can be reached.
+
+use std::collections::HashMap;
+
+use fencewright_kit::accesses::is_inside;
+use fencewright_kit::{Built, ThreadBuilder};
+use fencewright_program::{
+    Action, Address, EdgeId, LocationId, Op, Program, Range, RegisterId, Span, Thread, ThreadId, VariableId,
+};
+
+use super::auxiliary::Auxiliary;
+use super::{Attack, Known, Notion, Origin, Unsupported};
+
+/// A copy of a location in an instrumented thread: where the original thread is, and what has become of the attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopiedLocation {
+    /// As in the original program.
+    Plain(LocationId),
+    /// In the cone.
+    Cone(LocationId),
+    /// About to take the lock at this edge, for a section that is to meet the cone.
+    Gate(Meeting, EdgeId),
+    /// In a locked section that is to meet the cone, or that has met it.
+    Section(Meeting, bool, LocationId),
+    /// Delaying stores since this edge.
+    Delaying(EdgeId, LocationId),
+    /// The load of this attack has been performed.
+    Waiting(Attack),
+    /// This attack has succeeded.
+    Success(Attack),
+}
+
+/// How a locked section will meet the cone: with a store to this variable (to a cell that was touched before the section), or with a load
+/// (of one that was stored to). Which element of an array is in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Meeting {
+    /// The variable.
+    pub variable: VariableId,
+    /// Whether with a store.
+    pub stores: bool,
+}
+
+/// A thread that is being instrumented.
+pub struct Instrumenter<'a> {
+    /// The original program.
+    pub program: &'a Program,
+    /// What is asked.
+    pub notion: Notion,
+    /// The thread.
+    pub id: ThreadId,
+    /// Its original code.
+    pub code: &'a Thread,
+    /// All attacks of the instrumented program.
+    pub(super) known: Known<'a>,
+    /// The additional variables.
+    pub auxiliary: &'a Auxiliary,
+    locations: HashMap<CopiedLocation, LocationId>,
+    work: Vec<CopiedLocation>,
+    builder: ThreadBuilder<Origin>,
+    successes: Vec<(usize, LocationId)>,
+}
+
+impl<'a> Instrumenter<'a> {
+    /// Begins with the locations of the original thread.
+    pub(super) fn new(
+        program: &'a Program,
+        notion: Notion,
+        id: ThreadId,
+        known: Known<'a>,
+        auxiliary: &'a Auxiliary,
+    ) -> Self {
+        let code = program.thread(id);
+        let plain = || (0..code.locations.len() as u32).map(LocationId);
+        Instrumenter {
+            program,
+            notion,
+            id,
+            code,
+            known,
+            auxiliary,
+            locations: plain().map(|l| (CopiedLocation::Plain(l), l)).collect(),
+            work: plain().map(CopiedLocation::Plain).collect(),
+            builder: ThreadBuilder::like(code, |_| ()),
+            successes: Vec::new(),
+        }
+    }
+
+    /// Builds all edges; false if it was stopped.
+    pub fn build(&mut self) -> Result<bool, Unsupported> {
+        while let Some(copy) = self.work.pop() {
+            if (self.known.stop)() {
+                return Ok(false);
+            }
+            match copy {
+                CopiedLocation::Plain(at) => {
+                    for (id, edge) in self.code.edges_from(at) {
+                        self.plain_edge(id, edge);
+                        self.begin_attack(id, edge);
+                    }
+                }
+                // A triangular race is complete when a second thread has written.
+                CopiedLocation::Cone(_) if self.notion == Notion::Triangular => {}
+                CopiedLocation::Cone(at) => {
+                    for (id, edge) in self.code.edges_from(at) {
+                        self.cone_edge(id, edge);
+                    }
+                }
+                CopiedLocation::Gate(meeting, id) => {
+                    let edge = self.code.edge(id);
+                    let to = CopiedLocation::Section(meeting, false, edge.to);
+                    self.edge(copy, to, Action::Lock, Origin::Edge(id), edge.span);
+                }
+                CopiedLocation::Section(meeting, met, at) => {
+                    for (id, edge) in self.code.edges_from(at) {
+                        self.section_edge(meeting, met, id, edge);
+                    }
+                }
+                CopiedLocation::Delaying(store, at) => {
+                    for (id, edge) in self.code.edges_from(at) {
+                        self.delaying_edge(store, id, edge)?;
+                    }
+                }
+                CopiedLocation::Waiting(attack) => self.end_attack(attack),
+                CopiedLocation::Success(attack) => {
+                    let location = self.location(copy);
+                    self.successes.push((self.known.numbers[&attack], location));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The location that is this copy, which is made if there is none.
+    fn location(&mut self, copy: CopiedLocation) -> LocationId {
+        if let Some(&location) = self.locations.get(&copy) {
+            return location;
+        }
+        let span = match copy {
+            CopiedLocation::Cone(at)
+            | CopiedLocation::Section(_, _, at)
+            | CopiedLocation::Delaying(_, at) => self.code.locations[at.index()].span,
+            _ => None,
+        };
+        let location = self.builder.location((), span);
+        self.locations.insert(copy, location);
+        self.work.push(copy);
+        location
+    }
+
+    /// Adds an edge.
+    pub fn edge(
+        &mut self,
+        from: CopiedLocation,
+        to: CopiedLocation,
+        action: Action,
+        origin: Origin,
+        span: Span,
+    ) {
+        let from = self.location(from);
+        let to = self.location(to);
+        self.builder.edge(from, to, action, span, origin);
+    }
+
+    /// Adds an edge that performs all these operations at once.
+    pub fn atomic(
+        &mut self,
+        from: CopiedLocation,
+        to: CopiedLocation,
+        ops: Vec<Op>,
+        origin: Origin,
+        span: Span,
+    ) {
+        self.edge(from, to, Action::Atomic { ops, drains: true }, origin, span);
+    }
+
+    /// A register for bookkeeping, made when it is first asked for.
+    pub fn register(&mut self, name: &str, range: Option<Range>) -> RegisterId {
+        let own = self.code.registers.len();
+        let known = self.builder.registers[own..].iter().position(|r| r.name == name);
+        match known {
+            Some(position) => RegisterId((own + position) as u32),
+            None => self.builder.register(name.into(), range),
+        }
+    }
+
+    /// The register that flags are loaded into.
+    pub fn scratch(&mut self) -> RegisterId {
+        self.register("%flag", None)
+    }
+
+    /// Whether the address is not known beforehand, or may be outside its array.
+    pub fn is_computed(&self, address: &Address) -> bool {
+        !is_inside(self.program, address)
+    }
+
+    /// The finished thread, and for each attack that can succeed, by its number, where it has.
+    pub fn finish(self) -> (Built<Origin>, Vec<(usize, LocationId)>) {
+        (self.builder.finish(self.code.entry, self.code.fault), self.successes)
+    }
+}
