@@ -241,7 +241,7 @@ impl Delay<'_> {
                         index: address.index.as_ref().map(|i| slot.index.map_or(i.clone(), Expr::Leaf)),
                     },
                     value: slot.value.map_or(value.clone(), Expr::Leaf),
-                    span: span,
+                    span,
                 });
             }
             Action::Op(Op::Load(..)) | Action::Atomic { drains: false, .. } => {
