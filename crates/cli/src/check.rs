@@ -75,6 +75,7 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
     let domain = args.domain.map(|domain| match domain {
         DomainArg::Zones => DomainName::Zones,
         DomainArg::Predicates => DomainName::Predicates,
+        DomainArg::Concrete => DomainName::Concrete,
         DomainArg::Order => DomainName::Order,
     });
     let defaults = cegar::Options::default();

@@ -25,6 +25,8 @@ pub struct Encoding {
     pub cells: Vec<CellId>,
     /// The version of each cell after the last formula.
     current: HashMap<CellId, Var>,
+    /// The versions whose value is certain: what is not linear can be computed from them.
+    constants: HashMap<Var, i64>,
     /// The versions that each summary cell has stood for, up to the last formula.
     folded: HashMap<CellId, Vec<Var>>,
 }
@@ -65,8 +67,24 @@ impl Encoding {
         self.choices.push(choices);
     }
 
+    /// The value of an expression, if it is the same whenever the path is taken.
+    fn certain(&self, e: &Expr<CellId>) -> Option<i64> {
+        let mut certain = true;
+        let value = e.eval(&mut |cell| {
+            let known = self.current.get(cell).and_then(|version| self.constants.get(version));
+            certain &= known.is_some();
+            known.copied().unwrap_or(1)
+        });
+        value.ok().filter(|_| certain)
+    }
+
     /// A new version of a cell, and the formula that it has the value of the expression.
     fn equals(&mut self, cell: CellId, e: &Expr<CellId>) -> Formula {
+        if let Some(value) = self.certain(e) {
+            let version = self.fresh(cell);
+            self.constants.insert(version, value);
+            return Formula::eq(version, fencewright_smt::Linear::constant(value));
+        }
         let known: Vec<(Formula, Option<fencewright_smt::Linear>)> = cases(e)
             .iter()
             .map(|(cube, value)| (self.cube(cube), value.as_ref().map(|v| self.linear(v))))
@@ -103,6 +121,9 @@ impl Encoding {
                 if (*op == BinaryOp::And) == wanted { Formula::and(parts) } else { Formula::or(parts) }
             }
             _ => {
+                if let Some(value) = self.certain(e) {
+                    return if (value != 0) == wanted { Formula::and([]) } else { Formula::or([]) };
+                }
                 let cubes = truths(e, wanted);
                 Formula::or(cubes.iter().map(|cube| self.cube(cube)).collect::<Vec<_>>())
             }

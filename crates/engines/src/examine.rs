@@ -22,12 +22,16 @@ pub enum Examined {
     Unknown,
 }
 
-/// Examines a path: lists of commands, each with the number of the way through it that the search took, and at the end a condition.
-pub fn examine(path: &[(&[Command], u32)], condition: &[Command], budget: &Budget) -> Examined {
+/// Examines a path: lists of commands, each with the number of the branch through it that the search took if it knows that, and at the end a
+/// condition.
+pub fn examine(path: &[(&[Command], Option<u32>)], condition: &[Command], budget: &Budget) -> Examined {
     let mut found = Vec::new();
     for way in ways(condition) {
         let mut encoding = Encoding::default();
-        path.iter().for_each(|(commands, way)| encoding.push(commands, *way));
+        path.iter().for_each(|(commands, branch)| match branch {
+            Some(branch) => encoding.push(commands, *branch),
+            None => encoding.push_any(commands),
+        });
         encoding.push_simple(&way);
         let mut solver = Tiered::new();
         match solver.check(&encoding.formulas, budget) {

@@ -22,6 +22,7 @@ mod limits;
 mod liveness;
 mod looks;
 pub mod loops;
+mod nonlinear;
 pub mod robust;
 pub mod search;
 pub mod task;

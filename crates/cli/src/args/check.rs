@@ -119,6 +119,8 @@ pub enum DomainArg {
     Predicates,
     /// How values compare: exact for programs that only copy, choose and compare them
     Order,
+    /// One value for each cell: exact, with any arithmetic, but every `*` needs a range
+    Concrete,
 }
 
 /// Who says along which paths stores are delayed.

@@ -6,7 +6,6 @@
 //! order; where no number of them is enough, the values of the others are kept in summary cells. (4) Otherwise the integers were
 //! known too coarsely, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
 
-mod nonlinear;
 mod path;
 
 use std::sync::Arc;
@@ -18,13 +17,13 @@ use fencewright_program::{MemoryModel, Program, Property, Span};
 use crate::domain::zones::Zones;
 use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
 use crate::examine::Examined;
+use crate::nonlinear::is_nonlinear;
 use crate::search::explore::{ReachedControl, Unmodelled};
 use crate::search::live::LiveCells;
 use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
 use crate::task::{Answer, Early, Engine, Invariant, Limits, Order, Part, Progress, Reason, Report, Task};
-use nonlinear::is_nonlinear;
 
 /// Where to start.
 #[derive(Clone, Copy, Debug)]
@@ -190,9 +189,10 @@ impl Run<'_, '_> {
         let summaries = if self.summaries.is_empty() { "" } else { " with summaries" };
         self.progress.say(format!("round {}: k = {}{summaries}{precision}", self.rounds, self.k));
         match self.search(sub, &machine, &live, domain)? {
-            Found::Invariant(invariant) => {
+            Found::Invariant(invariant) if domain.is_checkable() => {
                 open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
             }
+            Found::Invariant(_) => open.iter().for_each(|&n| self.answers[n] = Some(Answer::Holds(None))),
             // Another engine was faster.
             Found::Path(n, _) if sub.is_settled(n) => {}
             Found::Path(n, path) => {

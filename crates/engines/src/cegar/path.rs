@@ -33,7 +33,8 @@ pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, li
     let Some(violation) = machine.violation(&last, property) else { return Examined::Unknown };
     let start = machine.initial_values();
     let steps = path.iter().map(|(step, way)| (step.commands.as_slice(), *way));
-    let steps: Vec<(&[Command], u32)> = std::iter::once((start.as_slice(), 0)).chain(steps).collect();
+    let steps: Vec<(&[Command], Option<u32>)> =
+        std::iter::once((start.as_slice(), Some(0))).chain(steps).collect();
     examine::examine(&steps, &[Command::Assume(violation)], &limits.budget())
 }
 

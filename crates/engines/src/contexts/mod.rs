@@ -156,7 +156,8 @@ impl<D: Domain> SpuriousPath<D> for Spurious<'_, '_, '_> {
     fn interpolants(&mut self) -> Option<Vec<Linear>> {
         let start = self.machine.initial_values();
         let steps = self.path.steps.iter().map(|(step, branch)| (step.commands.as_slice(), *branch));
-        let path: Vec<(&[Command], u32)> = std::iter::once((start.as_slice(), 0)).chain(steps).collect();
+        let path: Vec<(&[Command], Option<u32>)> =
+            std::iter::once((start.as_slice(), Some(0))).chain(steps).collect();
         match examine::examine(&path, &self.path.evidence.commands, &self.limits.budget()) {
             Examined::Impossible(interpolants) => Some(interpolants),
             Examined::Possible | Examined::Unknown => None,

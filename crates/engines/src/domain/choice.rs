@@ -1,6 +1,7 @@
 //! Choosing a domain by name: the one place that knows which domains there are.
 
 use super::Domain;
+use super::concrete::Concrete;
 use super::order::{Relations, fragment};
 use super::predicates::Predicates;
 use super::zones::Zones;
@@ -16,6 +17,8 @@ pub enum DomainName {
     Predicates,
     /// How values compare.
     Order,
+    /// One value for each cell.
+    Concrete,
 }
 
 /// Which domain is wanted, and how precise it starts.
@@ -69,6 +72,7 @@ pub fn with_domain<W: WithDomain>(
             let fixed = choice.predicates_are_fixed;
             with.run(Predicates::new(examine::hints(task), fixed, limits.budget()))
         }
-        _ => with.run(Zones::new(choice.clip, choice.clip_is_fixed)),
+        DomainName::Concrete => with.run(Concrete::new()),
+        DomainName::Zones | DomainName::Order => with.run(Zones::new(choice.clip, choice.clip_is_fixed)),
     })
 }

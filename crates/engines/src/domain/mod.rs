@@ -10,6 +10,7 @@
 
 mod bounds;
 mod choice;
+pub mod concrete;
 pub mod order;
 pub mod predicates;
 pub mod zones;
@@ -72,6 +73,11 @@ pub trait Domain: Sized + 'static {
         false
     }
 
+    /// Whether `post` tells which branch through the commands leads to a state; if not, the numbers mean nothing.
+    fn tells_branches(&self) -> bool {
+        true
+    }
+
     /// Whether a state can say something about the values of summary cells ([`Cells`](fencewright_memory::Cells)); if not, they are never
     /// live.
     fn keeps_summaries(&self) -> bool {
@@ -83,6 +89,11 @@ pub trait Domain: Sized + 'static {
 
     /// The state as a conjunction of constraints on the live cells, for certificates.
     fn cube(&self, live: &Live, state: &Self::State) -> Cube;
+
+    /// Whether the cubes of what was searched so far are a certificate that can be checked. The checker knows linear arithmetic only.
+    fn is_checkable(&self) -> bool {
+        true
+    }
 
     /// How precise it is at the moment, in a few words; nothing if it is always as precise.
     fn describe(&self) -> Option<String> {

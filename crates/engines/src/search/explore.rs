@@ -130,8 +130,8 @@ pub struct Counterexample<M: Machine> {
     pub property: usize,
     /// The control state it starts in.
     pub start: M::Control,
-    /// The steps, each with the number of the branch through its commands that the search took.
-    pub steps: Vec<(StepOf<M>, u32)>,
+    /// The steps, each with the number of the branch through its commands that the search took, if the domain tells that.
+    pub steps: Vec<(StepOf<M>, Option<u32>)>,
     /// How its last state is evidence.
     pub evidence: Evidence,
 }
@@ -378,6 +378,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             && parent != Origin::START.parent
         {
             node = &self.nodes[parent as usize];
+            let branch = self.domain.tells_branches().then_some(branch);
             steps.push((self.step(node.control, step), branch));
         }
         steps.reverse();

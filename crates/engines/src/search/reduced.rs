@@ -24,8 +24,8 @@ pub struct ReducedStepName {
     pub order: Option<Permutation>,
 }
 
-/// A path of a buffer machine: steps, and for each the number of the branch through its commands.
-pub type Path = Vec<(Step, u32)>;
+/// A path of a buffer machine: steps, and for each the number of the branch through its commands, if that is known.
+pub type Path = Vec<(Step, Option<u32>)>;
 
 impl<'a, 'p> Reduced<'a, 'p> {
     /// The machine with these live cells. States that differ only by the symmetry are taken as one.
@@ -34,7 +34,7 @@ impl<'a, 'p> Reduced<'a, 'p> {
     }
 
     /// A path in terms of the real threads: where symmetry has renamed them, it is followed again on the buffer machine.
-    pub fn unfolded(&self, path: &[(Step<ReducedStepName, Control>, u32)]) -> Path {
+    pub fn unfolded(&self, path: &[(Step<ReducedStepName, Control>, Option<u32>)]) -> Path {
         let mut who = Permutation::identity(self.machine.program.threads.len());
         let mut control = self.machine.initial();
         let mut unfolded = Vec::with_capacity(path.len());

@@ -219,6 +219,10 @@ impl Domain for Order {
         true
     }
 
+    fn tells_branches(&self) -> bool {
+        false
+    }
+
     fn keeps_summaries(&self) -> bool {
         false
     }
