@@ -2,11 +2,11 @@
 
 use fencewright_engines::Progress;
 use fencewright_engines::lazy::Lazy;
+use fencewright_lang::export;
 use fencewright_report::{Source, dot};
 
 use crate::args::ShowArgs;
 use crate::check::lazy_options;
-use crate::graph_text::graph_text;
 use crate::input::load_program;
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -32,7 +32,7 @@ pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
             return Status::Unknown;
         }
     };
-    match graph_text(&extended.program) {
+    match export::fw(&extended.program) {
         Ok(text) => {
             out.print(&text);
             Status::Fine

@@ -4,11 +4,13 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use std::rc::Rc;
 
 use fencewright_engines::Limits;
+use fencewright_generate::Random;
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
 use fencewright_program::{
-    Action, Event, EventKind, Init, Numbers, Op, Property, PropertyKind, Range, Reference, State,
+    Action, EdgeId, Event, EventKind, Init, Numbers, Op, Property, PropertyKind, Range, Reference, State,
+    ThreadId,
 };
 use fencewright_report::step::Step;
 use fencewright_report::text::{self, Cells, Table};
@@ -17,13 +19,12 @@ use fencewright_report::{Source, Style};
 use crate::args::RunArgs;
 use crate::input::{is_standard_input, load_program, tell_notes};
 use crate::output::{Output, complain};
-use crate::random::Random;
 use crate::status::Status;
 
 /// How many steps a random execution has at most unless asked for more.
 const STEPS: u64 = 50;
 /// How many ways to choose the values of an edge's `*`s are looked at in one step.
-const CHOICES: u64 = 16;
+const CHOICES: usize = 16;
 /// A `*` without a range is tried with this many values around 0.
 const SMALL_VALUES: i64 = 5;
 /// The longest answer that is read.
@@ -152,26 +153,15 @@ impl<'a> Simulation<'a> {
     /// Everything that can happen now.
     fn moves(&mut self) -> Moves {
         let mut moves = Moves { groups: Vec::new(), limit: None, sampled: false };
-        for (thread, code) in self.reference.program.threads() {
-            for (edge, e) in code.edges_from(self.state.locations[thread.index()]) {
-                let choices = self.choices(&e.action, &mut moves.sampled);
-                let events = choices
-                    .into_iter()
-                    .map(|chosen| Event { thread, kind: EventKind::Step { edge, chosen } });
-                self.add_enabled(events, &mut moves);
-            }
-            let buffered = self.state.buffers[thread.index()].iter();
-            let mut cells: Vec<u32> = buffered.filter_map(fencewright_report::step::buffered_cell).collect();
-            cells.sort_unstable();
-            cells.dedup();
-            for cell in cells {
-                self.add_enabled([Event { thread, kind: EventKind::Flush { cell } }].into_iter(), &mut moves);
-            }
+        let candidates = self.reference.candidates(&self.state, &[]);
+        for group in candidates.chunk_by(|a, b| edge_of(a).is_some() && edge_of(a) == edge_of(b)) {
+            let events = self.some_of(group, &mut moves.sampled);
+            self.add_enabled(events, &mut moves);
         }
         moves
     }
 
-    fn add_enabled(&self, events: impl Iterator<Item = Event>, moves: &mut Moves) {
+    fn add_enabled(&self, events: Vec<Event>, moves: &mut Moves) {
         let mut group = Vec::new();
         for event in events {
             match self.reference.step(&self.state, &event) {
@@ -185,41 +175,43 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Values for the `*`s of an action: all of them if they are few, otherwise some at random.
-    fn choices(&mut self, action: &Action, sampled: &mut bool) -> Vec<Vec<i64>> {
-        let ranges: Vec<Option<Range>> = action
-            .ops()
-            .iter()
-            .filter_map(|op| match op {
-                Op::Havoc(_, range) => Some(*range),
-                _ => None,
-            })
-            .collect();
-        let sizes = ranges.iter().map(|range| range.map_or(u64::MAX, Range::size));
-        let all = sizes.fold(1_u64, u64::saturating_mul);
-        if all <= CHOICES {
-            let mut choices = vec![Vec::new()];
-            for range in ranges.iter().flatten() {
-                let extended = choices.iter().flat_map(|prefix: &Vec<i64>| {
-                    (range.low..=range.high).map(move |value| [prefix.as_slice(), &[value]].concat())
-                });
-                choices = extended.collect();
-            }
-            return choices;
+    /// The events of an edge, which differ in the values of its `*`s: all if they are few, otherwise some at random.
+    fn some_of(&mut self, group: &[Event], sampled: &mut bool) -> Vec<Event> {
+        let program = self.reference.program;
+        let unlisted = edge_of(&group[0])
+            .map(|(thread, edge)| &program.thread(thread).edge(edge).action)
+            .filter(|action| program.is_sampled(action));
+        if unlisted.is_none() && group.len() <= CHOICES {
+            return group.to_vec();
         }
         *sampled = true;
+        let mut events: Vec<Event> = (0..CHOICES)
+            .map(|_| {
+                let mut event = self.random.pick(group).clone();
+                if let (Some(action), EventKind::Step { chosen, .. }) = (unlisted, &mut event.kind) {
+                    *chosen = self.values(action);
+                }
+                event
+            })
+            .collect();
+        events.sort_unstable_by(|a, b| chosen_by(a).cmp(chosen_by(b)));
+        events.dedup();
+        events
+    }
+
+    /// Random values for the `*`s of an action.
+    fn values(&mut self, action: &Action) -> Vec<i64> {
         let numbers = self.reference.program.numbers;
-        let random = &mut self.random;
-        let mut draw = || ranges.iter().map(|&range| choose_value(random, range, numbers)).collect();
-        let mut choices: Vec<Vec<i64>> = (0..CHOICES).map(|_| draw()).collect();
-        choices.sort_unstable();
-        choices.dedup();
-        choices
+        let ranges = action.ops().iter().filter_map(|op| match op {
+            Op::Havoc(_, range) => Some(*range),
+            _ => None,
+        });
+        ranges.map(|range| choose_value(&mut self.random, range, numbers)).collect()
     }
 
     fn pick(&mut self, moves: &Moves) -> (usize, usize) {
-        let group = self.random.below(moves.groups.len() as u64) as usize;
-        (group, self.random.below(moves.groups[group].len() as u64) as usize)
+        let group = self.random.below(moves.groups.len());
+        (group, self.random.below(moves.groups[group].len()))
     }
 
     /// Lets the user choose; nothing if there is enough.
@@ -318,6 +310,22 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// The edge that an event takes; none for a flush.
+fn edge_of(event: &Event) -> Option<(ThreadId, EdgeId)> {
+    match event.kind {
+        EventKind::Step { edge, .. } => Some((event.thread, edge)),
+        EventKind::Flush { .. } => None,
+    }
+}
+
+/// The values that an event chooses for `*`.
+fn chosen_by(event: &Event) -> &[i64] {
+    match &event.kind {
+        EventKind::Step { chosen, .. } => chosen,
+        EventKind::Flush { .. } => &[],
+    }
+}
+
 /// A value for `*`: small if there is no range, or the range is very large.
 fn choose_value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
     let small = match numbers {
@@ -333,5 +341,5 @@ fn choose_value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> 
         None => small,
     };
     // An empty range has no values; the step that needs one is not enabled.
-    range.low.wrapping_add(random.below(range.size().max(1)) as i64)
+    random.between(range.low, range.high.max(range.low))
 }

@@ -12,9 +12,9 @@ use serde_json::Value;
 const REGISTERS: usize = 4;
 const LOCATIONS: usize = 2;
 
-/// Numbers that are the same every time.
+/// Choices for one test.
 struct Random {
-    state: u64,
+    choices: fencewright_testing::Random,
     /// Whether numbers are small.
     small: bool,
     /// Whether jumps may go back.
@@ -22,15 +22,8 @@ struct Random {
 }
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
     fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+        self.choices.below(n)
     }
 
     fn chance(&mut self, percent: usize) -> bool {
@@ -38,7 +31,7 @@ impl Random {
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
+        *self.choices.pick(from)
     }
 }
 
@@ -640,7 +633,7 @@ fn final_states(program: &Program) -> Option<BTreeSet<(String, bool)>> {
 fn random_tests_have_the_final_states_of_the_machine() {
     let long = std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some();
     let count = if long { 30_000 } else { 3_000 };
-    let mut random = Random { state: 0x5eed_1e55_c0de_0001, small: false, back: false };
+    let mut random = Random { choices: fencewright_testing::Random::new(1), small: false, back: false };
     let programs: Vec<Program> = (0..count).map(|_| generate(&mut random)).collect();
     let texts: Vec<(String, String)> = programs
         .iter()

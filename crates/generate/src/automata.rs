@@ -5,8 +5,7 @@
 //! transition of every automaton with it, and repeats that until all current states are accepting. The label `accepted` can be
 //! reached if and only if there is such a word. The question is PSPACE-hard in the number of automata.
 
-use fencewright_testing::Random;
-
+use crate::choice::Random;
 use crate::text::Text;
 
 /// A nondeterministic finite automaton. States and letters are numbered from 0.

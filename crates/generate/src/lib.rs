@@ -9,9 +9,11 @@
 
 pub mod automata;
 pub mod bakery;
+mod choice;
 mod family;
 pub mod lossy;
 pub mod random;
 mod text;
 
+pub use choice::Random;
 pub use family::{Family, OutOfRange};

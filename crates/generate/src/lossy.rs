@@ -10,8 +10,7 @@
 //! Fig. 3 is a drawing that says less than the text; this follows the text: `ch` stores the separator to yA after it has
 //! read it from xA.
 
-use fencewright_testing::Random;
-
+use crate::choice::Random;
 use crate::text::Text;
 
 /// A lossy channel system with data. It starts in state 0 with all variables 0 and the channel empty.

@@ -5,8 +5,7 @@
 //! Threads are built around the shapes whose outcomes tell memory models apart (store buffering, message passing), so that
 //! among the properties some hold, some fail, and some fail under TSO only.
 
-use fencewright_testing::Random;
-
+use crate::choice::Random;
 use crate::text::Text;
 
 /// Fresh values in one program at most, so that trying them all can decide it.

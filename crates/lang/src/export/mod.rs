@@ -5,6 +5,7 @@
 //! knows the property `assertions`. And steps that only touch registers may be split or added, which nothing
 //! these formats can ask about tells apart.
 
+mod graph;
 mod litmus;
 mod liveness;
 mod rmm;
@@ -17,6 +18,7 @@ use crate::diagnostic::Diagnostic;
 use crate::front_end::Parsed;
 use crate::import::names::Names;
 
+pub use graph::fw;
 pub use litmus::litmus;
 pub use rmm::rmm;
 pub use trencher::trencher;

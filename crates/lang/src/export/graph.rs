@@ -4,18 +4,18 @@
 
 use std::collections::HashSet;
 
-use fencewright_lang::ast::{
+use crate::ast::{
     ArraySize, Block, Declarator, Expr, ExprKind, File, Initial, Item, Name, Place, Property, PropertyKind,
     RangeExpr, Statement, StatementKind, Thread, ThreadRef,
 };
-use fencewright_lang::fw::{self, Keyword};
+use crate::fw::{self, Keyword};
 use fencewright_program::{
     self as model, Action, Address, BinaryOp, Init, LocationId, Observable, Op, Program, Quantifier, Range,
     RegisterId, Span,
 };
 
 /// Writes a program, or says what cannot be written.
-pub fn graph_text(program: &Program) -> Result<String, String> {
+pub fn fw(program: &Program) -> Result<String, String> {
     let mut taken = Names::default();
     let variables: Vec<String> = program.variables.iter().map(|v| taken.fresh(&v.name)).collect();
     let threads: Vec<String> = program.threads.iter().map(|t| taken.fresh(&t.name)).collect();

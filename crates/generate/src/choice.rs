@@ -1,0 +1,40 @@
+//! Random choices. The same seed gives the same choices on every machine.
+
+use fastrand::Rng;
+
+/// A source of random choices.
+#[derive(Clone, Debug)]
+pub struct Random(Rng);
+
+impl Random {
+    /// The choices that belong to a seed.
+    pub fn new(seed: u64) -> Self {
+        Random(Rng::with_seed(seed))
+    }
+
+    /// A seed that nobody can foresee, short enough to type.
+    pub fn fresh_seed() -> u64 {
+        fastrand::u64(..1_000_000)
+    }
+
+    /// A number below `n`; 0 if there is none.
+    pub fn below(&mut self, n: usize) -> usize {
+        // Not `usize(..)`, which depends on the machine.
+        self.0.u64(..n.max(1) as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// A number from `low` to `high`, which is not less than `low`.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        self.0.i64(low..=high)
+    }
+
+    /// One of these, of which there is at least one.
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len())]
+    }
+}
