@@ -9,9 +9,10 @@ use fencewright_generate::automata::{intersection, random_automata};
 use fencewright_generate::bakery::bakery;
 use fencewright_generate::lossy::{channel, random_lossy};
 use fencewright_program::MemoryModel;
+use fencewright_report::words::grouped;
 
 use crate::programs::program;
-use crate::table::{grouped, print};
+use crate::table::print;
 use crate::thesis::word;
 
 /// For one bakery, with all numbers of contexts that fit.

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Statistics, Task, Verdict, check_each};
 use fencewright_program::{MemoryModel, Program};
+use fencewright_report::words::grouped;
 
 use crate::programs::example;
-use crate::table::{grouped, print};
+use crate::table::print;
 
 fn measure(program: &Program, model: MemoryModel, options: &Options, limit: Duration) -> (Checks, f64) {
     let task = Task::new(program, model, program.properties.clone());

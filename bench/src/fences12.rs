@@ -6,9 +6,10 @@ use fencewright_engines::cegar::{Cegar, Options};
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check, check_each};
 use fencewright_program::{Action, MemoryModel, Program};
+use fencewright_report::words::grouped;
 
 use crate::programs::{example, lines};
-use crate::table::{grouped, print};
+use crate::table::print;
 
 /// Program, and what the paper reports: seconds, fences in each process, predicates.
 const TABLE: [(&str, f64, usize, usize); 8] = [

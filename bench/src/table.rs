@@ -25,16 +25,3 @@ pub fn print(header: &[&str], rows: &[Vec<String>]) {
         line(row.iter().enumerate().map(cell).collect());
     }
 }
-
-/// A whole number with separators: 1234567 as 1,234,567.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}

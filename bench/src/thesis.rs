@@ -9,9 +9,10 @@ use fencewright_engines::robust::{self, Finding};
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_fences::{Goal, Options, Robustness, Safety, synthesise};
 use fencewright_program::MemoryModel;
+use fencewright_report::words::grouped;
 
 use crate::programs::{example, placed, placed_at, program_at};
-use crate::table::{grouped, print};
+use crate::table::print;
 
 fn limits() -> Limits {
     Limits::starting_now(Some(Duration::from_secs(60)), None, Default::default())

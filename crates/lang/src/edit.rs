@@ -88,10 +88,14 @@ pub(crate) fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// A statement `word` with its separator, before another one: on a line of its own if that one starts its line.
-pub(crate) fn inserted_before(text: &str, at: usize, word: &str) -> Change {
+/// A statement `word` with its separator, before another one: on a line of its own if that one starts its line. A label may stand
+/// further left than its statement; what stands before the label is indented as the statement is.
+pub(crate) fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
+    let at = place.offset as usize;
     let (indent, starts_line) = indentation(text, at);
+    let (of_statement, is_alone) = indentation(text, place.statement.start as usize);
+    let deeper = of_statement.strip_prefix(indent).filter(|_| is_alone).unwrap_or("");
     let end = line_end(text);
-    let text = if starts_line { format!("{word}{end}{indent}") } else { format!("{word} ") };
+    let text = if starts_line { format!("{deeper}{word}{end}{indent}") } else { format!("{word} ") };
     Change { at, length: 0, text }
 }

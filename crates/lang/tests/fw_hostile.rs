@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use fencewright_lang::fw;
 use fencewright_lang::source::{SourceFile, decode};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const PROGRAM: &str = "const N = 2;
 shared flag[N], turn: 0..4 = 1, a[2] open = [1, 2], z = * in 0..4;
@@ -64,7 +65,12 @@ fn words() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1_000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn random_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

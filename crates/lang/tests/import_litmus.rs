@@ -151,6 +151,13 @@ fn jumps() {
         "var EAX, ZF;",
         "L0: EAX = x; ZF = EAX == 0; if ZF { goto L0; } goto end_; end_:",
     );
+    // As compilers call their labels.
+    check_code(
+        ".L2: movl (x),%eax ; testl %eax,%eax ; je .L2 ; jmp .LBB0_1 ; .LBB0_1: ;",
+        "shared x;",
+        "var EAX, ZF;",
+        "_L2: EAX = x; ZF = (EAX & EAX) == 0; if ZF { goto _L2; } goto _LBB0_1; _LBB0_1:",
+    );
     check_code(
         "LOCK DEC [x] ; JGE L ; TEST EAX,EAX ; JNZ L ; L: ;",
         "shared x;",

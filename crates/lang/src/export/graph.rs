@@ -2,25 +2,25 @@
 //!
 //! Every location becomes a label, every edge a statement and a `goto`. The result loads again and has the same executions.
 
-use std::collections::HashSet;
-
-use crate::ast::{
-    ArraySize, Block, Declarator, Expr, ExprKind, File, Initial, Item, Name, Place, Property, PropertyKind,
-    RangeExpr, Statement, StatementKind, Thread, ThreadRef,
-};
-use crate::fw::{self, Keyword};
 use fencewright_program::{
     self as model, Action, Address, BinaryOp, Init, LocationId, Observable, Op, Program, Quantifier, Range,
     RegisterId, Span,
 };
 
+use crate::ast::{
+    ArraySize, Block, Declarator, Expr, ExprKind, File, Initial, Item, Name, Place, Property, PropertyKind,
+    RangeExpr, Statement, StatementKind, Thread, ThreadRef,
+};
+use crate::fw;
+use crate::import::names::Names;
+
 /// Writes a program, or says what cannot be written.
 pub fn fw(program: &Program) -> Result<String, String> {
-    let mut taken = Names::default();
-    let variables: Vec<String> = program.variables.iter().map(|v| taken.fresh(&v.name)).collect();
-    let threads: Vec<String> = program.threads.iter().map(|t| taken.fresh(&t.name)).collect();
+    let mut names = Names::default();
+    let variables: Vec<String> = program.variables.iter().map(|v| fresh(&mut names, &v.name)).collect();
+    let threads: Vec<String> = program.threads.iter().map(|t| fresh(&mut names, &t.name)).collect();
     let named = program.threads.iter().zip(threads);
-    let threads = named.map(|(thread, name)| ThreadNames::new(thread, name, &taken)).collect();
+    let threads = named.map(|(thread, name)| ThreadNames::new(thread, name, &names)).collect();
     let writer = Writer { program, variables, threads };
     let mut items = vec![Item::Numbers(program.numbers, Span::default())];
     if program.numbers == model::Numbers::Int {
@@ -34,25 +34,9 @@ pub fn fw(program: &Program) -> Result<String, String> {
     Ok(fw::print(&File { items }))
 }
 
-/// Names that are legal and given once.
-#[derive(Clone, Default)]
-struct Names(HashSet<String>);
-
-impl Names {
-    fn fresh(&mut self, like: &str) -> String {
-        let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let mut name: String = like.trim_end_matches(']').chars().map(legal).collect();
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-            name.insert(0, 'n');
-        }
-        let stem = name.clone();
-        let mut number = 2;
-        while Keyword::from_text(&name).is_some() || !self.0.insert(name.clone()) {
-            name = format!("{stem}_{number}");
-            number += 1;
-        }
-        name
-    }
+/// A name as close to this one as .fw allows. Of `p[0]`, the last bracket is left out.
+fn fresh(names: &mut Names<'_>, like: &str) -> String {
+    names.fresh(like.trim_end_matches(']'), "n", "_")
 }
 
 /// What a thread and its parts are called.
@@ -65,15 +49,15 @@ struct ThreadNames {
 }
 
 impl ThreadNames {
-    fn new(thread: &model::Thread, name: String, taken: &Names) -> Self {
-        let mut taken = taken.clone();
-        let registers = thread.registers.iter().map(|r| taken.fresh(r.name.trim_start_matches('%')));
+    fn new(thread: &model::Thread, name: String, global: &Names<'_>) -> Self {
+        let mut names = Names::inside(global);
+        let registers = thread.registers.iter().map(|r| fresh(&mut names, r.name.trim_start_matches('%')));
         let registers = registers.collect();
         // Labels of the source first: a number must not take the name of one.
-        let labels = thread.locations.iter().map(|l| l.labels.first().map(|label| taken.fresh(label)));
+        let labels = thread.locations.iter().map(|l| l.labels.first().map(|label| fresh(&mut names, label)));
         let labels: Vec<Option<String>> = labels.collect();
         let numbered = labels.into_iter().enumerate();
-        let labels = numbered.map(|(n, label)| label.unwrap_or_else(|| taken.fresh(&format!("at{n}"))));
+        let labels = numbered.map(|(n, label)| label.unwrap_or_else(|| fresh(&mut names, &format!("at{n}"))));
         ThreadNames { name, registers, labels: labels.collect(), written: reachable(thread) }
     }
 }

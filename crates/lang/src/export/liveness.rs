@@ -2,52 +2,45 @@
 
 use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{RegisterId, Thread};
+use fixedbitset::FixedBitSet;
 
 use super::outgoing;
 
-/// Live registers of each location, one bit for each register.
-pub(super) struct Liveness {
-    words: usize,
-    bits: Vec<u64>,
-}
+/// The live registers of each location.
+pub(super) struct Liveness(Vec<FixedBitSet>);
 
 impl Liveness {
     /// Works backwards along the edges until nothing changes.
     pub(super) fn of(thread: &Thread) -> Self {
-        let words = thread.registers.len().div_ceil(64).max(1);
-        let mut live = Liveness { words, bits: vec![0; words * thread.locations.len()] };
+        let none = FixedBitSet::with_capacity(thread.registers.len());
+        let mut live = vec![none.clone(); thread.locations.len()];
         let mut incoming = vec![Vec::new(); thread.locations.len()];
         for edge in &thread.edges {
             incoming[edge.to.index()].push(edge.from.index());
         }
         let mut waiting: Vec<usize> = (0..thread.locations.len()).collect();
         while let Some(location) = waiting.pop() {
-            let mut before = vec![0; words];
+            let mut before = none.clone();
             for edge in outgoing(thread, location) {
-                let mut after = live.at(edge.to.index()).to_vec();
+                let mut after = live[edge.to.index()].clone();
                 for op in edge.action.ops().iter().rev() {
                     if let Some(written) = written_register(op) {
-                        after[written.index() / 64] &= !(1 << (written.index() % 64));
+                        after.remove(written.index());
                     }
-                    for_each_read(op, &mut |read| after[read.index() / 64] |= 1 << (read.index() % 64));
+                    for_each_read(op, &mut |read| after.insert(read.index()));
                 }
-                before.iter_mut().zip(after).for_each(|(b, a)| *b |= a);
+                before.union_with(&after);
             }
-            let range = location * words..(location + 1) * words;
-            if live.bits[range.clone()] != before[..] {
-                live.bits[range].copy_from_slice(&before);
+            if live[location] != before {
+                live[location] = before;
                 waiting.extend(&incoming[location]);
             }
         }
-        live
-    }
-
-    fn at(&self, location: usize) -> &[u64] {
-        &self.bits[location * self.words..(location + 1) * self.words]
+        Liveness(live)
     }
 
     /// Whether some path from here reads the register before it is written.
     pub(super) fn is_live(&self, location: usize, register: RegisterId) -> bool {
-        self.at(location)[register.index() / 64] & (1 << (register.index() % 64)) != 0
+        self.0[location].contains(register.index())
     }
 }

@@ -72,7 +72,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
     };
     let at = edit.place.offset as usize;
     Ok(match edit.place.side {
-        Side::Before | Side::Labelled => inserted_before(text, at, word),
+        Side::Before | Side::Labelled => inserted_before(text, &edit.place, word),
         Side::After => {
             // The separator belongs to the statement, whether or not its span has it.
             let rest = &text[at..];

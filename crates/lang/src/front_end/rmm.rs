@@ -78,7 +78,7 @@ fn change(text: &str, edit: &Edit, changes: &mut Vec<Change>) -> Result<(), Stri
     });
     match (side, bare_body) {
         (Side::Before | Side::Labelled, false) => {
-            changes.push(inserted_before(text, at, &format!("{word};")));
+            changes.push(inserted_before(text, &edit.place, &format!("{word};")));
         }
         (Side::Before | Side::Labelled, true) => {
             changes.push(Change { at, length: 0, text: format!("{{ {word}; ") });

@@ -1,5 +1,7 @@
 //! What people write who know other languages, and what to tell them.
 
+use strsim::osa_distance;
+
 use super::token::Keyword;
 
 /// The keyword that was probably meant by a word that is none, among those that `fits`.
@@ -40,29 +42,11 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
     Keyword::ALL
         .iter()
         .filter(|&&keyword| fits(keyword))
-        .map(|&keyword| (edit_distance(&lower, keyword.text()), keyword))
+        .map(|&keyword| (osa_distance(&lower, keyword.text()), keyword))
         // At least half of a short word must be right.
         .filter(|&(distance, keyword)| distance <= allowed && 2 * distance < keyword.text().len())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, keyword)| keyword)
-}
-
-/// How many letters must be inserted, deleted, replaced or swapped with their neighbour to make one word of the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(rows[i - 2][j - 2] + 1);
-            }
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 /// What to write in place of an operator of another language; `place` is what stands before it.
@@ -103,12 +87,5 @@ mod tests {
         check("turn", None);
         check("flag", None);
         check("ticket", None);
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("abc", "acb"), 1);
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
     }
 }

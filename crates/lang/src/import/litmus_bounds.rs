@@ -7,7 +7,8 @@
 use fencewright_program::BinaryOp;
 
 use super::litmus::Test;
-use super::litmus_parse::{Action, Instruction, Operand};
+use super::litmus_mnemonic::Action;
+use super::litmus_parse::{Instruction, Operand};
 use super::litmus_types::{Part, RegisterPart, reduce};
 
 /// What is known about all values that registers and locations ever hold.

@@ -53,9 +53,12 @@ impl<'a> Scanner<'a> {
         let rest = text.trim_start();
         let start = self.at + text.len() - rest.len();
         let count = |f: fn(char) -> bool| rest.len() - rest.trim_start_matches(f).len();
+        let starts_word = |c: char| c.is_ascii_alphabetic() || c == '_';
+        // Compilers write their own labels with a dot: `.L3`.
+        let dotted = rest.strip_prefix('.').is_some_and(|name| name.starts_with(starts_word));
         let (kind, length) = match rest.chars().next() {
             None => (Kind::End, 0),
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+            Some(c) if dotted || starts_word(c) => {
                 (Kind::Word, count(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.'))
             }
             Some('0') if rest.starts_with("0x") || rest.starts_with("0X") => {

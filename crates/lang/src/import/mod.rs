@@ -9,6 +9,7 @@ mod litmus;
 mod litmus_bounds;
 mod litmus_code;
 mod litmus_condition;
+mod litmus_mnemonic;
 mod litmus_parse;
 mod litmus_scan;
 mod litmus_types;

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use fencewright_program::{
     Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, Variable, VariableId,
 };
+use strsim::osa_distance;
 
 use crate::ast::{self, Item, Name};
 use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
@@ -322,10 +323,13 @@ fn collect_labels(block: &ast::Block, labels: &mut HashSet<String>) {
 
 /// Among more names than this no advice is given: looking for it would take longer than reading the program.
 const MOST_COMPARED: usize = 1_000;
+/// Of longer names only so many characters are compared.
+const COMPARED_LENGTH: usize = 40;
 
 /// The known name that differs least from `name`, if any is close.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
     let length = name.chars().count();
+    let start = |name: &str| name.chars().take(COMPARED_LENGTH).collect::<String>();
     let allowed = (length / 3).clamp(1, 3);
     let known: Vec<&str> = known.take(MOST_COMPARED + 1).collect();
     if known.len() > MOST_COMPARED {
@@ -334,24 +338,8 @@ pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
     known
         .into_iter()
         .filter(|other| !other.starts_with('%') && other.chars().count().abs_diff(length) <= allowed)
-        .map(|other| (edit_distance(name, other), other))
+        .map(|other| (osa_distance(&start(name), &start(other)), other))
         .filter(|&(distance, _)| distance <= allowed)
         .min()
         .map(|(_, other)| other.to_string())
-}
-
-/// Levenshtein distance; long names are not compared.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(40).collect(), b.chars().take(40).collect());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
