@@ -3,6 +3,7 @@
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
 use fencewright_program::{BinaryOp, FileId, Numbers, Span, UnaryOp};
+use fencewright_testing::without_spans;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -223,19 +224,6 @@ fn file() -> BoxedStrategy<File> {
 }
 
 // What is compared.
-
-/// A tree as text without its spans.
-fn without_spans(file: &File) -> String {
-    let text = format!("{file:?}");
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(start) = rest.find("Span {") {
-        let end = start + rest[start..].find('}').expect("spans are printed with braces");
-        kept.push_str(&rest[..start]);
-        rest = &rest[end + 1..];
-    }
-    kept + rest
-}
 
 fn parse(text: &str) -> String {
     let (file, diagnostics) = fw::parse(text);

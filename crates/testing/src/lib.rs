@@ -407,3 +407,16 @@ fn mixed(random: &mut Random, program: &Program, depth: usize) -> Formula {
     let op = *random.pick(&[BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Gt]);
     Expr::binary(op, Expr::Leaf(leaf), Expr::Const(random.between(0, 2)))
 }
+
+/// Something printed for debugging, without the source spans in it: what two syntax trees have in common that were read from different texts.
+pub fn without_spans(tree: &impl std::fmt::Debug) -> String {
+    let text = format!("{tree:?}");
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(start) = rest.find("Span {") {
+        let end = start + rest[start..].find('}').expect("spans are printed with braces");
+        kept.push_str(&rest[..start]);
+        rest = &rest[end + 1..];
+    }
+    kept + rest
+}

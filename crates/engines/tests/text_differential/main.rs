@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check};
-use fencewright_lang::ast::File;
 use fencewright_lang::{fw, load};
 use fencewright_program::{
     Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, RegisterId,
 };
+use fencewright_testing::without_spans;
 
 use control::Code;
 use coverage::Coverage;
@@ -42,19 +42,6 @@ enum Outcome {
     Compared { fault: bool, deadlock: bool, ends: bool },
     Limit,
     TooLarge,
-}
-
-/// A tree as text without its spans.
-fn without_spans(file: &File) -> String {
-    let text = format!("{file:?}");
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(start) = rest.find("Span {") {
-        let end = start + rest[start..].find('}').expect("spans are printed with braces");
-        kept.push_str(&rest[..start]);
-        rest = &rest[end + 1..];
-    }
-    kept + rest
 }
 
 /// Compares the interpreters on one program; what differs, in words.
