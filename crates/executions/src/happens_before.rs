@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use fencewright_program::reference::Access;
-use fencewright_program::{Action, EventKind, Program, Replayed, ThreadId};
+use fencewright_program::{Action, EventKind, Program, Replayed};
 
 /// Why one event happens before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -249,36 +249,55 @@ pub struct Triangle {
 
 /// A triangular race in an execution, if there is one. All that a thread does while it holds the lock counts as one access.
 pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> {
-    let is_lock = |n: usize, wanted: &Action| match &trace.events[n].kind {
-        EventKind::Step { edge, .. } => program.thread(trace.events[n].thread).edge(*edge).action == *wanted,
-        EventKind::Flush { .. } => false,
-    };
     // How many stores the thread of each event has buffered before it.
     let mut pending = Vec::with_capacity(trace.events.len());
     trace.for_each_event(|event, before| pending.push(before.buffers[event.thread.index()].len()));
-    for (write, effect) in trace.effects.iter().enumerate() {
-        let writer = trace.events[write].thread;
-        // Where the locked section begins that the write is part of, or else the write itself.
-        let mine = || (0..write).rev().filter(|&n| trace.events[n].thread == writer);
-        let bracket = mine().find(|&n| is_lock(n, &Action::Lock) || is_lock(n, &Action::Unlock));
-        let first = bracket.filter(|&n| is_lock(n, &Action::Lock)).unwrap_or(write);
-        let before = (0..first).rev().find(|&n| trace.effects[n].iter().any(reaches_memory));
-        let Some(load) = before.filter(|&n| trace.events[n].thread != writer) else { continue };
-        for access in effect {
-            let Access::Write { cell, buffered: false, .. } = *access else { continue };
-            let reads = |a: &Access| matches!(a, Access::Read { cell: c, buffered: false, .. } if *c == cell);
-            let reader: ThreadId = trace.events[load].thread;
-            if pending[load] > 0 && trace.effects[load].iter().any(reads) {
-                let stores = (0..load).rev().filter(|&n| {
-                    let buffers = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
-                    trace.events[n].thread == reader && trace.effects[n].iter().any(buffers)
-                });
-                let store = stores.take(pending[load]).last()?;
+    // Where the locked section that each thread is in began; and before each event, the last one that accessed memory.
+    let mut section: Vec<Option<usize>> = vec![None; program.threads.len()];
+    let mut memory_before: Vec<Option<usize>> = Vec::with_capacity(trace.events.len());
+    let mut last_at_memory = None;
+    for (write, (event, effect)) in trace.events.iter().zip(&trace.effects).enumerate() {
+        let writer = event.thread;
+        memory_before.push(last_at_memory);
+        let first = section[writer.index()].unwrap_or(write);
+        if let Some(load) = memory_before[first].filter(|&n| trace.events[n].thread != writer) {
+            let raced = effect.iter().find_map(|access| match *access {
+                Access::Write { cell, buffered: false, .. } if pending[load] > 0 => {
+                    trace.effects[load].iter().any(|a| reads_memory(a, cell)).then_some(cell)
+                }
+                _ => None,
+            });
+            if let Some(cell) = raced {
+                let store = oldest_pending(trace, load, pending[load])?;
                 return Some(Triangle { store, load, write, cell });
+            }
+        }
+        if effect.iter().any(reaches_memory) {
+            last_at_memory = Some(write);
+        }
+        if let EventKind::Step { edge, .. } = &event.kind {
+            match program.thread(writer).edge(*edge).action {
+                Action::Lock => section[writer.index()] = Some(write),
+                Action::Unlock => section[writer.index()] = None,
+                _ => {}
             }
         }
     }
     None
+}
+
+/// The oldest of the stores that the thread of an event has buffered before it, if there are so many.
+fn oldest_pending(trace: &Replayed, event: usize, pending: usize) -> Option<usize> {
+    let buffers = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
+    let stores = (0..event).rev().filter(|&n| {
+        trace.events[n].thread == trace.events[event].thread && trace.effects[n].iter().any(buffers)
+    });
+    stores.take(pending).last()
+}
+
+/// Whether an access is a load of this cell from memory.
+fn reads_memory(access: &Access, cell: u32) -> bool {
+    matches!(access, Access::Read { cell: c, buffered: false, .. } if *c == cell)
 }
 
 /// Whether an access is one to memory itself.
