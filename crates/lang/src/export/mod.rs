@@ -12,7 +12,7 @@ mod rmm;
 mod rmm_text;
 mod trencher;
 
-use fencewright_program::{Edge, Expr, Init, Numbers, Op, Program, Range, RegisterId, Span, Thread};
+use fencewright_program::{Bounds, Edge, Expr, Init, Numbers, Op, Program, Range, RegisterId, Span, Thread};
 
 use crate::diagnostic::Diagnostic;
 use crate::front_end::Parsed;
@@ -105,7 +105,7 @@ fn checked_range<'p>(
         Op::Skip | Op::Assume(_) | Op::Assert(_) => (None, None),
     };
     let range = range?;
-    let certain = value.and_then(Expr::constant).is_some_and(|v| range.contains(v));
+    let certain = value.is_some_and(|value| program.doubtful(range.into(), value) == Bounds::ANY);
     (!certain).then_some((range, value))
 }
 

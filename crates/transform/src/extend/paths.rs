@@ -28,6 +28,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use fencewright_kit::accesses::is_inside;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, EdgeId, Expr, LocationId, Numbers, Op, Program, RegisterId, Span,
     Thread, ThreadId,
@@ -267,15 +268,11 @@ impl Delay<'_> {
         span: Span,
     ) -> Result<Slot, Refused> {
         let variable = &self.program.variables[address.variable.index()];
-        let constant = address.index.as_ref().map(Expr::constant);
-        if variable.open {
-            let inside = |index: i64| variable.indices.is_none_or(|range| range.contains(index));
-            if !constant.is_none_or(|c| c.is_some_and(inside)) {
-                let why = "a delayed store to a computed index of an open array";
-                return Err(Refused { why, span: Some(span) });
-            }
+        if variable.open && !is_inside(self.program, address) {
+            let why = "a delayed store to a computed index of an open array";
+            return Err(Refused { why, span: Some(span) });
         }
-        let computed = constant.is_some_and(|c| c.is_none());
+        let computed = address.index.as_ref().is_some_and(|index| index.constant().is_none());
         let negative = variable.indices.is_some_and(|range| range.low < 0);
         if computed && negative && self.program.numbers == Numbers::Nat {
             let why = "a delayed store to a computed index that may be negative, over the naturals";
