@@ -28,7 +28,7 @@ pub struct BufferShape {
 pub enum Entry {
     /// A store to this memory cell.
     Store(u32),
-    /// A store-store fence, or whatever else separates entries in a machine of one's own.
+    /// A store-store fence. A machine outside this crate may use it to separate entries.
     Barrier,
 }
 

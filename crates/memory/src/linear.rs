@@ -1,8 +1,8 @@
 //! Linear forms: what expressions over cells mean to symbolic domains, and to the checker of certificates.
 //!
 //! An expression becomes a list of cases: under these linear constraints it has this linear value. Comparisons and logical operators
-//! split into cases, so that every constraint is `linear <= 0`. What is not linear has an unknown value or an unknown
-//! truth: any, which is sound.
+//! split into cases, so that every constraint is `linear <= 0`. An expression that is not linear has an unknown value, and a condition that
+//! is not linear may be true or false: both cover more than can happen, which is sound.
 
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
 
@@ -158,7 +158,8 @@ pub fn truths(e: &Expr<CellId>, wanted: bool) -> Vec<Cube> {
     if wanted { holds } else { fails }
 }
 
-/// Where an expression is true and where it is false. Both are computed in one pass: each is made of both of the operands.
+/// Where an expression is true and where it is false. Both are computed in one pass, because each of them needs both results
+/// of the operands.
 struct Split {
     holds: Vec<Cube>,
     fails: Vec<Cube>,
@@ -170,7 +171,7 @@ fn split(e: &Expr<CellId>) -> Split {
             let Split { holds, fails } = split(operand);
             Split { holds: fails, fails: holds }
         }
-        // Both sides decide the same way, or the left side decides, or else the right one does.
+        // Both sides agree, or the left side decides alone, or it does not and the right side does.
         Expr::Binary(BinaryOp::And, left, right) => {
             let (left, right) = (split(left), split(right));
             let holds = both(&left.holds, &right.holds);
@@ -201,7 +202,7 @@ fn compared(op: BinaryOp, cases: Vec<Case>) -> Split {
     Split { holds: cubes(op), fails: cubes(op.negated()) }
 }
 
-/// What decides at once, or else what decides later, after something else on the way there.
+/// The cubes in which the first operand decides, and those in which it does not (`on_the_way`) and the second one does.
 fn either(at_once: Vec<Cube>, on_the_way: &[Cube], later: &[Cube]) -> Vec<Cube> {
     if at_once.iter().any(Cube::is_empty) {
         return at_once;
@@ -217,14 +218,15 @@ fn both(left: &[Cube], right: &[Cube]) -> Vec<Cube> {
     left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()
 }
 
-/// Without what cannot be; too many cubes are given up, and so are cubes beside one without constraints, which covers everything.
+/// The cubes that do not contradict themselves. If there are too many of them, or one has no constraints and so covers everything, a single
+/// cube without constraints stands for all.
 fn few(cubes: Vec<Cube>) -> Vec<Cube> {
     let mut cubes: Vec<Cube> = cubes.into_iter().filter_map(consistent).collect();
     cubes.dedup();
     if cubes.len() > MOST_CASES || cubes.iter().any(Cube::is_empty) { vec![Vec::new()] } else { cubes }
 }
 
-/// Drops constraints without cells; none if one of them is false.
+/// The cube without constraints that mention no cell; nothing if one of those is false.
 fn consistent(mut cube: Cube) -> Option<Cube> {
     let impossible = cube.iter().any(|l| l.terms.is_empty() && l.constant > 0);
     cube.retain(|l| !l.terms.is_empty());

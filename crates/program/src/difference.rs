@@ -1,4 +1,4 @@
-//! What changes from one state to the next: so much less than a state that a long execution fits.
+//! Sequences of states. Only the differences between neighbours are kept, so that long executions fit into memory.
 
 use crate::model::{LocationId, ThreadId};
 use crate::reference::{Buffered, State};

@@ -56,7 +56,7 @@ impl Bounds {
         Range { low: self.low.unwrap_or(i64::MIN), high: self.high.unwrap_or(i64::MAX) }
     }
 
-    /// What remains to be asked of a value that is known to lie within others.
+    /// The part of these bounds that a value may violate although it is known to lie within others.
     pub fn beyond(self, known: Bounds) -> Bounds {
         Bounds {
             low: self.low.filter(|low| known.low.is_none_or(|known| known < *low)),
@@ -64,7 +64,7 @@ impl Bounds {
         }
     }
 
-    /// The condition that a value lies within; nothing if it does for certain.
+    /// The condition that a value lies within; nothing if that is certain.
     pub fn condition<L: Clone>(self, value: &Expr<L>) -> Option<Expr<L>> {
         if value.constant().is_some_and(|v| self.contains(v)) {
             return None;
@@ -77,12 +77,12 @@ impl Bounds {
     }
 }
 
-/// When an operation does not fault.
+/// What must hold for an operation not to fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// What registers must say before a value is loaded, chosen or written; nothing if they always do.
+    /// The condition on registers that must hold before a value is loaded, chosen or written; nothing if it always holds.
     pub before: Option<Expr<RegisterId>>,
-    /// Where a loaded or chosen value must lie; nothing if every value that can come does.
+    /// The bounds that a loaded or chosen value must lie within; nothing if every possible value does.
     pub value: Option<Bounds>,
 }
 
@@ -102,7 +102,7 @@ impl Program {
         range.map_or(self.values(), Bounds::from)
     }
 
-    /// When an operation of a thread with these registers does not fault.
+    /// What must hold for an operation of a thread with these registers not to fault.
     pub fn checks(&self, registers: &[Register], op: &Op) -> Checks {
         let declared = |register: &RegisterId| self.writable(registers[register.index()].range);
         let arrives =
@@ -137,7 +137,7 @@ impl Program {
         }
     }
 
-    /// What remains to be asked of a computed value that is to lie within bounds.
+    /// The part of some bounds that a computed value may violate.
     pub fn doubtful(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Bounds {
         match (value.constant(), value) {
             (Some(v), _) if bounds.contains(v) => Bounds::ANY,

@@ -131,7 +131,8 @@ impl Trace {
 }
 
 impl Replayed {
-    /// In how many contexts it happens: how often a thread begins to move, be it by an edge or by a store that leaves its buffer.
+    /// The number of contexts: how often the execution turns from one thread to another, and one more unless it is empty. A store that leaves a buffer counts as
+    /// a move of the buffer's owner.
     pub fn contexts(&self) -> usize {
         let turns = self.events.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count();
         turns + !self.events.is_empty() as usize

@@ -8,7 +8,7 @@ use fencewright_program::{Action, Address, EdgeId, LocationId, Op, Program, Thre
 
 use super::{Attack, Notion};
 
-/// Whether an operation is an access, and then its address and whether it stores.
+/// The address that an operation accesses and whether it stores there; nothing if it accesses no memory.
 pub fn access(op: &Op) -> Option<(&Address, bool)> {
     match op {
         Op::Load(_, address) => Some((address, false)),
@@ -185,7 +185,7 @@ impl<'p> Accesses<'p> {
         let cells = self.program.cells();
         match notion {
             Notion::Triangular => vec![cone.helped; cells],
-            // What the load itself touches is no way back.
+            // Without a helper nothing leads from the load back to the store, not even through a cell that the load touches.
             Notion::HappensBefore if !cone.helped => vec![false; cells],
             Notion::HappensBefore => cone.touched,
         }
@@ -235,7 +235,7 @@ impl<'a, 'p> Cone<'a, 'p> {
         }
     }
 
-    /// An edge is in the cone, and what it accesses.
+    /// Adds an edge to the cone, with what it accesses.
     fn take(&mut self, thread: &Thread, t: ThreadId, edge: EdgeId) {
         if std::mem::replace(&mut self.entered[t.index()][edge.index()], true) {
             return;
@@ -278,7 +278,7 @@ pub fn must_alias(program: &Program, a: &Address, b: &Address) -> bool {
     cell.is_some() && cell == only_cell(program, b)
 }
 
-/// What is known about the time while the store of an edge is delayed.
+/// What the attacker may do while it delays a store.
 #[derive(Clone, Debug)]
 pub struct Delay {
     /// For each variable whether the attacker may both store to and load from one of its cells meanwhile: then it must remember what it

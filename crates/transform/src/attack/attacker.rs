@@ -53,7 +53,7 @@ impl Instrumenter<'_> {
         {
             return vec![Op::Store(newest, value.clone()), Op::Store(delayed, one())];
         }
-        // Nobody looks at it again, but it may fault.
+        // No later load looks for this store, so it need not be remembered. But it may fault.
         let mut ops = Vec::new();
         if self.is_computed(address) {
             let ignored = self.register("%ignored", None);
@@ -74,7 +74,7 @@ impl Instrumenter<'_> {
         }
         let attack = Attack { thread: self.id, store: first, load: id };
         let attack = self.known.numbers.contains_key(&attack).then_some(attack);
-        // Where no attacking load is ahead there is nothing to look for.
+        // If no attacking load can follow, this edge leads to no attack and is left out.
         let promising = self.delay(first).promising[edge.to.index()];
         let from = CopiedLocation::Delaying(first, edge.from);
         let to = CopiedLocation::Delaying(first, edge.to);
@@ -227,7 +227,8 @@ impl Instrumenter<'_> {
         Ok(ways)
     }
 
-    /// After the attacking load nobody looks at what was delayed: states that differ in it only are the same.
+    /// Resets what the attacker has remembered about delayed stores. Nobody looks at it after the attacking load, so this makes
+    /// states equal that would otherwise differ only there.
     fn forgotten(&self, first: EdgeId) -> Vec<Op> {
         let forwarded = &self.delay(first).forwarded;
         let mut ops = Vec::new();

@@ -6,7 +6,7 @@ use fencewright_program::{Address, Expr, Init, Op, Program, Range, RegisterId, S
 use super::Notion;
 use super::accesses::{Delay, contended};
 
-/// The additional variables; for each variable of the program those that belong to it, if they are needed.
+/// The additional variables. Some belong to one variable of the program each; they are `None` where nothing needs them.
 pub struct Auxiliary {
     /// All of them, in order.
     pub variables: Vec<Variable>,
@@ -95,7 +95,7 @@ impl Auxiliary {
         VariableId((program.variables.len() + self.variables.len() - 1) as u32)
     }
 
-    /// The operations after which the cone has performed an access.
+    /// The operations that record an access of the cone.
     pub fn mark(&self, program: &Program, address: &Address, stores: bool) -> Vec<Op> {
         if !self.is_contended(program, address) {
             return Vec::new();
@@ -104,7 +104,7 @@ impl Auxiliary {
         kinds.into_iter().filter_map(|kind| beside(kind, address)).map(|a| Op::Store(a, one())).collect()
     }
 
-    /// The operations that let only an access pass which happens after the cone; nothing if none can.
+    /// The operations that go on only if an access conflicts with one that the cone has performed; nothing if it never can.
     pub fn meet(
         &self,
         program: &Program,
@@ -123,12 +123,12 @@ impl Auxiliary {
     }
 }
 
-/// A value of the range: 0 if it is one.
+/// The value of the range that is nearest to 0; 0 without a range.
 pub fn neutral(range: Option<Range>) -> i64 {
     range.map_or(0, |r| 0.clamp(r.low.min(r.high), r.high))
 }
 
-/// The address of a variable beside that of an address.
+/// The address of the auxiliary cell of this kind that belongs to the cell of an address, if there is one.
 pub fn beside(kind: &[Option<VariableId>], address: &Address) -> Option<Address> {
     kind[address.variable.index()].map(|variable| Address { variable, index: address.index.clone() })
 }

@@ -112,7 +112,7 @@ impl Instrumenter<'_> {
         if ops == action.ops() { action.clone() } else { Action::Atomic { ops, drains: true } }
     }
 
-    /// Before a locked section outside the cone: how it will meet the cone.
+    /// Edges that guess, before a locked section outside the cone, how that section will meet the cone.
     fn gates(&mut self, id: EdgeId, edge: &Edge) {
         let inside = reachable(self.code, edge.to, |action| *action != Action::Unlock);
         let mut meetings: Vec<Meeting> = Vec::new();

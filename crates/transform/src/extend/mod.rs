@@ -18,8 +18,8 @@
 //!
 //! So a state of `R'` that is reachable under SC shows a state of `R` that is reachable under TSO: the same registers, the same
 //! memory, the same locations up to copies ([`Extended::trace`]). And if SC and TSO reach the same states of `R'`, then the states
-//! of `R'` under SC are those of `R` under TSO. (1 and 2 are Lemma 6. Unrolling cuts executions off and releasing adds some: 2 does not hold for the
-//! one, and 1 does not for the other.)
+//! of `R'` under SC are those of `R` under TSO. (1 and 2 are Lemma 6. Unrolling cuts executions off, so 2 does not hold for it; releasing adds
+//! executions, so 1 does not hold for it.)
 
 mod faults;
 mod paths;
@@ -36,7 +36,7 @@ use fencewright_program::{
 
 pub use paths::{AttackingStore, Refused};
 
-/// A program with what it has to do with the program it was made from.
+/// A program, and how it is related to the program it was made from.
 #[derive(Clone, Debug)]
 pub struct Extended {
     /// The program.
@@ -48,7 +48,7 @@ pub struct Extended {
     predicates: Vec<Formula>,
 }
 
-/// What a thread has to do with the original one.
+/// How a thread is related to the original one.
 #[derive(Clone, Debug)]
 struct Mapping {
     /// How many registers the original thread has: those come first.
@@ -59,12 +59,12 @@ struct Mapping {
     edges: Vec<Origin>,
 }
 
-/// What an edge has to do with the original program.
+/// How an edge is related to the original thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Origin {
     /// The edge that the original thread takes; none if it does not move.
     step: Option<EdgeId>,
-    /// Whether it may fault: the others are guarded.
+    /// Whether the edge itself may fault; all others were split so that they cannot.
     faults: bool,
 }
 
