@@ -1,7 +1,6 @@
 //! `fencewright check`: which properties hold?
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
@@ -99,9 +98,9 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
         lazy: lazy_options(&args.lazy),
         contexts: contexts::Options { contexts: args.contexts, domain },
     };
-    let found = registry().iter().find(|info| info.name == args.engine);
+    let found = registry().iter().find(|info| info.name.as_str() == args.engine);
     if found.is_none() {
-        let names: Vec<&str> = registry().iter().map(|info| info.name).collect();
+        let names: Vec<&str> = registry().iter().map(|info| info.name.as_str()).collect();
         let why = format!("no such engine; there is {}", names.join(", "));
         out.refuse(args.common.json, &args.engine, &why, None);
     }
@@ -205,7 +204,7 @@ impl Checker<'_> {
         out.flush();
         if out.is_closed() {
             // Nobody will know what else is found.
-            stop::token().store(true, Ordering::Relaxed);
+            stop::token().cancel();
         }
     }
 }

@@ -140,7 +140,7 @@ impl Tester<'_> {
                 while let Some(result) = early.remove(&expected) {
                     expected += 1;
                     if !take(result) {
-                        stop::token().store(true, Ordering::Relaxed);
+                        stop::token().cancel();
                         return;
                     }
                 }

@@ -4,11 +4,13 @@
 //! has found out is told; the second one ends the process. At any other time there is nothing to tell, and the first one ends it. A process
 //! that is ended by a signal ends as if it had no handler, so that shells see which one it was, but not while a file is being written.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Becomes true when somebody asks to stop.
-static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+use fencewright_engines::Token;
+
+/// Cancelled when somebody asks to stop.
+static ASKED: LazyLock<Token> = LazyLock::new(Token::default);
 /// How many searches run that would stop when asked.
 static SEARCHES: AtomicUsize = AtomicUsize::new(0);
 /// Held while a file is being written.
@@ -28,7 +30,7 @@ pub fn install() {
     // A thread of its own, and not a signal handler, so that it may do anything.
     let watch = move || {
         for signal in signals.forever() {
-            if SEARCHES.load(Ordering::Relaxed) == 0 || ASKED.swap(true, Ordering::Relaxed) {
+            if SEARCHES.load(Ordering::Relaxed) == 0 || !ASKED.cancel() {
                 let _complete = while_writing();
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
@@ -44,14 +46,14 @@ fn ignored_signals() -> u64 {
     u64::from_str_radix(mask.trim(), 16).unwrap_or(0)
 }
 
-/// The token that becomes true when somebody asks to stop.
-pub fn token() -> Arc<AtomicBool> {
+/// The token that is cancelled when somebody asks to stop.
+pub fn token() -> Token {
     ASKED.clone()
 }
 
 /// Whether somebody asked to stop: then nothing new is begun.
 pub fn is_asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+    ASKED.is_cancelled()
 }
 
 /// As long as this lives, a search runs that stops when asked.

@@ -6,15 +6,13 @@
 //! spaces, the other to prove programs that have no finite one (over the reals `contexts` takes its place). The first definite
 //! answer to each property counts, and when all have one the other engine is stopped.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::cegar::Cegar;
 use crate::contexts::ContextBound;
 use crate::explicit::{Explicit, Options};
-use crate::task::{Answer, Engine, Limits, Part, Progress, Reason, Report, Task};
+use crate::task::{Answer, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task};
 
 /// How long the explicit engine goes alone, for most questions.
 const ALONE: Duration = Duration::from_millis(100);
@@ -37,8 +35,8 @@ impl Default for Auto {
 }
 
 impl Engine for Auto {
-    fn name(&self) -> &'static str {
-        "auto"
+    fn name(&self) -> EngineName {
+        EngineName::Auto
     }
 
     fn about(&self) -> &'static str {
@@ -66,7 +64,7 @@ impl Engine for Auto {
             return known;
         }
         let rest = known.open(task);
-        rest.iter().for_each(|&n| known.answers[n] = Answer::Unknown(Reason::Cancelled));
+        rest.iter().for_each(|&n| known.answers[n] = Answer::Open);
         let part = Part::new(task, &rest, known.states);
         known.adopt(&rest, self.side_by_side(&part.task(), limits, progress));
         known.adopt(&open, likely);
@@ -82,8 +80,7 @@ impl Auto {
         let contexts = ContextBound::default();
         let abstracting: &dyn Engine = if task.program.has_real_choices() { &contexts } else { &self.cegar };
         let engines = [&explicit, abstracting];
-        let stop = Arc::new(AtomicBool::new(false));
-        let shared = limits.halved().stopped_by(&stop);
+        let shared = limits.halved().part();
         let ignored = Progress::default();
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
@@ -98,12 +95,12 @@ impl Auto {
             }
             drop(sender);
             let all: Vec<usize> = (0..task.properties.len()).collect();
-            let answers = vec![Answer::Unknown(Reason::Cancelled); all.len()];
+            let answers = vec![Answer::Open; all.len()];
             let mut known = Report { answers, ..Report::default() }.by(self.name());
             for report in receiver {
                 known.adopt(&all, report);
                 if known.is_decided(task) {
-                    stop.store(true, Ordering::Relaxed);
+                    shared.token.cancel();
                 }
             }
             known
@@ -120,12 +117,13 @@ impl Report {
 
     /// The numbers of the properties without a definite answer, here or elsewhere.
     fn open(&self, task: &Task<'_>) -> Vec<usize> {
-        let is_open = |&n: &usize| matches!(self.answers[n], Answer::Unknown(_)) && !task.is_settled(n);
+        let is_open =
+            |&n: &usize| matches!(self.answers[n], Answer::Open | Answer::Unknown(_)) && !task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
     /// The report with the name of the engine that gave the answers.
-    fn by(mut self, engine: &'static str) -> Report {
+    fn by(mut self, engine: EngineName) -> Report {
         self.engines = vec![engine; self.answers.len()];
         self
     }
@@ -153,7 +151,7 @@ impl Report {
         other.engines = self.engines.clone();
         for (mine, theirs) in self.answers.iter_mut().zip(&mut other.answers) {
             let dropped = if keep(mine) { theirs } else { mine };
-            *dropped = Answer::Unknown(Reason::Cancelled);
+            *dropped = Answer::Open;
         }
         other
     }
@@ -162,10 +160,11 @@ impl Report {
 /// How much an answer says. An engine that was stopped, or is not made for the question, says least.
 fn rank(answer: &Answer) -> u8 {
     match answer {
-        Answer::Unknown(Reason::Cancelled) => 0,
-        Answer::Unknown(Reason::Unsupported(..) | Reason::Contexts(..)) => 1,
-        Answer::Unknown(Reason::Timeout(_) | Reason::Memory(_)) => 2,
-        Answer::Unknown(_) => 3,
-        Answer::Holds(_) | Answer::Proved(_) | Answer::Violated(_) => 4,
+        Answer::Open => 0,
+        Answer::Unknown(Reason::Cancelled) => 1,
+        Answer::Unknown(Reason::Unsupported(..) | Reason::Contexts(..)) => 2,
+        Answer::Unknown(Reason::Timeout(_) | Reason::Memory(_)) => 3,
+        Answer::Unknown(_) => 4,
+        Answer::Holds(_) | Answer::Proved(_) | Answer::Violated(_) => 5,
     }
 }

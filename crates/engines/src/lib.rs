@@ -32,7 +32,7 @@ pub use check::{
     check, check_each,
 };
 pub use finals::Condition;
-pub use task::{Engine, Limits, Progress, Reason, Report, Round, Statistics, Task};
+pub use task::{Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token};
 
 /// What engines can be told, each as far as it means something to it.
 #[derive(Clone, Debug, Default)]
@@ -49,8 +49,8 @@ pub struct EngineOptions {
 
 /// An engine that can be asked for by name.
 pub struct EngineInfo {
-    /// Its name on the command line.
-    pub name: &'static str,
+    /// Its name.
+    pub name: EngineName,
     /// Makes one.
     pub build: fn(&EngineOptions) -> Box<dyn Engine>,
 }
@@ -65,20 +65,23 @@ pub fn registry() -> &'static [EngineInfo] {
     }
     &[
         EngineInfo {
-            name: "auto",
+            name: EngineName::Auto,
             build: |o| {
                 Box::new(auto::Auto { explicit: explicit(o), cegar: cegar(o), ..auto::Auto::default() })
             },
         },
-        EngineInfo { name: "explicit", build: |o| Box::new(explicit(o)) },
-        EngineInfo { name: "cegar", build: |o| Box::new(cegar(o)) },
+        EngineInfo { name: EngineName::Explicit, build: |o| Box::new(explicit(o)) },
+        EngineInfo { name: EngineName::Cegar, build: |o| Box::new(cegar(o)) },
         EngineInfo {
-            name: "lazy",
+            name: EngineName::Lazy,
             build: |o| {
                 let sc = auto::Auto { explicit: explicit(o), cegar: cegar(o), ..auto::Auto::default() };
                 Box::new(lazy::Lazy { options: o.lazy, sc })
             },
         },
-        EngineInfo { name: "contexts", build: |o| Box::new(contexts::ContextBound { options: o.contexts }) },
+        EngineInfo {
+            name: EngineName::Contexts,
+            build: |o| Box::new(contexts::ContextBound { options: o.contexts }),
+        },
     ]
 }

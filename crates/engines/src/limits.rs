@@ -16,6 +16,40 @@ use crate::task::Reason;
 const MOMENT: Duration = Duration::from_millis(150);
 const ROOM: u64 = 16 << 20;
 
+/// Stops whatever looks at it. Tokens form a tree: cancelling one cancels its children, and theirs.
+#[derive(Clone, Debug, Default)]
+pub struct Token(Arc<TokenNode>);
+
+#[derive(Debug, Default)]
+struct TokenNode {
+    cancelled: AtomicBool,
+    parent: Option<Token>,
+}
+
+impl Token {
+    /// A token that is cancelled together with this one, or alone.
+    pub fn child(&self) -> Token {
+        Token(Arc::new(TokenNode { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
+    }
+
+    /// Cancels this token and all below it. Says whether that is new for this one.
+    pub fn cancel(&self) -> bool {
+        !self.0.cancelled.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether this token, or one above it, was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        let mut node = &self.0;
+        loop {
+            match &node.parent {
+                _ if node.cancelled.load(Ordering::Relaxed) => return true,
+                Some(Token(parent)) => node = parent,
+                None => return false,
+            }
+        }
+    }
+}
+
 /// What a run may use. Every engine looks at it often enough to stop within a fraction of a second.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
@@ -25,10 +59,8 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// How many bytes to use at most.
     pub memory: Option<u64>,
-    /// Stops the run when it becomes true.
-    pub cancelled: Arc<AtomicBool>,
-    /// Each of these stops the run too: engines that run side by side, one inside the other.
-    superseded: Vec<Arc<AtomicBool>>,
+    /// Stops the run when it is cancelled.
+    pub token: Token,
     /// How often the memory has been divided by two among engines that run side by side.
     halvings: u32,
     /// Whether only our own solver may be asked, and no program from elsewhere.
@@ -41,9 +73,9 @@ pub struct Limits {
 
 impl Limits {
     /// Limits that start now.
-    pub fn starting_now(timeout: Option<Duration>, memory: Option<u64>, cancelled: Arc<AtomicBool>) -> Self {
+    pub fn starting_now(timeout: Option<Duration>, memory: Option<u64>, token: Token) -> Self {
         let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
-        Limits { deadline, timeout, memory, cancelled, ..Limits::default() }
+        Limits { deadline, timeout, memory, token, ..Limits::default() }
     }
 
     /// The same limits, in a process that knows how many bytes it has allocated. Without this, only what engines store counts.
@@ -75,11 +107,10 @@ impl Limits {
         Limits { halvings: self.halvings + 1, ..self.clone() }
     }
 
-    /// The same limits, and `stop` stops the run too.
-    pub fn stopped_by(&self, stop: &Arc<AtomicBool>) -> Self {
-        let mut limits = self.clone();
-        limits.superseded.push(Arc::clone(stop));
-        limits
+    /// The same limits with a token of their own, for a part of the run: whoever cancels that stops this part only, and whoever cancels
+    /// the whole stops the part too.
+    pub fn part(&self) -> Self {
+        Limits { token: self.token.child(), ..self.clone() }
     }
 
     /// What a solver may use for one question.
@@ -100,8 +131,7 @@ impl Limits {
 
     /// Why to stop now instead of allocating `more` bytes, if there is a reason; `bytes` is what the engine itself has stored.
     pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
-        let is_set = |token: &Arc<AtomicBool>| token.load(Ordering::Relaxed);
-        if is_set(&self.cancelled) || self.superseded.iter().any(is_set) {
+        if self.token.is_cancelled() {
             return Some(Reason::Cancelled);
         }
         let (moment, room) = if self.finishing { (MOMENT, ROOM) } else { Default::default() };
@@ -131,22 +161,51 @@ const SOON_FREED: usize = 20_000;
 
 #[cfg(test)]
 mod tests {
+    use fencewright_smt::{Answer, Formula, Native, Solver, Var};
+
     use super::*;
 
     #[test]
-    fn every_token_stops_a_run_and_its_solver() {
-        let outer = Arc::new(AtomicBool::new(false));
-        let inner = Arc::new(AtomicBool::new(false));
+    fn every_token_above_stops_a_run_and_its_solver() {
         for n in 0..3 {
-            let limits = Limits::default().stopped_by(&outer).stopped_by(&inner);
-            let token = [&limits.cancelled, &outer, &inner][n];
+            let whole = Limits::default();
+            let part = whole.part();
+            let limits = part.part().halved().within(Duration::from_secs(60)).finishing();
+            let sibling = part.part();
             let stop = limits.budget().stop.expect("a solver can be stopped");
             assert!(limits.exceeded(0).is_none() && !stop());
-            token.store(true, Ordering::Relaxed);
+            let token = [&whole.token, &part.token, &limits.token][n];
+            assert!(token.cancel());
+            assert!(!token.cancel(), "it is not new any more");
             assert_eq!(limits.exceeded(0), Some(Reason::Cancelled));
             assert!(stop());
-            token.store(false, Ordering::Relaxed);
+            assert_eq!(whole.token.is_cancelled(), n == 0);
+            assert_eq!(sibling.token.is_cancelled(), n < 2);
         }
+    }
+
+    /// Too many different values for too few places: case splitting takes exponential time.
+    fn pigeons(count: u32) -> Vec<Formula> {
+        let places = |var| [Formula::le(0, Var(var)), Formula::le(Var(var), i64::from(count) - 2)];
+        let differ = |left| (0..left).map(move |right| Formula::ne(Var(left), Var(right)));
+        (0..count).flat_map(|var| places(var).into_iter().chain(differ(var))).collect()
+    }
+
+    #[test]
+    fn cancelling_the_whole_reaches_a_query_that_is_being_answered() {
+        let whole = Limits::default();
+        let part = whole.halved().part();
+        let asked = std::thread::spawn(move || {
+            let budget = Budget { steps: u64::MAX, ..part.budget() };
+            Native::new().check(&pigeons(14), &budget)
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!asked.is_finished(), "the question takes much longer");
+        let start = Instant::now();
+        whole.token.cancel();
+        let answer = asked.join().expect("the solver does not panic");
+        assert!(matches!(answer, Answer::Unknown(fencewright_smt::Reason::Cancelled)), "{answer:?}");
+        assert!(start.elapsed() < Duration::from_secs(5), "it went on for {:?}", start.elapsed());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use fencewright_memory::{Buffers, Control};
 use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
-pub use crate::limits::Limits;
+pub use crate::limits::{Limits, Token};
 
 /// A question: which of these properties hold of this program under this memory model?
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub(crate) struct Early {
     /// The answer.
     pub answer: Answer,
     /// The engine that gives it.
-    pub engine: &'static str,
+    pub engine: EngineName,
     /// States stored so far.
     pub states: u64,
     /// Bytes used so far at most.
@@ -227,6 +227,8 @@ pub(crate) enum Answer {
     Violated(Option<Trace>),
     /// No verdict.
     Unknown(Reason),
+    /// Nobody asked: another property was violated and that was enough, or the question has its verdict already.
+    Open,
 }
 
 /// An inductive invariant: control states of a machine with what holds there, a disjunction of conjunctions of constraints.
@@ -296,7 +298,7 @@ pub struct Report {
     /// One answer for each property of the task.
     pub(crate) answers: Vec<Answer>,
     /// For each answer the name of the engine that gave it, if several work together.
-    pub(crate) engines: Vec<&'static str>,
+    pub(crate) engines: Vec<EngineName>,
     /// How many states were stored.
     pub(crate) states: u64,
     /// How many bytes that took at most.
@@ -315,10 +317,47 @@ pub struct Report {
     pub(crate) growth: Vec<(String, Option<Span>)>,
 }
 
+/// Who gives answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineName {
+    /// The engine that chooses and combines others.
+    Auto,
+    /// All states, one by one.
+    Explicit,
+    /// Abstraction, refined by counterexamples.
+    Cegar,
+    /// TSO by way of SC.
+    Lazy,
+    /// Executions with few contexts.
+    Contexts,
+    /// The analysis of robustness, where there is nothing for an engine to do.
+    Robust,
+}
+
+impl EngineName {
+    /// As the command line and all output write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EngineName::Auto => "auto",
+            EngineName::Explicit => "explicit",
+            EngineName::Cegar => "cegar",
+            EngineName::Lazy => "lazy",
+            EngineName::Contexts => "contexts",
+            EngineName::Robust => "robust",
+        }
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 /// A way to answer questions.
 pub trait Engine: Sync {
-    /// Its name on the command line.
-    fn name(&self) -> &'static str;
+    /// Its name.
+    fn name(&self) -> EngineName;
     /// What it is, in one line.
     fn about(&self) -> &'static str;
     /// Answers a question.

@@ -340,11 +340,11 @@ fn a_cancelled_run_stops_at_once() {
     let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
     for options in [Options::default(), Options { oracle: OracleName::Enumerate, ..Options::default() }] {
         let limits = Limits::default();
-        let cancelled = limits.cancelled.clone();
+        let cancelled = limits.token.clone();
         let lazy = Lazy { options, ..Lazy::default() };
         let stopper = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
-            cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+            cancelled.cancel();
             Instant::now()
         });
         let verdicts = check(&lazy, &task, &limits, &Progress::default(), Confirm::NOTHING);

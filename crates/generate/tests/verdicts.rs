@@ -4,8 +4,6 @@
 //! `explicit` decides.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fencewright_engines::auto::Auto;
@@ -24,7 +22,7 @@ fn verdicts(engine: &dyn Engine, text: &str, model: MemoryModel) -> Vec<bool> {
     let program = load("generated.fw", text.as_bytes(), None, &[]).expect("it loads").program;
     let stated = program.properties.iter().filter(|p| p.name != "assertions").cloned().collect();
     let task = Task::new(&program, model, stated);
-    let limits = Limits::starting_now(Some(Duration::from_secs(100)), None, Arc::new(AtomicBool::new(false)));
+    let limits = Limits::starting_now(Some(Duration::from_secs(100)), None, Default::default());
     check(engine, &task, &limits, &Progress::default(), Confirm::NOTHING)
         .iter()
         .map(|checked| match checked.verdict() {

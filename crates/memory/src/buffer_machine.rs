@@ -12,10 +12,7 @@ use fencewright_program::{
 use crate::buffer::{Buffers, StoreBuffers, Stored};
 use crate::cells::{Cell, CellId, Cells};
 use crate::control::{BufferShape, Control};
-use crate::machine::{Command, Contents, Evidence, Machine, Outcome, Step, StepName};
-
-/// Why a step leaves a machine with a bound on its buffers.
-pub const OVERFLOW: &str = "a store buffer overflows";
+use crate::machine::{Command, Contents, Evidence, Limitation, Machine, Outcome, Step, StepName};
 
 /// A program under a representation of buffers.
 #[derive(Clone, Debug)]
@@ -31,7 +28,7 @@ pub struct BufferMachine<'p, B = Buffers> {
 /// More cases of one edge than this, or more commands in all of them together, are beyond the machine.
 const MOST_CASES: usize = 1 << 12;
 const MOST_COMMANDS: usize = 1 << 18;
-const TOO_MANY: End = End::Beyond("a step with too many cases");
+const TOO_MANY: End = End::Beyond(Limitation::Cases);
 
 /// One way through the operations of an edge.
 #[derive(Clone)]
@@ -50,7 +47,7 @@ enum End {
     /// One faulted.
     Fault,
     /// One left what the machine represents.
-    Beyond(&'static str),
+    Beyond(Limitation),
 }
 
 impl BufferMachine<'_> {
@@ -306,7 +303,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
                             }
                             continue;
                         }
-                        Stored::Overflow => way.end = End::Beyond(OVERFLOW),
+                        Stored::Overflow => way.end = End::Beyond(Limitation::BufferOverflow),
                     }
                     ways.push(way);
                 }
@@ -345,11 +342,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
             way.end = end;
             way
         };
-        let end = if variable.open {
-            End::Beyond("an access that may be outside the modelled part of an open array")
-        } else {
-            End::Fault
-        };
+        let end = if variable.open { End::Beyond(Limitation::Window) } else { End::Fault };
         ways.push(assuming(compare(BinaryOp::Lt, range.low), end.clone()));
         ways.push(assuming(compare(BinaryOp::Gt, range.high), end));
         ways.extend(index.defined().map(|defined| assuming(defined.not(), End::Fault)));

@@ -22,4 +22,4 @@ pub use buffer_machine::BufferMachine;
 pub use cells::{Cell, CellId, Cells};
 pub use control::{BufferShape, Control, Entry};
 pub use linear::Linear;
-pub use machine::{Command, Contents, Evidence, Machine, Outcome, Step, StepName};
+pub use machine::{Command, Contents, Evidence, Limitation, Machine, Outcome, Step, StepName};

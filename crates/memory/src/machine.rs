@@ -3,6 +3,7 @@
 //! A search needs nothing else to explore a machine with any domain. The machines of this crate are the ones that certificates speak
 //! about; an engine may bring its own.
 
+use std::fmt;
 use std::hash::Hash;
 
 use fencewright_program::{EdgeId, Expr, Property, Span, ThreadId};
@@ -55,8 +56,29 @@ pub struct StepName {
 pub enum Outcome<C = Control> {
     /// To a control state.
     Control(C),
-    /// Out of what the machine represents: a buffer overflows, or an access leaves the window of an open array. Neither safe nor unsafe.
-    Beyond(&'static str, Span),
+    /// Out of what the machine represents, at this place of the source. Neither safe nor unsafe.
+    Beyond(Limitation, Span),
+}
+
+/// What a machine does not represent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limitation {
+    /// More stores in a buffer than its bound allows.
+    BufferOverflow,
+    /// A step with very many cases.
+    Cases,
+    /// An access outside the window of an open array.
+    Window,
+}
+
+impl fmt::Display for Limitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limitation::BufferOverflow => "a store buffer overflows",
+            Limitation::Cases => "a step with too many cases",
+            Limitation::Window => "an access that may be outside the modelled part of an open array",
+        })
+    }
 }
 
 /// How a state is evidence about a property: commands that can be performed exactly if it is.

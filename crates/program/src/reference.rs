@@ -115,9 +115,55 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is not enabled, for this reason.
-    Disabled(&'static str),
+    Disabled(Disabled),
     /// The interpreter, not the program, is at its limit here.
     Limit(Limit, Span),
+}
+
+/// Why an event is not enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disabled {
+    /// The thread is elsewhere.
+    Elsewhere,
+    /// The thread's own buffer is not empty.
+    Pending,
+    /// No store of this cell can leave the buffer now.
+    NoStore,
+    /// Another thread holds the lock.
+    Locked,
+    /// The lock is not free.
+    LockTaken,
+    /// The thread does not hold the lock.
+    LockNotHeld,
+    /// A condition does not hold.
+    Condition,
+    /// No value was chosen for a `*`; nothing else stands against the event.
+    NoChoice,
+    /// More values were chosen than needed.
+    Choices,
+    /// A chosen value is not in the range of its `*`.
+    Range,
+    /// A chosen value is negative, in a program over the naturals.
+    Negative,
+}
+
+impl Disabled {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Disabled::Elsewhere => "the thread is not at the start of this edge",
+            Disabled::Pending => "the own buffer is not empty",
+            Disabled::NoStore => "no such store can leave the buffer now",
+            Disabled::Locked => "another thread holds the lock",
+            Disabled::LockTaken => "the lock is not free",
+            Disabled::LockNotHeld => "the thread does not hold the lock",
+            Disabled::Condition => "the condition does not hold",
+            Disabled::NoChoice => "no value was chosen for `*`",
+            Disabled::Choices => "more values chosen than needed",
+            Disabled::Range => "the chosen value is not in the range of `*`",
+            Disabled::Negative => "`*` is a natural number here",
+        }
+    }
 }
 
 /// Limits of explicit computation.
@@ -141,9 +187,6 @@ impl Limit {
 
 /// The result of a step: the next state and what was done on the way.
 pub type Stepped = (State, Vec<Access>);
-
-/// Why an event without values for its `*`s is refused, if nothing else stands against it.
-const NO_CHOICE: &str = "no value was chosen for `*`";
 
 /// How an operation ended.
 enum Stop {
@@ -202,7 +245,7 @@ impl<'p> Reference<'p> {
     fn flush(&self, state: &State, thread: ThreadId, cell: u32) -> Result<Stepped, Refusal> {
         let buffer = &state.buffers[thread.index()];
         if !may_access(state, thread) {
-            return Err(Refusal::Disabled("another thread holds the lock"));
+            return Err(Refusal::Disabled(Disabled::Locked));
         }
         let oldest_of_cell = buffer
             .iter()
@@ -210,7 +253,7 @@ impl<'p> Reference<'p> {
             .position(|entry| matches!(entry, Buffered::Store { cell: c, .. } if *c == cell));
         let position = match oldest_of_cell {
             Some(p) if p == 0 || self.model == MemoryModel::Pso => p,
-            _ => return Err(Refusal::Disabled("no such store can leave the buffer now")),
+            _ => return Err(Refusal::Disabled(Disabled::NoStore)),
         };
         let mut next = state.clone();
         let buffer = &mut next.buffers[thread.index()];
@@ -234,21 +277,19 @@ impl<'p> Reference<'p> {
         let code = self.program.thread(thread);
         let at = state.locations[thread.index()];
         let Some(edge) = code.edges.get(edge.index()).filter(|e| e.from == at) else {
-            return Err(Refusal::Disabled("the thread is not at the start of this edge"));
+            return Err(Refusal::Disabled(Disabled::Elsewhere));
         };
         let empty = state.buffers[thread.index()].is_empty();
-        let require = |condition: bool, why: &'static str| match condition {
+        let require = |condition: bool, why: Disabled| match condition {
             true => Ok(()),
             false => Err(Refusal::Disabled(why)),
         };
-        let locked = "another thread holds the lock";
-        let pending = "the own buffer is not empty";
         let mut next = state.clone();
         let mut accesses = Vec::new();
         let mut chosen = chosen.iter().copied();
         let mut fault = None;
         match &edge.action {
-            Action::Fence => require(empty, pending)?,
+            Action::Fence => require(empty, Disabled::Pending)?,
             Action::StoreFence => {
                 if self.model == MemoryModel::Pso
                     && !matches!(next.buffers[thread.index()].last(), None | Some(Buffered::Barrier))
@@ -257,20 +298,20 @@ impl<'p> Reference<'p> {
                 }
             }
             Action::Lock => {
-                require(empty, pending)?;
-                require(state.lock.is_none(), "the lock is not free")?;
+                require(empty, Disabled::Pending)?;
+                require(state.lock.is_none(), Disabled::LockTaken)?;
                 next.lock = Some(thread);
             }
             Action::Unlock => {
-                require(empty, pending)?;
-                require(state.lock == Some(thread), "the thread does not hold the lock")?;
+                require(empty, Disabled::Pending)?;
+                require(state.lock == Some(thread), Disabled::LockNotHeld)?;
                 next.lock = None;
             }
             Action::Op(_) | Action::Atomic { .. } => {
                 let indivisible = matches!(edge.action, Action::Atomic { .. });
                 let drains = matches!(edge.action, Action::Atomic { drains: true, .. });
-                require(!indivisible || may_access(state, thread), locked)?;
-                require(!drains || empty, pending)?;
+                require(!indivisible || may_access(state, thread), Disabled::Locked)?;
+                require(!drains || empty, Disabled::Pending)?;
                 for op in edge.action.ops() {
                     match self.perform(&mut next, thread, op, drains, &mut chosen, &mut accesses, edge.span) {
                         Ok(()) => {}
@@ -282,7 +323,7 @@ impl<'p> Reference<'p> {
                         }
                     }
                 }
-                require(fault.is_some() || chosen.next().is_none(), "more values chosen than needed")?;
+                require(fault.is_some() || chosen.next().is_none(), Disabled::Choices)?;
             }
         }
         next.locations[thread.index()] = if fault.is_some() { code.fault } else { edge.to };
@@ -325,19 +366,19 @@ impl<'p> Reference<'p> {
                 state.registers[t][register.index()] = value;
             }
             Op::Havoc(register, range) => {
-                let Some(value) = chosen.next() else { return disabled(NO_CHOICE) };
+                let Some(value) = chosen.next() else { return disabled(Disabled::NoChoice) };
                 let natural = self.program.numbers != Numbers::Nat || value >= 0;
                 match range {
                     Some(range) if !range.contains(value) => {
-                        return disabled("the chosen value is not in the range of `*`");
+                        return disabled(Disabled::Range);
                     }
-                    None if !natural => return disabled("`*` is a natural number here"),
+                    None if !natural => return disabled(Disabled::Negative),
                     _ => state.registers[t][register.index()] = in_range(register_range(*register), value)?,
                 }
             }
             Op::Assume(e) => {
                 if value_of(state, e)? == 0 {
-                    return disabled("the condition does not hold");
+                    return disabled(Disabled::Condition);
                 }
             }
             Op::Assert(e) => {
@@ -347,7 +388,7 @@ impl<'p> Reference<'p> {
             }
             Op::Load(register, address) => {
                 if !may_access(state, thread) {
-                    return disabled("another thread holds the lock");
+                    return disabled(Disabled::Locked);
                 }
                 let cell = self.cell(address, |e| value_of(state, e), span)?;
                 let newest = state.buffers[t].iter().rev().find_map(|entry| match entry {
@@ -361,7 +402,7 @@ impl<'p> Reference<'p> {
             Op::Store(address, e) => {
                 let direct = direct || self.model == MemoryModel::Sc;
                 if direct && !may_access(state, thread) {
-                    return disabled("another thread holds the lock");
+                    return disabled(Disabled::Locked);
                 }
                 let cell = self.cell(address, |e| value_of(state, e), span)?;
                 let range = self.program.variables[address.variable.index()].range;
@@ -465,7 +506,7 @@ impl<'p> Reference<'p> {
         });
         // Whether an edge with an unbounded `*` can run may depend on the value: one that comes as far as the choice counts as able.
         let may_move = |event: &Event| match self.step(state, event) {
-            Err(Refusal::Disabled(why)) => why == NO_CHOICE && self.is_sampled_event(event),
+            Err(Refusal::Disabled(why)) => why == Disabled::NoChoice && self.is_sampled_event(event),
             Ok(_) | Err(Refusal::Limit(..)) => true,
         };
         let sampled = self.program.threads().flat_map(|(thread, code)| {

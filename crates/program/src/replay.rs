@@ -5,7 +5,7 @@ use std::fmt;
 use crate::difference::States;
 use crate::model::{MemoryModel, Program};
 use crate::property::{Property, PropertyKind};
-use crate::reference::{Access, Event, Limit, Reference, Refusal, State, decided_by, holds};
+use crate::reference::{Access, Disabled, Event, Limit, Reference, Refusal, State, decided_by, holds};
 
 /// An execution: how it starts and what happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum ReplayError {
     /// The program does not start like this.
     Initial,
     /// The event with this number is not enabled.
-    Event(usize, &'static str),
+    Event(usize, Disabled),
     /// The event with this number is beyond explicit computation.
     Limit(usize, Limit),
     /// The last state says nothing about the property.
@@ -53,7 +53,9 @@ impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReplayError::Initial => write!(f, "the program does not start in the first state of the trace"),
-            ReplayError::Event(n, why) => write!(f, "event {n} of the trace cannot happen: {why}"),
+            ReplayError::Event(n, why) => {
+                write!(f, "event {n} of the trace cannot happen: {}", why.describe())
+            }
             ReplayError::Limit(n, limit) => write!(f, "event {n} of the trace: {}", limit.describe()),
             ReplayError::Property => write!(f, "the last state of the trace is no evidence for the property"),
             ReplayError::Stopped => write!(f, "the replay of the trace was stopped"),

@@ -33,7 +33,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         at: At::new((stated != Span::default()).then(|| source.position(stated))),
         verdict,
         reason,
-        engine: checked.engine,
+        engine: checked.engine.as_str(),
         checked: checked.checked(),
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),

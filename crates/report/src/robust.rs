@@ -199,7 +199,7 @@ pub fn json(source: Source<'_>, answer: &Robustness, list: bool) -> String {
         reason: answer.robust().err().map(ToString::to_string),
         attacks: answer.attacks().len(),
         checked: answer.checked(),
-        engine: answer.engine,
+        engine: answer.engine.as_str(),
         seconds: micros(answer.seconds),
         check_seconds: micros(answer.check_seconds),
         states: answer.states,

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use fencewright_engines::{Checked, Evidence, Reason, Verdict};
+use fencewright_engines::{Checked, EngineName, Evidence, Reason, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
 use fencewright_program::{
@@ -90,7 +90,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         if checked.happens_under_sc {
             text.push_str("  It happens under sc too: no fence can help.\n");
         }
-        if checked.engine == "contexts" {
+        if checked.engine == EngineName::Contexts {
             let _ = writeln!(text, "  It takes {}; fewer do not show it.", contexts(replayed.contexts()));
         }
     } else if let (Verdict::Unsafe, PropertyKind::Finally(Quantifier::Exists, _)) =

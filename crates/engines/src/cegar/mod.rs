@@ -10,8 +10,7 @@ mod path;
 
 use std::sync::Arc;
 
-use fencewright_memory::buffer_machine::OVERFLOW;
-use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Linear, Summarised};
+use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Limitation, Linear, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 
 use crate::domain::zones::Zones;
@@ -23,7 +22,9 @@ use crate::search::live::LiveCells;
 use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
-use crate::task::{Answer, Early, Engine, Invariant, Limits, Order, Part, Progress, Reason, Report, Task};
+use crate::task::{
+    Answer, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason, Report, Task,
+};
 
 /// Where to start.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +86,8 @@ pub struct Cegar {
 }
 
 impl Engine for Cegar {
-    fn name(&self) -> &'static str {
-        Cegar::NAME
+    fn name(&self) -> EngineName {
+        EngineName::Cegar
     }
 
     fn about(&self) -> &'static str {
@@ -126,12 +127,11 @@ impl Engine for Cegar {
                 certificates: true,
             };
             if let Err(reason) = with_domain(choice, &Part::new(task, &open, 0).task(), limits, &mut run) {
-                run.leave_open(&open, &reason);
+                run.leave_open(&open, &Answer::Unknown(reason));
             }
         }
-        // What another engine has answered meanwhile.
-        let elsewhere = Answer::Unknown(Reason::Cancelled);
-        let answers = run.answers.into_iter().map(|answer| answer.unwrap_or(elsewhere.clone()));
+        // Left open is what another engine has answered meanwhile.
+        let answers = run.answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open));
         run.report.answers = answers.collect();
         run.report
     }
@@ -172,7 +172,7 @@ impl Run<'_, '_> {
             let mut sub = part.task();
             sub.observed.clear();
             if let Err(reason) = self.round(&sub, &open, &mut domain) {
-                self.leave_open(&open, &reason);
+                self.leave_open(&open, &Answer::Unknown(reason));
                 break;
             }
         }
@@ -200,7 +200,7 @@ impl Run<'_, '_> {
                 if let Some(trace) = path::execution(sub, &path, property, self.limits) {
                     self.tell(open[n], Answer::Violated(Some(trace)));
                     if self.task.first_violation {
-                        self.leave_open(open, &Reason::Cancelled);
+                        self.leave_open(open, &Answer::Open);
                     }
                 } else if let Some(reason) = self.limits.exceeded(0) {
                     return Err(reason);
@@ -231,13 +231,13 @@ impl Run<'_, '_> {
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
         let (states, bytes, rounds) = (self.report.states, self.report.bytes, Vec::new());
-        self.task.tell(n, Early { answer: answer.clone(), engine: Cegar::NAME, states, bytes, rounds });
+        self.task.tell(n, Early { answer: answer.clone(), engine: EngineName::Cegar, states, bytes, rounds });
         self.answers[n] = Some(answer);
     }
 
-    /// Leaves what is still open of these properties open, for this reason.
-    fn leave_open(&mut self, open: &[usize], reason: &Reason) {
-        open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| Answer::Unknown(reason.clone())));
+    /// Gives what is still open of these properties this answer, which decides nothing.
+    fn leave_open(&mut self, open: &[usize], answer: &Answer) {
+        open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
     }
 
     /// All states of a machine, or a path to one that may violate a property.
@@ -272,7 +272,9 @@ impl Run<'_, '_> {
             }
             Reached::Evidence(path) => Ok(Found::Path(path.property, reduced.unfolded(&path.steps))),
             Reached::Unmodelled(Unmodelled::Machine(what, span)) => Err(match machine.buffers {
-                Buffers::Queue { bound, .. } if what == OVERFLOW => Reason::BufferBound(bound),
+                Buffers::Queue { bound, .. } if what == Limitation::BufferOverflow => {
+                    Reason::BufferBound(bound)
+                }
                 _ => Reason::Unsupported(what.to_string(), Some(span)),
             }),
             Reached::Unmodelled(Unmodelled::Domain(reason)) | Reached::Stopped(reason) => Err(reason),
@@ -404,8 +406,4 @@ impl Options {
     fn is_abstract(&self, model: MemoryModel) -> bool {
         model != MemoryModel::Sc && self.buffer_bound.is_none()
     }
-}
-
-impl Cegar {
-    const NAME: &str = "cegar";
 }

@@ -65,6 +65,10 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Evidence) {
         match answer {
             Answer::Unknown(reason) => (Verdict::Unknown(reason), Evidence::None),
+            Answer::Open => {
+                let reason = self.limits.exceeded(0).unwrap_or(Reason::Cancelled);
+                (Verdict::Unknown(reason), Evidence::None)
+            }
             Answer::Holds(Some(trace)) => self.replayed(property, trace, true),
             Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
             Answer::Proved(invariant) => self.certified(property, &invariant),

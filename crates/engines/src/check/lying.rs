@@ -16,7 +16,7 @@ use crate::search::explore::ReachedControl;
 use crate::search::live::LiveCells;
 use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::Reduced;
-use crate::task::{Answer, Engine, Invariant, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task};
 
 /// Zones that claim to cover everything after so many questions.
 struct LyingZones {
@@ -79,8 +79,8 @@ impl Domain for LyingZones {
 struct Liar;
 
 impl Engine for Liar {
-    fn name(&self) -> &'static str {
-        "liar"
+    fn name(&self) -> EngineName {
+        EngineName::Cegar
     }
 
     fn about(&self) -> &'static str {

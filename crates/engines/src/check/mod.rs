@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use fencewright_program::Span;
 
-use crate::task::{Answer, Early, Engine, Limits, Listener, Progress, Reason, Report, Task};
+use crate::task::{Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task};
 use confirm::{Confirmation, contradiction};
 pub use finals::{Doubt, FinalState, FinalStates, Observation};
 pub use verdict::{Checked, Checks, Confirm, Evidence, Exploration, Verdict};
@@ -130,7 +130,7 @@ impl<'a, 'p> Door<'a, 'p> {
     }
 
     /// Admits the answers that an engine gives at its end; then every property has a verdict.
-    fn admit_report(mut self, engine: &'static str, mut report: Report) -> Vec<Checked> {
+    fn admit_report(mut self, engine: EngineName, mut report: Report) -> Vec<Checked> {
         let missing = || Answer::Unknown(Reason::Contradiction("the engine gave no answer".into()));
         report.answers.resize_with(self.verdicts.len(), missing);
         let seconds = self.start.elapsed().as_secs_f64();
@@ -182,7 +182,7 @@ impl<'a, 'p> Door<'a, 'p> {
         let holds = match early.answer {
             Answer::Holds(_) | Answer::Proved(_) => true,
             Answer::Violated(_) => false,
-            Answer::Unknown(_) => return,
+            Answer::Unknown(_) | Answer::Open => return,
         };
         let Some(known) = &self.verdicts[n] else { return };
         let disagree = match known.verdict {

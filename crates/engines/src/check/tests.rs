@@ -16,7 +16,9 @@ use crate::contexts::ContextBound;
 use crate::explicit::{Explicit, Options, Order};
 use crate::finals::Condition;
 use crate::lazy::Lazy;
-use crate::task::{Answer, Early, Engine, Invariant, Limits, Listener, Progress, Reason, Report, Seen, Task};
+use crate::task::{
+    Answer, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report, Seen, Task,
+};
 
 /// `easy` and `later` are violated, `hard` holds and no engine can show it: sums of i * i - 2 * i are never 7.
 const PROGRAM: &str = "
@@ -71,7 +73,7 @@ struct Waiting<'a> {
 }
 
 impl Engine for Waiting<'_> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> EngineName {
         self.engine.name()
     }
 
@@ -103,7 +105,7 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
             order.push((n, matches!(checked.verdict(), Verdict::Unsafe)));
             heard.store(true, Ordering::Relaxed);
             // The other one would take for ever.
-            limits.cancelled.store(true, Ordering::Relaxed);
+            limits.token.cancel();
         };
         let results =
             check_each(&waiting, &task, &limits, &Progress::default(), Confirm::default(), &mut on_verdict)
@@ -135,7 +137,7 @@ fn several_violations_come_one_after_the_other() {
                 heard.insert(n, checked.states);
             }
             if heard.len() == 2 {
-                limits.cancelled.store(true, Ordering::Relaxed);
+                limits.token.cancel();
             }
         };
         let start = Instant::now();
@@ -202,8 +204,8 @@ struct Fickle {
 }
 
 impl Engine for Fickle {
-    fn name(&self) -> &'static str {
-        "fickle"
+    fn name(&self) -> EngineName {
+        EngineName::Cegar
     }
 
     fn about(&self) -> &'static str {
@@ -211,8 +213,13 @@ impl Engine for Fickle {
     }
 
     fn run(&self, task: &Task<'_>, _: &Limits, _: &Progress) -> Report {
-        let early =
-            Early { answer: self.first.clone(), engine: "first", states: 1, bytes: 1, rounds: Vec::new() };
+        let early = Early {
+            answer: self.first.clone(),
+            engine: EngineName::Explicit,
+            states: 1,
+            bytes: 1,
+            rounds: Vec::new(),
+        };
         task.tell(0, early);
         Report { answers: vec![self.then.clone()], ..Report::default() }
     }
@@ -245,7 +252,7 @@ fn answers_that_contradict_each_other_are_no_verdict() {
     let agrees = Fickle { first: violated.clone(), then: violated.clone() };
     assert_eq!(heard(&program, &agrees), (vec!["Unsafe".into()], "Unsafe".into()));
 
-    let gives_up = Fickle { first: violated.clone(), then: Answer::Unknown(Reason::Cancelled) };
+    let gives_up = Fickle { first: violated.clone(), then: Answer::Open };
     assert_eq!(heard(&program, &gives_up), (vec!["Unsafe".into()], "Unsafe".into()));
 
     let fickle = Fickle { first: violated, then: Answer::Holds(None) };
@@ -255,13 +262,13 @@ fn answers_that_contradict_each_other_are_no_verdict() {
     assert_eq!(heard_of[1], remains);
     assert!(remains.contains("internal contradiction"), "{remains}");
     assert!(
-        remains.contains("engine first says that it is violated, engine fickle that it holds"),
+        remains.contains("engine explicit says that it is violated, engine cegar that it holds"),
         "{remains}"
     );
 
     // An execution that does not show it is told at once, and nothing else counts.
     let nothing = Trace { registers: vec![vec![]], memory: vec![0], events: Vec::new() };
-    let wrong = Fickle { first: Answer::Violated(Some(nothing)), then: Answer::Unknown(Reason::Cancelled) };
+    let wrong = Fickle { first: Answer::Violated(Some(nothing)), then: Answer::Open };
     let (heard_of, remains) = heard(&program, &wrong);
     assert_eq!(heard_of, std::slice::from_ref(&remains));
     assert!(remains.contains("internal contradiction"), "{remains}");
@@ -271,8 +278,8 @@ fn answers_that_contradict_each_other_are_no_verdict() {
 struct Claims(fn(&mut Invariant));
 
 impl Engine for Claims {
-    fn name(&self) -> &'static str {
-        "claims"
+    fn name(&self) -> EngineName {
+        EngineName::Cegar
     }
 
     fn about(&self) -> &'static str {
@@ -303,7 +310,7 @@ fn a_proof_counts_only_if_it_was_checked_and_is_about_the_property() {
     let honest = Claims(|_| {});
     assert!(matches!(verdict(&honest, &Limits::default()), Verdict::Safe));
     let stopped = Limits::default();
-    stopped.cancelled.store(true, Ordering::Relaxed);
+    stopped.token.cancel();
     assert!(matches!(verdict(&honest, &stopped), Verdict::Unknown(Reason::NotConfirmed)));
     let other = Claims(|invariant| invariant.properties = vec!["another".into()]);
     assert!(matches!(verdict(&other, &Limits::default()), Verdict::Unknown(Reason::Contradiction(_))));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencewright_certify::Certificate;
 use fencewright_program::{Property, Replayed, Span};
 
-use crate::task::{Reason, Round, Statistics};
+use crate::task::{EngineName, Reason, Round, Statistics};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Checked {
     pub(super) verdict: Verdict,
     pub(super) evidence: Evidence,
     /// The engine that gave the answer.
-    pub engine: &'static str,
+    pub engine: EngineName,
     /// Whether the violating execution, with every store reaching memory at once, is one under SC too: then no fence can help
     /// (FENCES12 s.7, case 1). If not, another violation may still be one.
     pub happens_under_sc: bool,

@@ -26,7 +26,7 @@ use crate::cegar::Cegar;
 use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
 use crate::examine::{self, Examined};
 use crate::search::explore::{Counterexample, Unmodelled};
-use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Round, Task};
+use crate::task::{Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Round, Task};
 use layers::{Layers, Next, most_groups};
 use machine::Contexts;
 use relevance::Relevance;
@@ -70,8 +70,8 @@ enum Ended {
 }
 
 impl Engine for ContextBound {
-    fn name(&self) -> &'static str {
-        ContextBound::NAME
+    fn name(&self) -> EngineName {
+        EngineName::Contexts
     }
 
     fn about(&self) -> &'static str {
@@ -98,7 +98,7 @@ impl Engine for ContextBound {
             certificates: false,
         };
         if let Err(reason) = with_domain(choice, task, limits, &mut run) {
-            run.give_up(&reason);
+            run.leave_open(&Answer::Unknown(reason));
         }
         run.report.answers = run.answers.into_iter().flatten().collect();
         run.report
@@ -114,10 +114,6 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
         _ => return None,
     };
     Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
-}
-
-impl ContextBound {
-    const NAME: &str = "contexts";
 }
 
 /// Nothing within so many contexts, and why no more were tried.
@@ -182,7 +178,7 @@ impl Run<'_, '_> {
                     self.tell(n, answer.clone());
                     self.answers[n] = Some(answer);
                     if self.task.first_violation {
-                        self.give_up(&Reason::Cancelled);
+                        self.leave_open(&Answer::Open);
                     }
                 }
                 Ended::Again => {}
@@ -196,10 +192,12 @@ impl Run<'_, '_> {
                     }
                     self.bound += 1;
                 }
-                Ended::Stopped(reason) => return self.give_up(&within(self.bound - 1, reason)),
+                Ended::Stopped(reason) => {
+                    return self.leave_open(&Answer::Unknown(within(self.bound - 1, reason)));
+                }
             }
         }
-        self.give_up(&Reason::Contexts(self.bound - 1, None));
+        self.leave_open(&Answer::Unknown(Reason::Contexts(self.bound - 1, None)));
     }
 
     /// The numbers of the properties that have no answer, here or elsewhere.
@@ -211,7 +209,7 @@ impl Run<'_, '_> {
     /// Tells an answer at once.
     fn tell(&self, n: usize, answer: Answer) {
         let (states, bytes, rounds) = (self.report.states, self.report.bytes, self.report.rounds.clone());
-        self.task.tell(n, Early { answer, engine: ContextBound::NAME, states, bytes, rounds });
+        self.task.tell(n, Early { answer, engine: EngineName::Contexts, states, bytes, rounds });
     }
 
     /// All executions with so many contexts and more, for the properties that are open.
@@ -328,8 +326,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Leaves what is open open, for this reason.
-    fn give_up(&mut self, reason: &Reason) {
-        self.answers.iter_mut().for_each(|a| _ = a.get_or_insert_with(|| Answer::Unknown(reason.clone())));
+    /// Gives what is still open this answer, which decides nothing.
+    fn leave_open(&mut self, answer: &Answer) {
+        self.answers.iter_mut().for_each(|a| _ = a.get_or_insert_with(|| answer.clone()));
     }
 }

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 
 use fencewright_program::{Action, Expr, Op, Program};
 
-use crate::task::{Answer, Early, Engine, Limits, Progress, Reason, Report, Seen, Task};
+use crate::task::{Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 
 pub use crate::task::Order;
 use code::Code;
@@ -71,8 +71,8 @@ pub struct Explicit {
 }
 
 impl Engine for Explicit {
-    fn name(&self) -> &'static str {
-        "explicit"
+    fn name(&self) -> EngineName {
+        EngineName::Explicit
     }
 
     fn about(&self) -> &'static str {
@@ -212,7 +212,7 @@ fn shown(
 fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>) -> Answer {
     match incomplete {
         // Nobody looked at the states found after that.
-        _ if task.is_settled(property) => Answer::Unknown(Reason::Cancelled),
+        _ if task.is_settled(property) => Answer::Open,
         Some(reason) => Answer::Unknown(reason.clone()),
         None if task.properties[property].kind.is_existence() => Answer::Violated(None),
         None => Answer::Holds(None),

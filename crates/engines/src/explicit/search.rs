@@ -265,7 +265,7 @@ impl Shared<'_> {
             }
             for worker in crew.iter_mut() {
                 worker.receive();
-                worker.look_up();
+                worker.report_and_poll();
             }
             let level_done = self.busy.swap(0, Ordering::Relaxed) == 0;
             let all_done = self.pending.swap(0, Ordering::Relaxed) == 0;
@@ -363,7 +363,7 @@ impl Worker<'_, '_> {
             self.post();
             self.shared.gate.wait()?;
             self.receive();
-            self.look_up();
+            self.report_and_poll();
             self.shared.gate.wait()?;
             let level_done = self.shared.busy.load(Ordering::Relaxed) == 0;
             let all_done = self.shared.pending.load(Ordering::Relaxed) == 0;
@@ -568,7 +568,7 @@ impl Worker<'_, '_> {
     }
 
     /// Tells the others how far this worker is, and looks at the limits.
-    fn look_up(&mut self) {
+    fn report_and_poll(&mut self) {
         let shared = self.shared;
         let frontier = self.frontier();
         let in_level = match shared.options.order {

@@ -22,7 +22,7 @@ use fencewright_program::{MemoryModel, Program};
 use fencewright_transform::extend::{AttackingStore, Extended};
 
 use crate::auto::Auto;
-use crate::task::{Answer, Engine, Limits, Progress, Reason, Report, Task};
+use crate::task::{Answer, Engine, EngineName, Limits, Progress, Reason, Report, Task};
 
 pub use enumerate::Enumerate;
 pub use oracle::{Advice, Oracle, Robust};
@@ -91,8 +91,8 @@ impl Lazy {
 const ROUNDS_BEFORE_UNROLLING: u32 = 8;
 
 impl Engine for Lazy {
-    fn name(&self) -> &'static str {
-        "lazy"
+    fn name(&self) -> EngineName {
+        EngineName::Lazy
     }
 
     fn about(&self) -> &'static str {

@@ -146,8 +146,9 @@ impl<'a> Rounds<'a> {
                     self.answers[n] = Some(original.shown(n, &trace));
                 }
                 // Nobody looked for it to the end.
-                _ if self.task.is_settled(n) => self.answers[n] = Some(Answer::Unknown(Reason::Cancelled)),
+                _ if self.task.is_settled(n) => self.answers[n] = Some(Answer::Open),
                 Answer::Holds(None) | Answer::Proved(_) | Answer::Violated(None) => {}
+                Answer::Open => self.stopped = Some(Reason::Cancelled),
                 Answer::Unknown(reason @ (Reason::Timeout(_) | Reason::Memory(_) | Reason::Cancelled)) => {
                     self.stopped = Some(reason);
                 }
@@ -181,7 +182,7 @@ impl<'a> Rounds<'a> {
         for (n, property) in self.task.properties.iter().enumerate() {
             if self.answers[n].is_none() {
                 self.answers[n] = match conclude::conclusion(program, property) {
-                    _ if self.task.is_settled(n) => Some(Answer::Unknown(Reason::Cancelled)),
+                    _ if self.task.is_settled(n) => Some(Answer::Open),
                     Conclusion::Certain if is_existence(property) => Some(Answer::Violated(None)),
                     Conclusion::Certain => Some(Answer::Holds(None)),
                     Conclusion::None(reason) => Some(Answer::Unknown(reason)),

@@ -15,7 +15,7 @@ use fencewright_transform::attack::{self, Instrumented, Notion};
 
 use super::witness::{self, Witness};
 use crate::check::{self, Checked, Verdict};
-use crate::task::Reason;
+use crate::task::{EngineName, Reason};
 
 /// What is known about an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub struct Robustness {
     /// The program that was searched, the last one if there were several; nothing if there was no attack to look for.
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
-    pub engine: &'static str,
+    pub engine: EngineName,
     /// How long it took.
     pub seconds: f64,
     /// How much of that was spent on confirming the answer.
@@ -153,7 +153,7 @@ impl<'p> Admission<'p> {
             evidence: Evidence::None,
             attacks: attacks.iter().map(unexamined).collect(),
             instrumented: None,
-            engine: "robust",
+            engine: EngineName::Robust,
             seconds: 0.0,
             check_seconds: 0.0,
             states: 0,

@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, Hash};
 use std::mem::take;
 use std::ops::Range;
 
-use fencewright_memory::{CellId, Contents, Evidence, Machine, Outcome, Step};
+use fencewright_memory::{CellId, Contents, Evidence, Limitation, Machine, Outcome, Step};
 use fencewright_program::{Property, Span};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
@@ -50,7 +50,7 @@ pub struct Search<'a, M: Machine, D: Domain> {
 #[derive(Clone, Debug)]
 pub enum Unmodelled {
     /// A step may lead out of what the machine represents.
-    Machine(&'static str, Span),
+    Machine(Limitation, Span),
     /// The domain cannot represent what a step may do.
     Domain(Reason),
 }
@@ -71,7 +71,7 @@ struct ControlNode<C, P, T> {
 struct Prepared<N, T> {
     name: N,
     /// The control state it leads to; or how it leaves what the machine represents.
-    target: Result<u32, (&'static str, Span)>,
+    target: Result<u32, (Limitation, Span)>,
     transition: T,
 }
 
