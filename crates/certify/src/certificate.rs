@@ -30,7 +30,7 @@ pub struct Certificate {
     pub program: String,
     /// What is proved.
     pub claim: Claim,
-    /// The proof: one inductive invariant.
+    /// The inductive invariants that prove it, in the order in which the checker needs them.
     pub proofs: Vec<Proof>,
 }
 
@@ -43,6 +43,38 @@ pub enum Claim {
         /// The names of the properties.
         properties: Vec<String>,
     },
+    /// The program is robust against TSO: no attack succeeds in the program that has its attacks in it, under SC. There is one invariant for each
+    /// group of attacks.
+    Robust {
+        /// What that means.
+        notion: NotionName,
+    },
+    /// The program has these properties under TSO, because the program with stores delayed along some paths has them under SC and is robust.
+    Lazy {
+        /// The names of the properties.
+        properties: Vec<String>,
+        /// The paths, in the order in which the program is extended by them.
+        extensions: Vec<Extension>,
+    },
+}
+
+/// What robustness means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum NotionName {
+    HappensBefore,
+    Triangular,
+}
+
+/// Paths of one thread along which stores are delayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extension {
+    /// The thread.
+    pub thread: u32,
+    /// The paths, as numbers of edges of the program that was made by the extensions before.
+    pub paths: Vec<Vec<u32>>,
 }
 
 /// An inductive invariant of a machine, up to symmetry.
@@ -182,17 +214,19 @@ impl Certificate {
         Certificate { format: FORMAT.to_string(), version: VERSION, program, claim, proofs }
     }
 
-    /// The names of the properties that it proves.
+    /// The names of the properties that it proves; robustness is none.
     pub fn properties(&self) -> &[String] {
         match &self.claim {
-            Claim::Safe { properties } => properties,
+            Claim::Safe { properties } | Claim::Lazy { properties, .. } => properties,
+            Claim::Robust { .. } => &[],
         }
     }
 
-    /// The memory model it is about; nothing if there is no proof in it.
+    /// The memory model it is about; nothing if there should be a proof that names it, and is none.
     pub fn model(&self) -> Option<MemoryModel> {
         match &self.claim {
             Claim::Safe { .. } => self.proofs.first().map(|proof| proof.machine.buffers().model()),
+            Claim::Robust { .. } | Claim::Lazy { .. } => Some(MemoryModel::Tso),
         }
     }
 

@@ -1,14 +1,18 @@
 //! The checker: accepts a certificate only if it proves what it claims.
 //!
-//! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it is shown by one inductive invariant of the
-//! certificate, which [`inductive`] checks.
+//! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it is
+//! shown by one inductive invariant of the certificate, which [`inductive`] checks. Claims about robustness and claims by way of
+//! SC are shown by invariants of other programs, which crate `transform` makes from the given one: whoever believes such a certificate
+//! believes these transformations too. Nothing about them is taken from the certificate but the paths of a lazy claim.
 
 use std::fmt;
 
-use fencewright_program::{Program, Property};
+use fencewright_program::{EdgeId, Program, Property, ThreadId};
 use fencewright_proof::{Refuter, Stop};
+use fencewright_transform::attack::{self, Notion};
+use fencewright_transform::extend::{self, AttackingStore, Conclusion, Extended};
 
-use crate::certificate::{Certificate, Claim, FORMAT, VERSION};
+use crate::certificate::{Certificate, Claim, Extension, FORMAT, MachineName, NotionName, Proof, VERSION};
 use crate::inductive;
 
 /// Why a certificate is rejected.
@@ -20,13 +24,10 @@ pub enum Rejection {
     Property(String),
     /// Its threads cannot be exchanged as it says.
     Symmetry(String),
-    /// It has another number of proofs than its claim takes.
-    Proofs {
-        /// How many there are.
-        found: usize,
-        /// How many there should be.
-        needed: usize,
-    },
+    /// The program cannot be transformed as the claim needs it.
+    Transformation(String),
+    /// One of several proofs is none.
+    Proof(usize, Box<Rejection>),
     /// It has a control state that no machine of this program has, or has it twice, or a cell that does not exist.
     State(usize),
     /// It does not cover the start.
@@ -47,9 +48,10 @@ impl fmt::Display for Rejection {
             Rejection::Format(what) => write!(f, "not a certificate: {what}"),
             Rejection::Property(name) => write!(f, "the certificate cannot be about the property `{name}`"),
             Rejection::Symmetry(why) => write!(f, "threads of the certificate cannot be exchanged: {why}"),
-            Rejection::Proofs { found, needed } => {
-                write!(f, "the certificate has {found} proofs, its claim takes {needed}")
+            Rejection::Transformation(what) => {
+                write!(f, "the program cannot be transformed: {what} is not supported")
             }
+            Rejection::Proof(n, why) => write!(f, "proof {n}: {why}"),
             Rejection::State(n) => write!(f, "state {n} of the certificate is not a state of the machine"),
             Rejection::Start => write!(f, "the initial state is not covered"),
             Rejection::Step(n, step) => write!(f, "state {n} of the certificate is left by {step}"),
@@ -85,11 +87,116 @@ pub fn check(
         let what = format!("format `{}` version {}", certificate.format, certificate.version);
         return Err(Rejection::Format(what));
     }
-    match (&certificate.claim, &certificate.proofs[..]) {
-        (Claim::Safe { properties }, [proof]) => {
-            inductive::check(proof, program, &named(program, properties)?, refuter, stop)
+    let mut proofs =
+        Proofs { all: &certificate.proofs, used: 0, accepted: Accepted::default(), refuter, stop };
+    match &certificate.claim {
+        Claim::Safe { properties } => proofs.safe(program, &named(program, properties)?)?,
+        Claim::Robust { notion: NotionName::HappensBefore } => {
+            proofs.robust(program, Notion::HappensBefore)?
         }
-        (Claim::Safe { .. }, proofs) => Err(Rejection::Proofs { found: proofs.len(), needed: 1 }),
+        Claim::Robust { notion: NotionName::Triangular } => proofs.robust(program, Notion::Triangular)?,
+        Claim::Lazy { properties, extensions } => proofs.lazy(program, properties, extensions)?,
+    }
+    match proofs.used == certificate.proofs.len() {
+        true => Ok(proofs.accepted),
+        false => Err(Rejection::Format("it has more proofs than its claim takes".into())),
+    }
+}
+
+/// The proofs of a certificate, each of which shows one thing.
+struct Proofs<'a> {
+    all: &'a [Proof],
+    used: usize,
+    accepted: Accepted,
+    refuter: &'a dyn Refuter,
+    stop: &'a Stop,
+}
+
+impl Proofs<'_> {
+    /// The next proof shows that a program has these properties, under the memory model of its machine.
+    fn safe(&mut self, program: &Program, properties: &[Property]) -> Result<(), Rejection> {
+        let fewer = || Rejection::Format("it has fewer proofs than its claim takes".into());
+        let proof = self.all.get(self.used).ok_or_else(fewer)?;
+        let accepted = inductive::check(proof, program, properties, self.refuter, self.stop);
+        let accepted = accepted.map_err(|rejection| match rejection {
+            Rejection::Stopped | Rejection::Numbers(..) => rejection,
+            rejection if self.all.len() == 1 => rejection,
+            rejection => Rejection::Proof(self.used, Box::new(rejection)),
+        })?;
+        self.used += 1;
+        self.accepted.controls += accepted.controls;
+        self.accepted.cubes += accepted.cubes;
+        self.accepted.steps += accepted.steps;
+        Ok(())
+    }
+
+    /// The next proof shows that a program has these properties under SC.
+    fn safe_under_sc(&mut self, program: &Program, properties: &[Property]) -> Result<(), Rejection> {
+        match self.all.get(self.used) {
+            Some(proof) if proof.machine != MachineName::Sc => {
+                Err(Rejection::Format(format!("proof {} is not about sc", self.used)))
+            }
+            _ => self.safe(program, properties),
+        }
+    }
+
+    /// The next proofs show that a program is robust. Which attacks have to fail is computed here, from the program alone.
+    fn robust(&mut self, program: &Program, notion: Notion) -> Result<(), Rejection> {
+        let unsupported = |attack::Unsupported(what, _)| Rejection::Transformation(what);
+        attack::unsupported(program).map_or(Ok(()), |why| Err(unsupported(why)))?;
+        let stop = &**self.stop;
+        let attacks = attack::candidates(program, notion, stop).ok_or(Rejection::Stopped)?;
+        if attacks.len() > attack::MOST_ATTACKS {
+            return Err(Rejection::Transformation("so many pairs of a store and a load".into()));
+        }
+        for batch in attack::batches(program, &attacks, attack::MOST_EDGES) {
+            let instrumented = attack::instrument(program, notion, &attacks[batch], stop);
+            let instrumented = instrumented.map_err(unsupported)?.ok_or(Rejection::Stopped)?.program;
+            self.safe_under_sc(&instrumented, &named(&instrumented, &[attack::ROBUST.into()])?)?;
+        }
+        Ok(())
+    }
+
+    /// The next proofs show that a program has these properties under TSO (THESIS16 Algorithm 3.1). The paths are only a hint: along whatever paths
+    /// stores are delayed, the extended program has all TSO executions of the program.
+    fn lazy(
+        &mut self,
+        program: &Program,
+        names: &[String],
+        extensions: &[Extension],
+    ) -> Result<(), Rejection> {
+        let refused = |refused: extend::Refused| Rejection::Transformation(refused.to_string());
+        let mut extended = Extended::new(program).map_err(refused)?;
+        for Extension { thread, paths } in extensions {
+            if (self.stop)() {
+                return Err(Rejection::Stopped);
+            }
+            if *thread as usize >= program.threads.len() {
+                return Err(Rejection::Format(format!("there is no thread {thread}")));
+            }
+            let paths: Vec<Vec<EdgeId>> =
+                paths.iter().map(|path| path.iter().map(|&edge| EdgeId(edge)).collect()).collect();
+            let extension = extended.extend(ThreadId(*thread), &paths, AttackingStore::Removed);
+            extended = extension.map_err(refused)?;
+        }
+        let mut under_lock = Vec::new();
+        for property in named(program, names)? {
+            match extended.conclusion(&property) {
+                Conclusion::Certain => {}
+                Conclusion::IfReleased => under_lock.push(property.name),
+                Conclusion::PendingStores | Conclusion::BlockedByLock => {
+                    return Err(Rejection::Property(property.name));
+                }
+            }
+        }
+        self.safe_under_sc(&extended.program, &named(&extended.program, names)?)?;
+        self.robust(&extended.program, Notion::HappensBefore)?;
+        if !under_lock.is_empty() {
+            let released = extended.released();
+            self.safe_under_sc(&released.program, &named(&released.program, &under_lock)?)?;
+            self.robust(&released.program, Notion::HappensBefore)?;
+        }
+        Ok(())
     }
 }
 

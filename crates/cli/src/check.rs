@@ -1,6 +1,6 @@
 //! `fencewright check`: which properties hold?
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
@@ -17,26 +17,24 @@ use fencewright_report::{Source, invariants, json, text};
 use fencewright_transform::extend::AttackingStore;
 
 use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
-use crate::input::{describe, display_name, load_or_tell, tell_notes};
+use crate::input::{display_name, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{files, progress, stop};
+use crate::{certificate, progress, stop};
 
 /// Checks all files.
 pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
     out.style.full = args.common.full;
     let Some(engine) = engine(args, out) else { return Status::Bad };
-    if args.certificate.is_some() && (args.common.files.len() > 1 || args.model.models().len() > 1) {
-        let why = "a certificate is about one program under one model";
-        out.refuse(args.common.json, "--certificate", why, None);
-        return Status::Bad;
-    }
-    let inputs = args.common.files.iter().map(PathBuf::as_path);
-    if let Some(output) = &args.certificate
-        && let Some(why) = files::is_also_read(output, inputs)
-    {
-        out.refuse(args.common.json, &output.to_string_lossy(), &why, None);
-        return Status::Bad;
+    if let Some(path) = &args.certificate {
+        if args.model.models().len() > 1 {
+            let why = "a certificate is about one model";
+            out.refuse(args.common.json, "--certificate", why, None);
+            return Status::Bad;
+        }
+        if !certificate::can_be_written(path, &args.common.files, args.common.json, out) {
+            return Status::Bad;
+        }
     }
     let checker = Checker { args, engine: &*engine };
     let mut status = Status::Fine;
@@ -95,7 +93,7 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
     let options = EngineOptions {
         explicit,
         cegar,
-        lazy: lazy_options(&args.lazy),
+        lazy: lazy::Options { certificates: args.certificate.is_some(), ..lazy_options(&args.lazy) },
         contexts: contexts::Options { contexts: args.contexts, domain },
     };
     let found = registry().iter().find(|info| info.name.as_str() == args.engine);
@@ -116,6 +114,7 @@ pub fn lazy_options(args: &LazyArgs) -> lazy::Options {
         },
         store: if args.keep_store { AttackingStore::Kept } else { AttackingStore::Removed },
         rounds: args.rounds,
+        certificates: false,
     }
 }
 
@@ -215,7 +214,9 @@ fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Out
     let Some(certificate) = results.iter().find_map(Checked::certificate) else {
         let safe = results.iter().any(|r| matches!(r.verdict(), Verdict::Safe));
         let why = match safe {
-            true => "no certificate: all states were explored one by one; --engine cegar gives one",
+            true => {
+                "no certificate: the proof has no invariant that could be written; --engine cegar gives one"
+            }
             false => "no certificate: nothing was proved",
         };
         complain(&name, why);
@@ -233,14 +234,7 @@ fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Out
         let why = format!("the certificate says nothing about {left_out}: that was shown in another way");
         complain(&name, &why);
     }
-    let mut text = Vec::new();
-    match certificate.write(&mut text).and_then(|()| files::overwrite(path, &text)) {
-        Ok(()) => Status::Fine,
-        Err(error) => {
-            out.refuse(json, &name, &format!("cannot write it: {}", describe(&error)), None);
-            Status::Bad
-        }
-    }
+    certificate::write(path, certificate, json, out)
 }
 
 const NO_PROPERTY: &str = "the program states no property, so there is nothing to check

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod certificate;
 mod certify;
 mod check;
 mod convert;

@@ -1,6 +1,8 @@
 //! `fencewright robust`: does a program behave under TSO as under SC?
 
-use fencewright_engines::robust::{Options, Search, analyse};
+use std::path::Path;
+
+use fencewright_engines::robust::{Options, Robustness, Search, analyse};
 use fencewright_engines::{Progress, explicit};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, robust};
@@ -8,9 +10,9 @@ use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
 use crate::input::{display_name, load_or_tell, tell_notes};
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{progress, stop};
+use crate::{certificate, progress, stop};
 
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
@@ -29,8 +31,14 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
         },
         explicit: explicit::Options { workers, ..explicit::Options::default() },
         confirm: args.common.confirm(),
+        certificate: args.certificate.is_some(),
         ..Options::default()
     };
+    if let Some(path) = &args.certificate
+        && !certificate::can_be_written(path, &args.common.files, args.common.json, out)
+    {
+        return Status::Bad;
+    }
     let mut status = Status::Fine;
     for path in &args.common.files {
         if out.is_closed() {
@@ -68,6 +76,23 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
             Ok(false) => Status::Violated,
             Err(_) => Status::Unknown,
         });
+        if let Some(path) = &args.certificate {
+            status = status.and(write_certificate(path, &answer, args.common.json, out));
+        }
     }
     status
+}
+
+/// Writes the certificate that a program is robust, if there is one.
+fn write_certificate(path: &Path, answer: &Robustness, json: bool, out: &mut Output) -> Status {
+    if let Some(found) = answer.certificate() {
+        return certificate::write(path, found, json, out);
+    }
+    let why = match (answer.robust(), &answer.uncertified) {
+        (Ok(true), Some(reason)) => format!("no certificate: engine cegar finds no invariant: {reason}"),
+        (Ok(false), _) => "no certificate: an attack succeeds".into(),
+        _ => "no certificate: nothing was proved".into(),
+    };
+    complain(&path.to_string_lossy(), &why);
+    Status::Fine
 }

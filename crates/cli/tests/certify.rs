@@ -100,6 +100,62 @@ fn a_ticket_lock_of_five_threads_is_proved_and_checked() {
     assert_eq!(run(["certify", "-D", "N=4", &proof, &example]).status, 1);
 }
 
+/// An attack that only data rule out: nobody sets `go`.
+const GUARDED: &str = "\
+shared x, y, go;
+thread p { var r; x = 1; r = y; }
+thread q { var r; r = go; if r == 1 { y = 1; r = x; } }
+forbid two: p.r == 2;
+";
+
+#[test]
+fn robustness_is_certified() {
+    let files = Files::new(&[("a.fw", GUARDED), ("b.fw", &GUARDED.replace("go;\n", "go = 1;\n"))]);
+    let (program, proof) = (files.text("a.fw"), files.text("proof.json"));
+    let outcome = run(["robust", "--certificate", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("certificate accepted"), "{outcome:?}");
+    let outcome = run(["certify", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("accepted: robust against tso ("), "{outcome:?}");
+    let outcome = run(["certify", "--json", "--model", "tso", &proof, &program]);
+    let accepted = &outcome.json_lines()[0];
+    assert_eq!((&accepted["claim"], &accepted["verdict"]), (&"robust".into(), &"accepted".into()));
+    assert_eq!(run(["certify", "--property", "two", &proof, &program]).status, 1, "it is about no property");
+    // The stronger notion has other attacks.
+    let text = files.read("proof.json");
+    files.write("proof.json", text.replace("happens-before", "triangular").as_bytes());
+    let outcome = run(["certify", &proof, &program]);
+    assert!([0, 1].contains(&outcome.status), "{outcome:?}");
+    let outcome = run(["robust", "--notion", "triangular", "--certificate", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let outcome = run(["certify", &proof, &program]);
+    assert!(outcome.stdout.contains("accepted: free of triangular races ("), "{outcome:?}");
+    // An attack that succeeds: no certificate, and the old one stays.
+    let outcome = run(["robust", "--quiet", "--certificate", &proof, &files.text("b.fw")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("no certificate: an attack succeeds"), "{outcome:?}");
+    assert_eq!(run(["certify", &proof, &files.text("b.fw")]).status, 1);
+    assert_eq!(run(["robust", "--certificate", "/dev/full", &program]).status, 2);
+    assert_eq!(run(["robust", "--certificate", &proof, &program, &program]).status, 2);
+    assert_eq!(run(["robust", "--all", "--certificate", &proof, &program]).status, 2);
+}
+
+#[test]
+fn proofs_by_way_of_sc_are_certified() {
+    let files = Files::new(&[("a.fw", GUARDED)]);
+    let (program, proof) = (files.text("a.fw"), files.text("proof.json"));
+    let outcome = run(["check", "--engine", "lazy", "--certificate", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("two: safe under tso (lazy, "), "{outcome:?}");
+    assert!(outcome.stdout.contains("; certificate accepted in "), "{outcome:?}");
+    assert!(files.read("proof.json").contains("\"kind\":\"lazy\""));
+    let outcome = run(["certify", "--property", "two", &proof, &program]);
+    assert!(outcome.stdout.contains("accepted: two under tso ("), "{outcome:?}");
+    let outcome = run(["check", "--engine", "lazy", "--invariants", "--certificate", &proof, &program]);
+    assert!(outcome.stdout.contains("the proof is about other programs"), "{outcome:?}");
+}
+
 #[test]
 fn what_is_not_a_certificate_is_bad_input() {
     let files = files();

@@ -165,6 +165,6 @@ fn rank(answer: &Answer) -> u8 {
         Answer::Unknown(Reason::Unsupported(..) | Reason::Contexts(..)) => 2,
         Answer::Unknown(Reason::Timeout(_) | Reason::Memory(_)) => 3,
         Answer::Unknown(_) => 4,
-        Answer::Holds(_) | Answer::Proved(_) | Answer::Violated(_) => 5,
+        Answer::Holds(_) | Answer::Proved(_) | Answer::Certified(_) | Answer::Violated(_) => 5,
     }
 }

@@ -26,6 +26,7 @@ mod nonlinear;
 pub mod robust;
 pub mod search;
 pub mod task;
+mod transformed;
 
 pub use check::{
     Checked, Checks, Confirm, Doubt, Evidence, Exploration, FinalState, FinalStates, Observation, Verdict,

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fencewright_certify::Certificate;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{Buffers, Control};
 use fencewright_program::reference::Limit;
@@ -223,6 +224,8 @@ pub(crate) enum Answer {
     Holds(Option<Trace>),
     /// It holds, and this invariant shows it.
     Proved(Arc<Invariant>),
+    /// It holds, and this certificate shows it, by way of other programs than the one that was asked about.
+    Certified(Arc<Certificate>),
     /// It does not; with the execution that shows it, except for `finally exists`.
     Violated(Option<Trace>),
     /// No verdict.

@@ -266,7 +266,7 @@ fn the_goal_of_the_unwinding_family_with_one_store_is_never_reached() {
     let program = example("unwinding-dekker.fw", &[("N", 1)]);
     for oracle in [OracleName::Robust, OracleName::Enumerate] {
         for store in [AttackingStore::Removed, AttackingStore::Kept] {
-            let options = Options { oracle, store, rounds: None };
+            let options = Options { oracle, store, ..Options::default() };
             let (checked, _) = verdict(&program, "goal", options, Duration::from_millis(500));
             assert!(!matches!(checked.verdict(), Verdict::Unsafe), "{options:?}");
         }

@@ -1,6 +1,7 @@
 //! What became of a certificate, as text and as JSON.
 
-use fencewright_certify::{Accepted, Certificate};
+use fencewright_certify::certificate::NotionName;
+use fencewright_certify::{Accepted, Certificate, Claim};
 use fencewright_lang::source::escape;
 use fencewright_program::MemoryModel;
 use serde::Serialize;
@@ -37,6 +38,7 @@ pub struct Certified<'a> {
 struct Object<'a> {
     certificate: &'a str,
     file: &'a str,
+    claim: Option<&'static str>,
     model: Option<&'static str>,
     properties: Option<&'a [String]>,
     verdict: &'static str,
@@ -53,11 +55,9 @@ impl Certified<'_> {
         let name = escape(self.name);
         match &self.answer {
             Answer::Accepted(accepted) => {
-                let properties = self.certificate.map_or_else(String::new, |c| c.properties().join(", "));
                 format!(
-                    "{name}: accepted: {} under {} ({} control states, {} formulas, {} steps, {:.3} s)\n",
-                    escape(&properties),
-                    self.model().unwrap_or_default(),
+                    "{name}: accepted: {} ({} control states, {} formulas, {} steps, {:.3} s)\n",
+                    escape(&self.proved()),
                     grouped(accepted.controls as u64),
                     grouped(accepted.cubes as u64),
                     grouped(accepted.steps as u64),
@@ -79,6 +79,11 @@ impl Certified<'_> {
         line(&Object {
             certificate: self.name,
             file: self.program,
+            claim: self.certificate.map(|certificate| match certificate.claim {
+                Claim::Robust { notion: NotionName::HappensBefore } => "robust",
+                Claim::Robust { notion: NotionName::Triangular } => "free of triangular races",
+                Claim::Safe { .. } | Claim::Lazy { .. } => "safe",
+            }),
             model: self.model(),
             properties: self.certificate.map(|c| c.properties()),
             verdict,
@@ -88,6 +93,18 @@ impl Certified<'_> {
             steps: accepted.map(|a| a.steps),
             seconds: micros(self.seconds),
         })
+    }
+
+    /// What was proved, in words.
+    fn proved(&self) -> String {
+        match self.certificate.map(|c| &c.claim) {
+            Some(Claim::Robust { notion: NotionName::HappensBefore }) => "robust against tso".into(),
+            Some(Claim::Robust { notion: NotionName::Triangular }) => "free of triangular races".into(),
+            Some(Claim::Safe { properties } | Claim::Lazy { properties, .. }) => {
+                format!("{} under {}", properties.join(", "), self.model().unwrap_or_default())
+            }
+            None => String::new(),
+        }
     }
 
     fn model(&self) -> Option<&'static str> {

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fencewright_certify::Certificate;
 use fencewright_certify::symmetry::Permutation;
+use fencewright_certify::{Certificate, Claim};
 use fencewright_lang::source::escape;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Cell, CellId};
@@ -37,7 +37,9 @@ impl Bounds {
 
 /// The invariants of a certificate, one line for each program point that can be reached.
 pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
-    let Some(proof) = certificate.proofs.first() else { return String::new() };
+    let (Claim::Safe { .. }, [proof]) = (&certificate.claim, &certificate.proofs[..]) else {
+        return "  the proof is about other programs, made from this one: its points are not those of this program\n".into();
+    };
     let machine = BufferMachine::new(source.program, proof.machine.buffers());
     let threads = source.program.threads.len();
     let alike = |thread: usize| {

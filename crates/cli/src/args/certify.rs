@@ -10,7 +10,7 @@ use super::{InputArgs, LimitArgs, OneModelArg};
 #[derive(Args)]
 #[command(mut_arg("timeout", |arg| arg.help("Give up after this time (10s, 500ms, 2m, 1h, none)")))]
 pub struct CertifyArgs {
-    /// The certificate, as `check --certificate` writes it; `-` is the standard input
+    /// The certificate, as `check --certificate` or `robust --certificate` writes it; `-` is the standard input
     pub certificate: PathBuf,
     /// The program; `-` is the standard input
     pub file: PathBuf,

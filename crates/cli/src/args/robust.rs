@@ -1,5 +1,7 @@
 //! The command line of `robust`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::AnalysisArgs;
@@ -16,6 +18,9 @@ pub struct RobustArgs {
     /// Examine every attack (a store that may be delayed past a load) and list them all
     #[arg(long)]
     pub all: bool,
+    /// Write the certificate that the program is robust to this file; one program at a time
+    #[arg(long, value_name = "OUT", conflicts_with = "all")]
+    pub certificate: Option<PathBuf>,
     /// The engine that runs the attacks
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: AttackEngineArg,

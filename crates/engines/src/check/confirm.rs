@@ -7,7 +7,7 @@ use fencewright_certify::{Certificate, Claim, Rejection, Stop};
 use fencewright_executions::oracle::{self, Reachable};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
-use fencewright_program::{EventKind, MemoryModel, Property, Replayed, Span, Trace};
+use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Span, Trace};
 use fencewright_smt::Prover;
 
 use super::proof::proof;
@@ -21,12 +21,22 @@ pub(super) struct Confirmation<'a, 'p> {
     confirm: Confirm,
     /// What the exploration has found, once it was tried: nothing if the state space is too large.
     reachable: Option<Option<Reachable>>,
-    certificates: Vec<(Arc<Invariant>, (Verdict, Evidence))>,
+    /// The certificates made of invariants.
+    invariants: Vec<(Arc<Invariant>, Arc<Certificate>)>,
+    /// What became of certificates.
+    certificates: Vec<(Arc<Certificate>, (Verdict, Evidence))>,
 }
 
 impl<'a, 'p> Confirmation<'a, 'p> {
     pub(super) fn new(task: &'a Task<'p>, limits: &'a Limits, confirm: Confirm) -> Self {
-        Confirmation { task, limits, confirm, reachable: None, certificates: Vec::new() }
+        Confirmation {
+            task,
+            limits,
+            confirm,
+            reachable: None,
+            invariants: Vec::new(),
+            certificates: Vec::new(),
+        }
     }
 
     /// The verdict that comes of an answer to the property with this number, `seconds` after the start.
@@ -71,7 +81,8 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             }
             Answer::Holds(Some(trace)) => self.replayed(property, trace, true),
             Answer::Violated(Some(trace)) => self.replayed(property, trace, false),
-            Answer::Proved(invariant) => self.certified(property, &invariant),
+            Answer::Proved(invariant) => self.proved(property, &invariant),
+            Answer::Certified(certificate) => self.certified(property, &certificate),
             Answer::Holds(None) => self.explored(property, true),
             Answer::Violated(None) if property.kind.is_existence() => self.explored(property, false),
             Answer::Violated(None) => contradiction("a violation without an execution that shows it".into()),
@@ -96,42 +107,41 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// A proof by an invariant is one if the checker of certificates accepts it, for all properties it is about.
-    fn certified(&mut self, property: &Property, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
-        if invariant.buffers.model() != self.task.model {
-            return contradiction("the invariant is about another memory model".into());
-        }
-        if !invariant.properties.contains(&property.name) {
-            return contradiction("the invariant is about other properties".into());
-        }
-        if let Some((_, known)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, invariant)) {
-            return known.clone();
-        }
-        let found = self.accepted(invariant);
-        self.certificates.push((Arc::clone(invariant), found.clone()));
-        found
+    /// A proof by an invariant of the program becomes a certificate.
+    fn proved(&mut self, property: &Property, invariant: &Arc<Invariant>) -> (Verdict, Evidence) {
+        let known = self.invariants.iter().find(|(known, _)| Arc::ptr_eq(known, invariant));
+        let certificate = match known {
+            Some((_, certificate)) => Arc::clone(certificate),
+            None => {
+                let program = self.task.program;
+                let claim = Claim::Safe { properties: invariant.properties.clone() };
+                let proofs = vec![proof(program, invariant)];
+                let certificate = Arc::new(Certificate::new(fingerprint(program), claim, proofs));
+                self.invariants.push((Arc::clone(invariant), Arc::clone(&certificate)));
+                certificate
+            }
+        };
+        self.certified(property, &certificate)
     }
 
-    /// What the checker of certificates says about an invariant.
-    fn accepted(&self, invariant: &Invariant) -> (Verdict, Evidence) {
-        let program = self.task.program;
-        let claim = Claim::Safe { properties: invariant.properties.clone() };
-        let proofs = vec![proof(program, invariant)];
-        let certificate = Arc::new(Certificate::new(fingerprint(program), claim, proofs));
-        let finishing = self.limits.finishing();
-        let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
-        if !self.confirm.certificates {
-            return (Verdict::Safe, Evidence::Unchecked(certificate));
+    /// A certificate is a proof if its checker accepts it, for all properties it is about.
+    fn certified(&mut self, property: &Property, certificate: &Arc<Certificate>) -> (Verdict, Evidence) {
+        if certificate.model() != Some(self.task.model) {
+            return contradiction("the proof is about another memory model".into());
         }
-        match fencewright_certify::check(&certificate, self.task.program, &Prover, &stop) {
-            Ok(_) => (Verdict::Safe, Evidence::Certified(certificate)),
-            Err(Rejection::Stopped) => (Verdict::Unknown(Reason::NotConfirmed), Evidence::None),
-            Err(rejection @ Rejection::Numbers(..)) => {
-                let reason = Reason::Unsupported(format!("the proof cannot be checked: {rejection}"), None);
-                (Verdict::Unknown(reason), Evidence::None)
-            }
-            Err(rejection) => contradiction(rejection.to_string()),
+        if !certificate.properties().contains(&property.name) {
+            return contradiction("the proof is about other properties".into());
         }
+        if let Some((_, known)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, certificate))
+        {
+            return known.clone();
+        }
+        let found = match accepted(certificate, self.task.program, self.limits, self.confirm) {
+            Ok(evidence) => (Verdict::Safe, evidence),
+            Err(reason) => (Verdict::Unknown(reason), Evidence::None),
+        };
+        self.certificates.push((Arc::clone(certificate), found.clone()));
+        found
     }
 
     /// All states that the reference semantics reaches; nothing if there are too many.
@@ -151,6 +161,28 @@ impl<'a, 'p> Confirmation<'a, 'p> {
                 None => contradiction("the reference semantics cannot compute what the engine claims".into()),
             },
         }
+    }
+}
+
+/// What a certificate is as evidence about a program, or why it is none.
+pub(crate) fn accepted(
+    certificate: &Arc<Certificate>,
+    program: &Program,
+    limits: &Limits,
+    confirm: Confirm,
+) -> Result<Evidence, Reason> {
+    if !confirm.certificates {
+        return Ok(Evidence::Unchecked(Arc::clone(certificate)));
+    }
+    let finishing = limits.finishing();
+    let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
+    match fencewright_certify::check(certificate, program, &Prover, &stop) {
+        Ok(_) => Ok(Evidence::Certified(Arc::clone(certificate))),
+        Err(Rejection::Stopped) => Err(Reason::NotConfirmed),
+        Err(rejection @ Rejection::Numbers(..)) => {
+            Err(Reason::Unsupported(format!("the proof cannot be checked: {rejection}"), None))
+        }
+        Err(rejection) => Err(Reason::Contradiction(rejection.to_string())),
     }
 }
 

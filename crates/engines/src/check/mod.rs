@@ -24,8 +24,10 @@ use std::time::Instant;
 use fencewright_program::Span;
 
 use crate::task::{Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task};
+pub(crate) use confirm::accepted;
 use confirm::{Confirmation, contradiction};
 pub use finals::{Doubt, FinalState, FinalStates, Observation};
+pub(crate) use proof::proof;
 pub use verdict::{Checked, Checks, Confirm, Evidence, Exploration, Verdict};
 
 /// Runs an engine and lets its answers through the door.
@@ -180,7 +182,7 @@ impl<'a, 'p> Door<'a, 'p> {
     /// Compares an answer with the verdict that is already there: if they disagree, there is none.
     fn compare(&mut self, n: usize, early: &Early) {
         let holds = match early.answer {
-            Answer::Holds(_) | Answer::Proved(_) => true,
+            Answer::Holds(_) | Answer::Proved(_) | Answer::Certified(_) => true,
             Answer::Violated(_) => false,
             Answer::Unknown(_) | Answer::Open => return,
         };

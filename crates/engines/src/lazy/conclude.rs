@@ -1,45 +1,15 @@
-//! What the robustness of a program says about a property that holds under SC.
+//! Why there is no answer about some properties that hold under SC, although SC and TSO do not differ.
 
-use fencewright_program::{Observable, Property, PropertyKind};
+use fencewright_program::{Property, PropertyKind};
 use fencewright_transform::extend::{AttackingStore, Extended};
 
 use crate::task::Reason;
 
-/// What follows if a robust program satisfies a property under SC.
-pub(super) enum Conclusion {
-    /// It does under TSO.
-    Certain,
-    /// It does under TSO if the program in which locks are given back is robust and satisfies it under SC too.
-    IfReleased,
-    /// Nothing, for this reason.
-    None(Reason),
-}
-
-/// What follows for this property.
-pub(super) fn conclusion(program: &Extended, property: &Property) -> Conclusion {
-    match &property.kind {
-        // All buffers are empty.
-        PropertyKind::Finally(..) => Conclusion::Certain,
-        PropertyKind::Never(_) if looks_at_memory(property) => {
-            let why = "the property looks at memory while stores may be pending: that SC and TSO reach the same states with \
-                       empty buffers does not decide it";
-            Conclusion::None(Reason::Unsupported(why.into(), Some(property.span)))
-        }
-        PropertyKind::Never(_) | PropertyKind::Assertions if program.has_locks() => Conclusion::IfReleased,
-        // Buffers can be emptied without anybody moving.
-        PropertyKind::Never(_) | PropertyKind::Assertions => Conclusion::Certain,
-        PropertyKind::NoDeadlock if program.has_locks() => Conclusion::None(blind()),
-        // If nothing can move, buffers are empty.
-        PropertyKind::NoDeadlock => Conclusion::Certain,
-    }
-}
-
-fn looks_at_memory(property: &Property) -> bool {
-    let mut memory = false;
-    if let Some(formula) = property.formula() {
-        formula.for_each_leaf(&mut |o| memory |= matches!(o, Observable::Memory(_)));
-    }
-    memory
+/// Why nothing follows for a property that looks at memory.
+pub(super) fn pending(property: &Property) -> Reason {
+    let why = "the property looks at memory while stores may be pending: that SC and TSO reach the same states with \
+               empty buffers does not decide it";
+    Reason::Unsupported(why.into(), Some(property.span))
 }
 
 /// Why a deadlock of an extended program may be none of the original one, if it may: while another thread holds the lock, a store
@@ -62,7 +32,7 @@ pub(super) fn false_deadlock(
 }
 
 /// Why there is no answer about deadlocks.
-fn blind() -> Reason {
+pub(super) fn blind() -> Reason {
     let why =
         "whether nothing can move while a thread holds the lock is another question under SC than under TSO";
     Reason::Unsupported(why.into(), None)

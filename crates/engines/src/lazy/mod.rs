@@ -47,6 +47,8 @@ pub struct Options {
     pub store: AttackingStore,
     /// Give up after so many rounds.
     pub rounds: Option<u32>,
+    /// Whether a proof is to be written as a certificate.
+    pub certificates: bool,
 }
 
 /// The engine.

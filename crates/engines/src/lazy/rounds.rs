@@ -1,14 +1,17 @@
 //! The rounds of Algorithm 3.1: SC, oracle, extension.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use fencewright_certify::certificate::Extension;
 use fencewright_program::{EdgeId, MemoryModel, Property, PropertyKind, Quantifier, Span, ThreadId, Trace};
-use fencewright_transform::extend::{AttackingStore, Extended, Refused};
+use fencewright_transform::extend::{AttackingStore, Conclusion, Extended, Refused};
 
 use super::Lazy;
-use super::conclude::{self, Conclusion};
+use super::conclude;
 use super::oracle::{Advice, Oracle};
 use crate::task::{Answer, Early, Engine, Limits, Listener, Progress, Reason, Report, Task};
+use crate::transformed::Prover;
 
 /// At most so many paths of a thread are followed at once, the shortest first: what they add grows with their number and length.
 const PATHS_AT_ONCE: usize = 4;
@@ -38,6 +41,8 @@ pub(super) struct Rounds<'a> {
     stopped: Option<Reason>,
     /// Rounds so far, in all phases.
     rounds: u32,
+    /// By which paths the program was extended so far.
+    extensions: Vec<Extension>,
     /// Paths followed so far, and the longest one.
     paths: (usize, usize),
     states: u64,
@@ -64,6 +69,7 @@ impl<'a> Rounds<'a> {
             answers,
             stopped: None,
             rounds: 0,
+            extensions: Vec::new(),
             paths: (0, 0),
             states: 0,
             bytes: 0,
@@ -147,7 +153,7 @@ impl<'a> Rounds<'a> {
                 }
                 // Nobody looked for it to the end.
                 _ if self.task.is_settled(n) => self.answers[n] = Some(Answer::Open),
-                Answer::Holds(None) | Answer::Proved(_) | Answer::Violated(None) => {}
+                Answer::Holds(None) | Answer::Proved(_) | Answer::Certified(_) | Answer::Violated(None) => {}
                 Answer::Open => self.stopped = Some(Reason::Cancelled),
                 Answer::Unknown(reason @ (Reason::Timeout(_) | Reason::Memory(_) | Reason::Cancelled)) => {
                     self.stopped = Some(reason);
@@ -181,11 +187,12 @@ impl<'a> Rounds<'a> {
         let mut under_lock = Vec::new();
         for (n, property) in self.task.properties.iter().enumerate() {
             if self.answers[n].is_none() {
-                self.answers[n] = match conclude::conclusion(program, property) {
+                self.answers[n] = match program.conclusion(property) {
                     _ if self.task.is_settled(n) => Some(Answer::Open),
                     Conclusion::Certain if is_existence(property) => Some(Answer::Violated(None)),
                     Conclusion::Certain => Some(Answer::Holds(None)),
-                    Conclusion::None(reason) => Some(Answer::Unknown(reason)),
+                    Conclusion::PendingStores => Some(Answer::Unknown(conclude::pending(property))),
+                    Conclusion::BlockedByLock => Some(Answer::Unknown(conclude::blind())),
                     Conclusion::IfReleased => {
                         under_lock.push(n);
                         None
@@ -193,6 +200,14 @@ impl<'a> Rounds<'a> {
                 };
             }
         }
+        self.conclude_under_lock(program, under_lock);
+        if self.lazy.options.certificates {
+            self.certify(program);
+        }
+    }
+
+    /// Decides properties that also the program in which locks are given back has to have.
+    fn conclude_under_lock(&mut self, program: &Extended, under_lock: Vec<usize>) {
         if under_lock.is_empty() {
             return;
         }
@@ -212,11 +227,36 @@ impl<'a> Rounds<'a> {
         }
     }
 
+    /// Finds a certificate for what was concluded. If there is none, the answers stay as they are.
+    fn certify(&mut self, program: &Extended) {
+        let is_shown = |n: &usize| {
+            matches!(self.answers[*n], Some(Answer::Holds(None)))
+                && self.task.properties[*n].kind != PropertyKind::NoDeadlock
+        };
+        let shown: Vec<usize> = (0..self.answers.len()).filter(is_shown).collect();
+        let is_kept = self.lazy.options.store == AttackingStore::Kept && !self.extensions.is_empty();
+        if shown.is_empty() || is_kept {
+            return;
+        }
+        self.progress.say("certificate".into());
+        let properties: Vec<&Property> = shown.iter().map(|&n| &self.task.properties[n]).collect();
+        let prover = Prover::new(&self.lazy.sc.cegar, self.limits, self.progress);
+        if let Ok(certificate) = prover.lazy(self.task.program, program, &self.extensions, &properties) {
+            for n in shown {
+                self.answers[n] = Some(Answer::Certified(Arc::clone(&certificate)));
+            }
+        }
+    }
+
     /// The program extended by the shortest of these paths.
     fn extended(&mut self, program: Extended, paths: Vec<(ThreadId, Vec<EdgeId>)>) -> Extended {
         let paths = shortest(paths);
         self.paths.0 += paths.values().map(Vec::len).sum::<usize>();
         self.paths.1 = paths.values().flatten().map(Vec::len).fold(self.paths.1, usize::max);
+        self.extensions.extend(paths.iter().map(|(thread, paths)| Extension {
+            thread: thread.0,
+            paths: paths.iter().map(|path| path.iter().map(|edge| edge.0).collect()).collect(),
+        }));
         extended(&program, &paths, self.lazy.options.store).unwrap_or_else(|reason| {
             self.stopped = Some(reason);
             program

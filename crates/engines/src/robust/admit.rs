@@ -9,13 +9,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::Certificate;
+use fencewright_certify::{Certificate, Claim};
 use fencewright_program::{EdgeId, Program, ThreadId};
 use fencewright_transform::attack::{self, Instrumented, Notion};
 
 use super::witness::{self, Witness};
-use crate::check::{self, Checked, Verdict};
-use crate::task::{EngineName, Reason};
+use crate::check::{self, Checked, Confirm, Verdict};
+use crate::task::{EngineName, Limits, Reason};
 
 /// What is known about an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub struct Robustness {
     robust: Result<bool, Reason>,
     evidence: Evidence,
     attacks: Vec<Attack>,
+    /// Why there is no certificate, if one was wanted.
+    pub uncertified: Option<Reason>,
     /// The program that was searched, the last one if there were several; nothing if there was no attack to look for.
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
@@ -121,6 +123,17 @@ impl Robustness {
         }
     }
 
+    /// The certificate that the program is robust, if one was wanted and found.
+    pub fn certificate(&self) -> Option<&Certificate> {
+        match &self.evidence {
+            Evidence::Proofs(proofs) => proofs.iter().find_map(|p| {
+                let certificate = p.evidence.certificate()?;
+                matches!(certificate.claim, Claim::Robust { .. }).then_some(&**certificate)
+            }),
+            _ => None,
+        }
+    }
+
     /// The certificates that show it; none if some proof is no certificate.
     pub fn certificates(&self) -> Vec<&Arc<Certificate>> {
         let Evidence::Proofs(proofs) = &self.evidence else { return Vec::new() };
@@ -134,6 +147,8 @@ pub(super) struct Admission<'p> {
     found: Robustness,
     proofs: Vec<Proof>,
     unknown: Option<Reason>,
+    /// Why there is no certificate, if one was wanted.
+    uncertified: Option<Reason>,
 }
 
 impl<'p> Admission<'p> {
@@ -152,6 +167,7 @@ impl<'p> Admission<'p> {
             robust: Ok(true),
             evidence: Evidence::None,
             attacks: attacks.iter().map(unexamined).collect(),
+            uncertified: None,
             instrumented: None,
             engine: EngineName::Robust,
             seconds: 0.0,
@@ -159,12 +175,35 @@ impl<'p> Admission<'p> {
             states: 0,
             bytes: 0,
         };
-        Admission { program, found, proofs: Vec::new(), unknown: None }
+        Admission { program, found, proofs: Vec::new(), unknown: None, uncertified: None }
     }
 
     /// Whether an attack is known that succeeds.
     pub fn has_witness(&self) -> bool {
         self.found.witness().is_some()
+    }
+
+    /// Whether every attack is known to fail.
+    pub fn is_robust(&self) -> bool {
+        self.unknown.is_none() && !self.has_witness()
+    }
+
+    /// Takes in a certificate that every attack fails, in place of what was found before; or why there is none.
+    pub fn admit_certificate(
+        &mut self,
+        found: Result<Arc<Certificate>, Reason>,
+        limits: &Limits,
+        confirm: Confirm,
+    ) {
+        let start = Instant::now();
+        match found.and_then(|certificate| check::accepted(&certificate, self.program, limits, confirm)) {
+            Ok(evidence) => {
+                self.proofs = vec![Proof { attacks: 0..self.found.attacks.len(), evidence }];
+            }
+            Err(reason @ Reason::Contradiction(_)) => self.give_up(reason),
+            Err(reason) => self.uncertified = Some(reason),
+        }
+        self.found.check_seconds += start.elapsed().as_secs_f64();
     }
 
     /// Something will not be found out. The first reason is the one that is told.
@@ -224,7 +263,8 @@ impl<'p> Admission<'p> {
 
     /// What is known in the end, of an examination that began at `start`. With `all`, attacks of threads that are alike are listed for each of them.
     pub fn finish(self, all: bool, start: Instant) -> Robustness {
-        let Admission { program, mut found, proofs, unknown } = self;
+        let Admission { program, mut found, proofs, unknown, uncertified } = self;
+        found.uncertified = uncertified;
         (found.robust, found.evidence) = match unknown {
             _ if found.witness().is_some() => (Ok(false), Evidence::Witness),
             Some(reason) => (Err(reason), Evidence::None),

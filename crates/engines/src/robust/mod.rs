@@ -11,10 +11,9 @@
 mod admit;
 pub mod witness;
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use fencewright_program::{MemoryModel, Numbers, Program, Variable};
+use fencewright_program::{MemoryModel, Program};
 use fencewright_transform::attack::{self, Notion};
 
 use crate::auto::Auto;
@@ -22,6 +21,7 @@ use crate::cegar::{self, Cegar};
 use crate::check::{self, Confirm};
 use crate::explicit::{self, Explicit};
 use crate::task::{Engine, Limits, Progress, Reason, Task};
+use crate::transformed::Prover;
 use admit::Admission;
 pub use admit::{Attack, Evidence, Finding, Proof, Robustness};
 pub use witness::{Shape, Witness};
@@ -57,14 +57,13 @@ pub struct Options {
     pub cegar: cegar::Options,
     /// How much to do to confirm a proof.
     pub confirm: Confirm,
+    /// Whether a proof is to be written as a certificate.
+    pub certificate: bool,
 }
 
-/// What attacks cannot be made for: an index is kept in a register, and over the naturals a negative one does not fit.
-fn unsupported(program: &Program) -> Option<Reason> {
-    let negative = |v: &&Variable| v.indices.is_some_and(|range| range.low < 0);
-    let found = program.variables.iter().find(negative).filter(|_| program.numbers == Numbers::Nat)?;
-    let what = "robustness with negative indices over the naturals is not supported";
-    Some(Reason::Unsupported(what.into(), Some(found.span)))
+/// Why there is no answer about something that cannot be instrumented.
+pub(crate) fn unsupported(attack::Unsupported(what, span): attack::Unsupported) -> Reason {
+    Reason::Unsupported(format!("{what} is not supported"), Some(span))
 }
 
 /// The engine that runs instrumented programs.
@@ -83,8 +82,8 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
     let start = Instant::now();
     let stop = || limits.exceeded(0).is_some();
     let why_stopped = || limits.exceeded(0).unwrap_or(Reason::Cancelled);
-    let found = match unsupported(program) {
-        Some(reason) => Err(reason),
+    let found = match attack::unsupported(program) {
+        Some(why) => Err(unsupported(why)),
         None => attack::candidates(program, options.notion, &stop).ok_or_else(why_stopped),
     };
     let (attacks, refused) = match found {
@@ -96,7 +95,8 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
         admission.give_up(reason);
     }
     let engine = engine(options);
-    for batch in batches(program, &attacks, options.all) {
+    let most = if options.all { MOST_TOGETHER } else { attack::MOST_EDGES };
+    for batch in attack::batches(program, &attacks, most) {
         if let Some(reason) = limits.exceeded(0) {
             admission.give_up(reason);
             break;
@@ -110,9 +110,8 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
                 admission.give_up(why_stopped());
                 break;
             }
-            Err(attack::Unsupported(what, span)) => {
-                let reason = Reason::Unsupported(format!("{what} is not supported"), Some(span));
-                admission.give_up_attacks(batch, reason);
+            Err(why) => {
+                admission.give_up_attacks(batch, unsupported(why));
                 continue;
             }
         };
@@ -134,29 +133,13 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
         let what = format!("more than {} pairs of a store and a load to examine", attack::MOST_ATTACKS);
         admission.give_up(Reason::Unsupported(what, None));
     }
+    if options.certificate && admission.is_robust() {
+        let found =
+            Prover::new(&Cegar { options: options.cegar }, limits, progress).robust(program, options.notion);
+        admission.admit_certificate(found, limits, options.confirm);
+    }
     admission.finish(options.all, start)
 }
 
 /// If all are to be examined, at most so many attacks are in one program: each has a property of its own.
 const MOST_TOGETHER: usize = 64;
-/// An instrumented program has a copy of the thread for each attacking store; together they have no more edges than about this.
-const MOST_EDGES: usize = 5_000;
-
-/// Groups of attacks to examine together: all of them, unless the instrumented program would become large.
-fn batches(program: &Program, attacks: &[attack::Attack], all: bool) -> Vec<Range<usize>> {
-    let most = if all { MOST_TOGETHER } else { MOST_EDGES };
-    let mut batches: Vec<Range<usize>> = Vec::new();
-    let mut edges = 0;
-    for (n, attack) in attacks.iter().enumerate() {
-        let is_new = n == 0 || (attacks[n - 1].thread, attacks[n - 1].store) != (attack.thread, attack.store);
-        edges += if is_new { program.thread(attack.thread).edges.len() } else { 0 };
-        match batches.last_mut() {
-            Some(batch) if batch.len() < most && edges <= MOST_EDGES => batch.end = n + 1,
-            _ => {
-                batches.push(n..n + 1);
-                edges = program.thread(attack.thread).edges.len();
-            }
-        }
-    }
-    batches
-}

@@ -92,22 +92,6 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
     mutant
 }
 
-/// All permutations within classes of threads.
-fn orders(threads: usize, classes: &[Vec<u32>]) -> Vec<Permutation> {
-    let mut orders = vec![Permutation::identity(threads)];
-    let mut examined = 0;
-    while let Some(order) = orders.get(examined).cloned() {
-        for pair in classes.iter().flat_map(|class| class.windows(2)) {
-            let next = Permutation::exchange(threads, pair[0] as usize, pair[1] as usize).after(&order);
-            if !orders.contains(&next) {
-                orders.push(next);
-            }
-        }
-        examined += 1;
-    }
-    orders
-}
-
 /// The values of cells after threads have taken other places.
 fn exchanged(machine: &BufferMachine<'_>, sets: &Sets, order: &Permutation) -> Sets {
     let mut after = Sets::default();
@@ -122,7 +106,7 @@ fn exchanged(machine: &BufferMachine<'_>, sets: &Sets, order: &Permutation) -> S
 /// Whether every state on random executions of the machine satisfies one cube of its invariant.
 fn holds_on_executions(certificate: &Certificate, program: &Program, random: &mut Random) -> bool {
     let machine = BufferMachine::new(program, certificate.proofs[0].machine.buffers());
-    let orders = orders(program.threads.len(), &certificate.proofs[0].symmetry);
+    let orders = crate::orders::orders(program.threads.len(), &certificate.proofs[0].symmetry);
     let satisfied = |control: &Control, sets: &Sets| {
         orders.iter().any(|order| {
             let (control, sets) = (order.control(control), exchanged(&machine, sets, order));

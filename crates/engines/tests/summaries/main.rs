@@ -2,3 +2,5 @@
 
 mod certificates;
 mod domains;
+#[path = "../symmetry/orders.rs"]
+mod orders;

@@ -37,9 +37,10 @@ mod helper;
 mod instrumenter;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use fencewright_program::{
-    EdgeId, Expr, Formula, Numbers, Observable, Program, Property, PropertyKind, Span, ThreadId,
+    EdgeId, Expr, Formula, Numbers, Observable, Program, Property, PropertyKind, Span, ThreadId, Variable,
 };
 
 use accesses::Delay;
@@ -118,6 +119,34 @@ struct Known<'a> {
 /// Something that cannot be instrumented: what, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String, pub Span);
+
+/// What attacks cannot be made for: an index is kept in a register, and over the naturals a negative one does not fit.
+pub fn unsupported(program: &Program) -> Option<Unsupported> {
+    let negative = |v: &&Variable| v.indices.is_some_and(|range| range.low < 0);
+    let found = program.variables.iter().find(negative).filter(|_| program.numbers == Numbers::Nat)?;
+    Some(Unsupported("robustness with negative indices over the naturals".into(), found.span))
+}
+
+/// An instrumented program has a copy of the thread for each attacking store; together they have no more edges than about this.
+pub const MOST_EDGES: usize = 5_000;
+
+/// Groups of attacks to examine together, at most so many in each: one group, unless the instrumented program would become large.
+pub fn batches(program: &Program, attacks: &[Attack], most: usize) -> Vec<Range<usize>> {
+    let mut batches: Vec<Range<usize>> = Vec::new();
+    let mut edges = 0;
+    for (n, attack) in attacks.iter().enumerate() {
+        let is_new = n == 0 || (attacks[n - 1].thread, attacks[n - 1].store) != (attack.thread, attack.store);
+        edges += if is_new { program.thread(attack.thread).edges.len() } else { 0 };
+        match batches.last_mut() {
+            Some(batch) if batch.len() < most && edges <= MOST_EDGES => batch.end = n + 1,
+            _ => {
+                batches.push(n..n + 1);
+                edges = program.thread(attack.thread).edges.len();
+            }
+        }
+    }
+    batches
+}
 
 /// Instruments a program with some attacks; nothing if `stop` says so meanwhile.
 pub fn instrument(

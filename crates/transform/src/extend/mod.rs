@@ -21,6 +21,7 @@
 //! of `R'` under SC are those of `R` under TSO. (1 and 2 are Lemma 6. Unrolling cuts executions off, so 2 does not hold for it; releasing adds
 //! executions, so 1 does not hold for it.)
 
+mod conclude;
 mod faults;
 mod paths;
 mod unroll;
@@ -34,6 +35,7 @@ use fencewright_program::{
     RegisterId, Thread, ThreadId, Trace,
 };
 
+pub use conclude::Conclusion;
 pub use paths::{AttackingStore, Refused};
 
 /// A program, and how it is related to the program it was made from.

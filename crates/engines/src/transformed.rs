@@ -1,0 +1,105 @@
+//! Certificates about transformed programs: of robustness, and of proofs by way of SC.
+//!
+//! The checker of certificates says which programs have to have which properties under SC ([`fencewright_certify::check`]). Here engine
+//! `cegar` is asked for an invariant of each of them, in the same order, whoever has found out before that they have them: an exploration
+//! of single states has no invariant to write down.
+
+use std::sync::Arc;
+
+use fencewright_certify::certificate::{Extension, NotionName};
+use fencewright_certify::{Certificate, Claim, Proof};
+use fencewright_fingerprint::fingerprint;
+use fencewright_program::{MemoryModel, Program, Property};
+use fencewright_transform::attack::{self, Notion};
+use fencewright_transform::extend::{Conclusion, Extended};
+
+use crate::cegar::Cegar;
+use crate::check::proof;
+use crate::robust::unsupported;
+use crate::task::{Answer, Engine, Limits, Progress, Reason, Task};
+
+/// Finds the invariants of a certificate.
+pub struct Prover<'a> {
+    cegar: &'a Cegar,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    proofs: Vec<Proof>,
+}
+
+impl<'a> Prover<'a> {
+    /// Has found nothing yet.
+    pub fn new(cegar: &'a Cegar, limits: &'a Limits, progress: &'a Progress) -> Self {
+        Prover { cegar, limits, progress, proofs: Vec::new() }
+    }
+
+    /// A certificate that a program is robust, or why there is none.
+    pub fn robust(mut self, program: &Program, notion: Notion) -> Result<Arc<Certificate>, Reason> {
+        self.show_robust(program, notion)?;
+        let notion = match notion {
+            Notion::HappensBefore => NotionName::HappensBefore,
+            Notion::Triangular => NotionName::Triangular,
+        };
+        Ok(self.certificate(program, Claim::Robust { notion }))
+    }
+
+    /// A certificate that a program, of which `extended` was made by these extensions, has these properties under TSO, or why there is none.
+    pub fn lazy(
+        mut self,
+        program: &Program,
+        extended: &Extended,
+        extensions: &[Extension],
+        properties: &[&Property],
+    ) -> Result<Arc<Certificate>, Reason> {
+        self.show_safe(&extended.program, properties.iter().map(|p| extended.property(p)).collect())?;
+        self.show_robust(&extended.program, Notion::HappensBefore)?;
+        let released = properties.iter().filter(|p| extended.conclusion(p) == Conclusion::IfReleased);
+        let released: Vec<&&Property> = released.collect();
+        if !released.is_empty() {
+            let variant = extended.released();
+            self.show_safe(&variant.program, released.iter().map(|p| variant.property(p)).collect())?;
+            self.show_robust(&variant.program, Notion::HappensBefore)?;
+        }
+        let properties = properties.iter().map(|p| p.name.clone()).collect();
+        Ok(self.certificate(program, Claim::Lazy { properties, extensions: extensions.to_vec() }))
+    }
+
+    fn certificate(self, program: &Program, claim: Claim) -> Arc<Certificate> {
+        Arc::new(Certificate::new(fingerprint(program), claim, self.proofs))
+    }
+
+    /// One invariant that shows all these properties under SC.
+    fn show_safe(&mut self, program: &Program, properties: Vec<Property>) -> Result<(), Reason> {
+        let task = Task::new(program, MemoryModel::Sc, properties);
+        let mut found = None;
+        for answer in self.cegar.run(&task, self.limits, self.progress).answers {
+            match (answer, &found) {
+                (Answer::Proved(invariant), None) => found = Some(invariant),
+                (Answer::Proved(invariant), Some(other)) if Arc::ptr_eq(&invariant, other) => {}
+                (Answer::Unknown(reason), _) => return Err(reason),
+                _ => {
+                    return Err(Reason::Unsupported("there is no invariant for all properties".into(), None));
+                }
+            }
+        }
+        self.proofs.extend(found.map(|invariant| proof(program, &invariant)));
+        Ok(())
+    }
+
+    /// An invariant for each group of attacks, which shows that they fail.
+    fn show_robust(&mut self, program: &Program, notion: Notion) -> Result<(), Reason> {
+        let limits = self.limits;
+        let stop = || limits.exceeded(0).is_some();
+        let why_stopped = || limits.exceeded(0).unwrap_or(Reason::Cancelled);
+        if let Some(why) = attack::unsupported(program) {
+            return Err(unsupported(why));
+        }
+        let attacks = attack::candidates(program, notion, &stop).ok_or_else(why_stopped)?;
+        for batch in attack::batches(program, &attacks, attack::MOST_EDGES) {
+            let instrumented = attack::instrument(program, notion, &attacks[batch], &stop);
+            let instrumented = instrumented.map_err(unsupported)?.ok_or_else(why_stopped)?;
+            let robust = instrumented.program.properties.iter().filter(|p| p.name == attack::ROBUST);
+            self.show_safe(&instrumented.program, robust.cloned().collect())?;
+        }
+        Ok(())
+    }
+}
