@@ -1,7 +1,7 @@
 //! The checker: accepts a certificate only if it proves what it claims.
 //!
 //! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it is
-//! shown by one inductive invariant of the certificate, which [`inductive`] checks. Claims about robustness and claims by way of
+//! shown by one inductive invariant of the certificate, which `inductive` checks. Claims about robustness and claims by way of
 //! SC are shown by invariants of other programs, which crate `transform` makes from the given one: whoever believes such a certificate
 //! believes these transformations too. Nothing about them is taken from the certificate but the paths of a lazy claim.
 
