@@ -34,6 +34,15 @@ pub struct Certificate {
     pub proofs: Vec<Proof>,
 }
 
+/// Why a text is no certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// In words.
+    pub message: String,
+    /// The line and the column where that is, counted from 1; nothing if the text could not be read.
+    pub place: Option<(usize, usize)>,
+}
+
 /// What a certificate proves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
@@ -236,8 +245,14 @@ impl Certificate {
     }
 
     /// From text, which is not kept: it may be much longer than what it says.
-    pub fn read(text: impl io::Read) -> Result<Self, String> {
-        serde_json::from_reader(io::BufReader::new(text)).map_err(|error| error.to_string())
+    pub fn read(text: impl io::Read) -> Result<Self, Unreadable> {
+        serde_json::from_reader(io::BufReader::new(text)).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            let message = error.to_string();
+            let message =
+                message.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&message);
+            Unreadable { message: message.into(), place: (line > 0).then_some((line, column)) }
+        })
     }
 }
 

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fencewright_certify::certificate::Unreadable;
 use fencewright_certify::{Certificate, Rejection, Stop, check};
 use fencewright_engines::{Limits, Reason};
 use fencewright_fingerprint::fingerprint;
-use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
+use fencewright_lang::{Loaded, Position};
 use fencewright_report::certify::{Answer, Certified};
 use fencewright_smt::Prover;
 
@@ -36,8 +37,14 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     let program = display_name(&args.file);
     let certificate = match read(&args.certificate, &limits) {
         Ok(certificate) => certificate,
-        Err(Unread::Bad(why)) => {
-            out.refuse(args.json, &name, &why, None);
+        Err(Unread::Bad(why, place)) => {
+            let at = place.map(|(line, column)| Position {
+                file: &name,
+                included: false,
+                line,
+                column: column.max(1),
+            });
+            out.refuse(args.json, &name, &why, at);
             return Status::Bad;
         }
         Err(Unread::GivenUp(reason)) => {
@@ -106,8 +113,8 @@ fn checked(certificate: &Certificate, loaded: &Loaded, limits: &Limits) -> Answe
 
 /// Why there is no certificate.
 enum Unread {
-    /// It cannot be read, or is none.
-    Bad(String),
+    /// It cannot be read, or is none; with the line and the column where that is, if it is somewhere.
+    Bad(String, Option<(usize, usize)>),
     /// A limit was reached.
     GivenUp(Reason),
 }
@@ -115,7 +122,7 @@ enum Unread {
 fn read(path: &Path, limits: &Limits) -> Result<Certificate, Unread> {
     let text: Box<dyn Read> = match is_standard_input(path) {
         true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(path).map_err(|error| Unread::Bad(describe(&error)))?),
+        false => Box::new(File::open(path).map_err(|error| Unread::Bad(describe(&error), None))?),
     };
     let (given_up, too_long) = (OnceCell::new(), OnceCell::new());
     let watched = Watched { text, limits, read: 0, given_up: &given_up, too_long: &too_long };
@@ -125,9 +132,11 @@ fn read(path: &Path, limits: &Limits) -> Result<Certificate, Unread> {
     }
     if too_long.get().is_some() {
         let why = format!("the file is too long: more than {} MiB are no certificate", MOST_BYTES >> 20);
-        return Err(Unread::Bad(why));
+        return Err(Unread::Bad(why, None));
     }
-    result.map_err(|error| Unread::Bad(escape(&format!("not a certificate: {error}"))))
+    result.map_err(|Unreadable { message, place }| {
+        Unread::Bad(escape(&format!("not a certificate: {message}")), place)
+    })
 }
 
 /// A text that ends when a limit is reached, or when it becomes too long.

@@ -305,6 +305,19 @@ fn certify_answers_in_json_too() {
     let outcome = run(["certify", "--json", &program, &program]);
     assert_eq!(outcome.status, 2, "{outcome:?}");
     assert!(outcome.json_lines()[0]["error"].as_str().is_some_and(|e| e.contains("not a certificate")));
+    assert_eq!(
+        (&outcome.json_lines()[0]["line"], &outcome.json_lines()[0]["column"]),
+        (&1.into(), &1.into())
+    );
+    // Where in the certificate it goes wrong.
+    files.write("wrong.json", b"{\n  \"format\": \"fencewright-certificate\",\n  \"version\": \"2\"\n}\n");
+    let outcome = run(["certify", "--json", &files.text("wrong.json"), &program]);
+    let error = &outcome.json_lines()[0];
+    assert_eq!((&error["line"], &error["file"]), (&3.into(), &files.text("wrong.json").into()), "{error}");
+    assert!(outcome.stderr.contains("wrong.json:3:"), "{outcome:?}");
+    assert!(!error["error"].to_string().contains("line 3"), "{error}");
+    let outcome = run(["certify", "--json", &files.text("missing.json"), &program]);
+    assert_eq!(outcome.json_lines()[0]["line"], serde_json::Value::Null);
 }
 
 /// Runs `certify` on a certificate that starts like this and never ends.
