@@ -75,6 +75,9 @@ impl Default for Options {
 
 /// Keeping more than this in order has never helped.
 const MOST_KEPT: u32 = 8;
+/// Before more than this are kept in order, summaries of the others are tried: a path that every k rules out by being one store longer
+/// comes back with the next k (examples/dijkstra.fw, `assertions`).
+const FEW_KEPT: u32 = 4;
 /// Exact buffers with more stores than this are not proofs that the checker accepts.
 const LARGEST_BOUND: u32 = 64;
 
@@ -281,34 +284,40 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Buffers that rule out a path: how many stores are kept in order, and for which memory cells the values of the others are. Or why
-    /// there are none, in words.
-    fn finer_buffers(
-        &self,
-        task: &Task<'_>,
-        path: &Spurious<'_>,
-        keeps_summaries: bool,
-    ) -> Result<(u32, Summarised), String> {
-        let enough = |k: u32, summaries: Summarised| {
-            let buffers = self.options.buffers(task.model, k, summaries);
-            !path.is_feasible_on(&BufferMachine::new(task.program, buffers), &mut Zones::unclipped())
-        };
-        let more = (self.k + 1..=MOST_KEPT).find(|&k| enough(k, self.summaries));
-        if let (Some(more), false) = (more, self.options.fixed.k) {
-            return Ok((more, self.summaries));
+    /// Buffers that rule out a path, which with these buffers and exact integers is possible: how many stores are kept in order, and for which
+    /// memory cells the values of the others are. Or why there are none, in words.
+    fn finer_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Result<(u32, Summarised), String> {
+        let more = (self.k + 1..=MOST_KEPT).find(|&k| self.rule_out(path, k, self.summaries));
+        let allowed = more.filter(|_| !self.options.fixed.k);
+        match allowed.filter(|&k| k <= FEW_KEPT) {
+            Some(k) => Ok((k, self.summaries)),
+            None => {
+                let summarised = || self.summarising_buffers(path, keeps_summaries);
+                let found = summarised().or(allowed.map(|k| (k, self.summaries)));
+                found.ok_or_else(|| match more {
+                    Some(more) => format!("it takes k = {more}, and k is fixed at {}", self.k),
+                    None => "no number of stores kept in order rules it out".into(),
+                })
+            }
         }
-        // Summaries make more states than stores in order, so they come last. With them, fewer stores in order may be enough than
-        // were tried before.
-        let most = if self.options.fixed.k { self.k } else { MOST_KEPT };
+    }
+
+    /// Buffers with more summaries that rule out a path, if the domain can say something about them.
+    fn summarising_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Option<(u32, Summarised)> {
         let all = path::summarised(path.path, self.summaries);
-        let useful = all != self.summaries && keeps_summaries;
-        if let Some(k) = (self.options.k..=most).filter(|_| useful).find(|&k| enough(k, all)) {
-            return Ok((k, path::fewest(all, self.summaries, |fewer| enough(k, fewer))));
+        if all == self.summaries || !keeps_summaries {
+            return None;
         }
-        Err(match more {
-            Some(more) => format!("it takes k = {more}, and k is fixed at {}", self.k),
-            None => "no number of stores kept in order rules it out".into(),
-        })
+        // With summaries, fewer stores in order may be enough than were tried without them.
+        let most = if self.options.fixed.k { self.k } else { MOST_KEPT };
+        let k = (self.options.k..=most).find(|&k| self.rule_out(path, k, all))?;
+        Some((k, path::fewest(all, self.summaries, |fewer| self.rule_out(path, k, fewer))))
+    }
+
+    /// Whether a path is impossible with these buffers, as far as bounds on differences can tell.
+    fn rule_out(&self, path: &Spurious<'_>, k: u32, summaries: Summarised) -> bool {
+        let buffers = self.options.buffers(self.task.model, k, summaries);
+        !path.is_feasible_on(&BufferMachine::new(self.task.program, buffers), &mut Zones::unclipped())
     }
 
     /// Cases (3) and (4) of FENCES12 s.7: makes the representation precise enough to rule the path out.
@@ -327,22 +336,30 @@ impl Run<'_, '_> {
             let what = if nonlinear.is_some() { "it depends on arithmetic that is not linear" } else { what };
             Reason::Unsupported(format!("a spurious counterexample remains: {what}"), nonlinear)
         };
-        match path::examine(path.machine, path.path, path.property, path.limits) {
-            Examined::Unknown => Err(stuck("the solver gave up on it")),
+        let keeps = domain.keeps_summaries();
+        let is_abstract = self.options.is_abstract(task.model);
+        let coarse = match path::examine(path.machine, path.path, path.property, path.limits) {
+            Examined::Possible if is_abstract => {
+                (self.k, self.summaries) = self.finer_buffers(path, keeps).map_err(|what| stuck(&what))?;
+                return Ok(());
+            }
+            Examined::Possible => "the solver says that it is possible".into(),
+            Examined::Unknown => "the solver gave up on it".into(),
             Examined::Impossible(interpolants) => {
                 path.interpolants = interpolants;
-                *domain = domain.refine(path).map_err(|what| stuck(&what))?;
-                Ok(())
+                match domain.refine(path) {
+                    Ok(finer) => {
+                        *domain = finer;
+                        return Ok(());
+                    }
+                    Err(what) => what,
+                }
             }
-            Examined::Possible if !self.options.is_abstract(task.model) => {
-                Err(stuck("the solver says that it is possible"))
-            }
-            Examined::Possible => {
-                (self.k, self.summaries) =
-                    self.finer_buffers(task, path, domain.keeps_summaries()).map_err(|what| stuck(&what))?;
-                Ok(())
-            }
-        }
+        };
+        // What the domain cannot know of an arbitrary value it may know of one of those that were stored.
+        let finer = if is_abstract { self.summarising_buffers(path, keeps) } else { None };
+        (self.k, self.summaries) = finer.ok_or_else(|| stuck(&coarse))?;
+        Ok(())
     }
 }
 
