@@ -3,8 +3,10 @@
 //!
 //! An abstract counterexample is examined as in s.7 of the paper. (1, 2) If its events are an execution of the exact memory model, the
 //! program is unsafe. (3) If they are possible with the abstract buffers but exact integers, more stores must be kept in
-//! order; where no number of them is enough, the values of the others are kept in summary cells. (4) Otherwise the integers were
-//! known too coarsely, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. A search that ends without a counterexample is a proof, and its states are an inductive invariant.
+//! order. (4) Otherwise the integers were known too coarsely, and the domain is refined: the clip constant of zones grows, or interpolants
+//! give new predicates. Where neither helps, or only very many stores in order, the values of the other stores are kept in
+//! summary cells, for as few memory cells as rule the counterexample out. A search that ends without a counterexample is a proof,
+//! and its states are an inductive invariant.
 
 mod path;
 
