@@ -2,7 +2,7 @@
 //! assumed.
 //!
 //! A summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values afterwards: one that it stood for before, written as the cell itself, or one that
-//! was folded into it. [`check`](crate::check) says why each of them is to satisfy the invariant.
+//! was folded into it. [`inductive`](crate::inductive) says why each of them is to satisfy the invariant.
 
 use fencewright_memory::linear::{Cube, Simple};
 use fencewright_memory::{CellId, Linear};
