@@ -159,7 +159,7 @@ fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
             Observable::Memory(cell) => Observable::Memory(*cell),
         })
     });
-    !formula.may_divide_by_zero() && Parts::of(formula) == Parts::of(&exchanged)
+    formula.defined().is_none() && Parts::of(formula) == Parts::of(&exchanged)
 }
 
 /// What the truth of a formula depends on: the truth of its parts.

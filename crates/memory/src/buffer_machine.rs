@@ -465,7 +465,7 @@ fn simplified(e: Expr<CellId>) -> Expr<CellId> {
             match (left.constant(), right.constant()) {
                 (Some(v), _) if decisive(v) => Expr::Const((v != 0) as i64),
                 (_, Some(v)) if decisive(v) && left.constant().is_some() => Expr::Const((v != 0) as i64),
-                (_, Some(0)) if op == BinaryOp::And && !left.may_divide_by_zero() => Expr::Const(0),
+                (_, Some(0)) if op == BinaryOp::And && left.defined().is_none() => Expr::Const(0),
                 (Some(_), None) => Expr::binary(BinaryOp::Ne, right, Expr::Const(0)),
                 _ => Expr::binary(op, left, right),
             }

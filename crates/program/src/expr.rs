@@ -238,18 +238,4 @@ impl<L> Expr<L> {
             }
         }
     }
-
-    /// Whether evaluating it can meet a zero divisor.
-    pub fn may_divide_by_zero(&self) -> bool {
-        match self {
-            Expr::Const(_) | Expr::Leaf(_) => false,
-            Expr::Unary(_, operand) => operand.may_divide_by_zero(),
-            Expr::Binary(op, left, right) => {
-                let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
-                (divides && right.constant().is_none_or(|d| d == 0))
-                    || left.may_divide_by_zero()
-                    || right.may_divide_by_zero()
-            }
-        }
-    }
 }

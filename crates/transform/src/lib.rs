@@ -5,7 +5,7 @@
 //! * [`extend`]: the program with stores delayed along some of its paths, for lazy reachability.
 //!
 //! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this
-//! crate depends on `fencewright-program` and on nothing else.
+//! crate depends on programs and the kit, and on nothing else.
 
 #![forbid(unsafe_code)]
 
