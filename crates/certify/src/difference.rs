@@ -122,7 +122,7 @@ impl Clone for Paths {
         Paths { size: self.size, bounds: self.bounds.clone(), contradictory: self.contradictory }
     }
 
-    /// Without a new allocation: paths are copied once for every way from every cube.
+    /// Without a new allocation: paths are copied once for every branch from every cube.
     fn clone_from(&mut self, other: &Self) {
         self.size = other.size;
         self.bounds.clone_from(&other.bounds);

@@ -22,29 +22,29 @@
 //! state satisfies a cube if all its choices do, and an invariant if it satisfies one of the cubes. So what conditions 1 and 2 ask
 //! for is this:
 //!
-//! > If all choices of a state satisfy the cube C, and a way through some commands leads from it to another state, then there is *one*
+//! > If all choices of a state satisfy the cube C, and a branch through some commands leads from it to another state, then there is *one*
 //! > cube of the target that all choices of the other state satisfy.
 //!
 //! Let the first state have the values o in its ordinary cells and the sets S in its summary cells. What a step assumes, assigns and
 //! folds is computed from ordinary cells alone (a test looks at the commands of the machines), so all choices of a state take
-//! the same way and compute the same values.
+//! the same branch and compute the same values.
 //!
 //! * `Fold(s, e)` adds the value of e to S(s), `Assign(s, e)` makes it {e}. So each value that s stands for afterwards is given by one
 //!   form of a list: the variable s itself, for a value from before, unless s was assigned; and whatever was folded or assigned. A
 //!   choice of the new state takes one form of the list for each summary cell, and for each ordinary cell its new value, which is a
-//!   form over o. `Way::after` writes a constraint of the target over the values before, once for each combination of
+//!   form over o. `Branch::after` writes a constraint of the target over the values before, once for each combination of
 //!   forms. If a cube follows in all combinations from facts that all choices of the first state satisfy, then all choices of
 //!   the new state satisfy it: give the variable s the value that the choice took from before, or any value of S(s) if it took
 //!   a folded one. It is the same cube for old values and new ones. It may relate s to cells that changed in the same step and to
 //!   other summary cells, and there may be several folds.
 //! * `Expand(c, s)` gives c the value of a new variable u. It is a value of S(s), not necessarily the one that a choice picks for s. A choice
 //!   with the value of u in the place of that of s is another choice of the same state. So C holds with u in the place of s, and
-//!   with two copies also with both in place: the facts that `Way::known` and `Paths::copy` add to C. Nothing relates
+//!   with two copies also with both in place: the facts that `Branch::known` and `Paths::copy` add to C. Nothing relates
 //!   u to s itself. If the step has changed s before, u may be a value that was not in S(s), and is a variable without facts.
 //! * It is not enough that a disjunction of cubes follows, because different choices may satisfy different cubes. A cube
 //!   that mentions a summary cell must follow alone. The others hold for all choices of a state or for none, so a disjunction of them may
 //!   follow.
-//! * A way whose facts contradict each other is impossible, because every state has a choice.
+//! * A branch whose facts contradict each other is impossible, because every state has a choice.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,12 +57,12 @@ use fencewright_memory::{
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_proof::{Refuter, Stop};
 
+use crate::branch::Branch;
 use crate::certificate::{MachineName, Proof};
 use crate::check::{Accepted, Rejection};
 use crate::difference::{Difference, Edge, Index, Paths};
-use crate::linear_solver;
+use crate::entailment;
 use crate::symmetry::{Permutation, Symmetry};
-use crate::way::Way;
 
 /// A machine that keeps more stores than this in order is an attack, not a proof.
 const MOST_KEPT: u32 = 64;
@@ -196,11 +196,11 @@ impl<'a> Checker<'a> {
     fn start(&self) -> Result<(), Rejection> {
         let target = self.target(&self.machine.initial()).ok_or(Rejection::Start)?;
         let mut index = Index::default();
-        let ways = self.prepared(&self.machine.initial_values(), Some(&target), &mut index)?;
+        let branches = self.prepared(&self.machine.initial_values(), Some(&target), &mut index)?;
         let nothing = index.paths(&[], self.stop);
         let mut scratch = Paths::new(1);
-        for way in &ways {
-            match self.covered(&nothing, &[], way, Some(&target), &mut scratch) {
+        for branch in &branches {
+            match self.covered(&nothing, &[], branch, Some(&target), &mut scratch) {
                 Covered::Yes => {}
                 Covered::No => return Err(self.unless_stopped(Rejection::Start)),
                 Covered::Overflow => return Err(Rejection::Numbers(target.state, "the start".into())),
@@ -219,17 +219,17 @@ impl<'a> Checker<'a> {
                 Outcome::Control(next) => self.target(next),
                 Outcome::Beyond(..) => None,
             };
-            self.prepared(&step.commands, target.as_ref(), &mut index).map(|ways| (target, ways))
+            self.prepared(&step.commands, target.as_ref(), &mut index).map(|branches| (target, branches))
         };
         let prepared = steps.iter().map(prepare).collect::<Result<Vec<_>, Rejection>>()?;
         for (cube, differences) in state.cubes.iter().zip(&state.differences) {
             let paths = index.paths(differences, self.stop);
-            for (step, (target, ways)) in steps.iter().zip(&prepared) {
-                for way in ways {
+            for (step, (target, branches)) in steps.iter().zip(&prepared) {
+                for branch in branches {
                     if (self.stop)() {
                         return Err(Rejection::Stopped);
                     }
-                    match self.covered(&paths, cube, way, target.as_ref(), scratch) {
+                    match self.covered(&paths, cube, branch, target.as_ref(), scratch) {
                         Covered::Yes => {}
                         Covered::No => {
                             return Err(self.unless_stopped(Rejection::Step(n, self.describe(step))));
@@ -253,14 +253,14 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let mut index = self.met(n)?;
-            let ways = self.prepared(&[Command::Assume(violation)], None, &mut index)?;
+            let branches = self.prepared(&[Command::Assume(violation)], None, &mut index)?;
             for (cube, differences) in state.cubes.iter().zip(&state.differences) {
                 if (self.stop)() {
                     return Err(Rejection::Stopped);
                 }
                 let paths = index.paths(differences, self.stop);
-                let mut covered = |way| self.covered(&paths, cube, way, None, scratch) == Covered::Yes;
-                if !ways.iter().all(&mut covered) {
+                let mut covered = |branch| self.covered(&paths, cube, branch, None, scratch) == Covered::Yes;
+                if !branches.iter().all(&mut covered) {
                     return Err(self.unless_stopped(forbidden()));
                 }
             }
@@ -311,20 +311,20 @@ impl<'a> Checker<'a> {
         Ok(index)
     }
 
-    /// All ways through some commands, executed symbolically, with the invariant of the target written in terms of the values
+    /// All branches through some commands, executed symbolically, with the invariant of the target written in terms of the values
     /// before the commands.
     fn prepared(
         &self,
         commands: &[Command],
         target: Option<&Target>,
         index: &mut Index,
-    ) -> Result<Vec<PreparedWay>, Rejection> {
+    ) -> Result<Vec<PreparedBranch>, Rejection> {
         // Values that nothing is known about are variables of their own, numbered after the cells.
         let mut unknown = self.machine.cells.len() as CellId;
         let wanted = target.map_or(&[][..], |t| &self.states[t.state].differences);
         let named = |d: &Difference| d.renamed(&|cell| self.name(target, cell));
         let mut prepare = |simple: Vec<Simple>| {
-            let way = Way::through(simple, &mut unknown);
+            let branch = Branch::through(simple, &mut unknown);
             let mut wanted_before = Vec::with_capacity(wanted.len());
             for (n, cube) in wanted.iter().enumerate() {
                 if n % 64 == 63 && (self.stop)() {
@@ -333,30 +333,30 @@ impl<'a> Checker<'a> {
                 let mut before = Vec::with_capacity(cube.len());
                 for constraint in cube {
                     match constraint {
-                        Some(d) => before.extend(way.before(&named(d)).map(|d| Some(index.edge(&d?)))),
+                        Some(d) => before.extend(branch.before(&named(d)).map(|d| Some(index.edge(&d?)))),
                         None => before.push(None),
                     }
                 }
                 wanted_before.push(before);
             }
-            let assumed = way.assumed.iter().filter_map(Difference::of).map(|d| index.edge(&d)).collect();
+            let assumed = branch.assumed.iter().filter_map(Difference::of).map(|d| index.edge(&d)).collect();
             let mut position = |cell: CellId| index.position(Some(cell));
-            let copies = way.copies.iter().map(|&(copy, s)| (position(copy), position(s))).collect();
+            let copies = branch.copies.iter().map(|&(copy, s)| (position(copy), position(s))).collect();
             if index.len() > MOST_MET {
                 return Err(Rejection::Format(format!("a step compares more than {MOST_MET} cells")));
             }
-            Ok(PreparedWay { way, copies, assumed, wanted: wanted_before })
+            Ok(PreparedBranch { branch, copies, assumed, wanted: wanted_before })
         };
         ways(commands).into_iter().map(&mut prepare).collect()
     }
 
-    /// Whether, starting from `cube`, this way is impossible or leads only to values that satisfy the invariant of the target;
+    /// Whether, starting from `cube`, this branch is impossible or leads only to values that satisfy the invariant of the target;
     /// without a target it must be impossible.
     fn covered(
         &self,
         paths: &Paths,
         cube: &[Linear],
-        prepared: &PreparedWay,
+        prepared: &PreparedBranch,
         target: Option<&Target>,
         scratch: &mut Paths,
     ) -> Covered {
@@ -375,10 +375,16 @@ impl<'a> Checker<'a> {
         if paths.contradictory() || prepared.wanted.iter().any(|cube| cube.iter().all(holds)) {
             return Covered::Yes;
         }
-        let way = &prepared.way;
-        let known: Cube = cube.iter().flat_map(|l| way.known(l)).chain(way.assumed.iter().cloned()).collect();
+        let branch = &prepared.branch;
+        let known: Cube =
+            cube.iter().flat_map(|l| branch.known(l)).chain(branch.assumed.iter().cloned()).collect();
         let after = |cube: &Cube| {
-            Some(cube.iter().map(|l| way.after(&self.named(target, l))).collect::<Option<Vec<_>>>()?.concat())
+            Some(
+                cube.iter()
+                    .map(|l| branch.after(&self.named(target, l)))
+                    .collect::<Option<Vec<_>>>()?
+                    .concat(),
+            )
         };
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
         let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
@@ -387,7 +393,7 @@ impl<'a> Checker<'a> {
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
-        let entails = |cubes: &[Cube]| linear_solver::entails_some(&known, cubes, self.refuter, self.stop);
+        let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
         match entails(&together) || alone.iter().any(|cube| entails(std::slice::from_ref(cube))) {
             true => Covered::Yes,
             false if alone.len() + together.len() < cubes.len() => Covered::Overflow,
@@ -413,7 +419,7 @@ struct Target {
     order: Option<Permutation>,
 }
 
-/// Whether a way leads into the invariant.
+/// Whether a branch leads into the invariant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Covered {
     Yes,
@@ -422,9 +428,9 @@ enum Covered {
     Overflow,
 }
 
-/// One way through some commands, prepared to be checked from many cubes.
-struct PreparedWay {
-    way: Way,
+/// One branch through some commands, prepared to be checked from many cubes.
+struct PreparedBranch {
+    branch: Branch,
     /// The copies that it makes of values of summary cells: copy and summary.
     copies: Vec<(usize, usize)>,
     /// Those of its assumptions that are differences.

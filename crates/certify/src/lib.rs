@@ -5,13 +5,13 @@
 
 #![forbid(unsafe_code)]
 
+mod branch;
 pub mod certificate;
 pub mod check;
 mod difference;
+mod entailment;
 mod inductive;
-mod linear_solver;
 pub mod symmetry;
-mod way;
 
 pub use certificate::{Certificate, Claim, Proof};
 pub use check::{Accepted, Rejection, check};

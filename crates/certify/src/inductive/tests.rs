@@ -120,12 +120,12 @@ fn steps_that_are_covered_lead_into_one_cube() {
         };
         let target = Target { state: 1, order: None };
         let mut index = checker.met(0).expect("few cells");
-        let ways = checker.prepared(&commands, Some(&target), &mut index).expect("few cells");
+        let branches = checker.prepared(&commands, Some(&target), &mut index).expect("few cells");
         let paths = index.paths(&checker.states[0].differences[0], &stop);
         let mut scratch = Paths::new(1);
-        let claimed = ways
+        let claimed = branches
             .iter()
-            .all(|way| checker.covered(&paths, &pre, way, Some(&target), &mut scratch) == Covered::Yes);
+            .all(|branch| checker.covered(&paths, &pre, branch, Some(&target), &mut scratch) == Covered::Yes);
         // What leads nowhere shows nothing.
         covered += (claimed && !after.is_empty()) as usize;
         not += !claimed as usize;

@@ -1,16 +1,16 @@
-//! One way through some commands, executed symbolically: the value of each changed cell, over the values before, and what was
+//! One branch through some commands, executed symbolically: the value of each changed cell, over the values before, and what was
 //! assumed.
 //!
-//! A summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values afterwards: one that it stood for before, written as the cell itself, or one that
-//! was folded into it. [`inductive`](crate::inductive) says why each of them is to satisfy the invariant.
+//! A summary cell ([`Cells`](fencewright_memory::Cells)) may stand for several values afterwards: one that it stood for before, written
+//! as the cell itself, or one that was folded into it. `inductive` says why each of them has to satisfy the invariant.
 
 use fencewright_memory::linear::{Cube, Simple};
 use fencewright_memory::{CellId, Linear};
 
 use crate::difference::Difference;
 
-/// One way through some commands.
-pub struct Way {
+/// One branch through some commands.
+pub struct Branch {
     /// Changed cells with their values: one for an ordinary cell.
     values: Vec<(CellId, Vec<Linear>)>,
     /// What was assumed.
@@ -22,39 +22,40 @@ pub struct Way {
 /// More values than this for one form are not told apart.
 const MOST_VALUES: usize = 64;
 
-impl Way {
+impl Branch {
     /// Executes simple commands. A value that nothing is known about is a variable of its own, the next one after `unknown`.
     pub fn through(commands: Vec<Simple>, unknown: &mut CellId) -> Self {
-        let mut way = Way { values: Vec::new(), assumed: Vec::new(), copies: Vec::new() };
+        let mut branch = Branch { values: Vec::new(), assumed: Vec::new(), copies: Vec::new() };
         let mut fresh = || {
             *unknown += 1;
             *unknown - 1
         };
         for command in commands {
             match command {
-                // A constraint that does not fit machine integers is left out: the way is then more possible.
-                Simple::AtMost(linear) => way.assumed.extend(way.value(&linear)),
+                // A constraint that does not fit machine integers is left out: the branch is then more possible.
+                Simple::AtMost(linear) => branch.assumed.extend(branch.value(&linear)),
                 Simple::Assign(cell, value) => {
-                    let value = value.and_then(|v| way.value(&v));
-                    way.change(cell, vec![value.unwrap_or_else(|| Linear::cell(fresh()))]);
+                    let value = value.and_then(|v| branch.value(&v));
+                    branch.change(cell, vec![value.unwrap_or_else(|| Linear::cell(fresh()))]);
                 }
                 Simple::Fold(summary, value) => {
-                    let value = value.and_then(|v| way.value(&v));
-                    let mut values = way.changed(summary).map_or(vec![Linear::cell(summary)], <[_]>::to_vec);
+                    let value = value.and_then(|v| branch.value(&v));
+                    let mut values =
+                        branch.changed(summary).map_or(vec![Linear::cell(summary)], <[_]>::to_vec);
                     values.push(value.unwrap_or_else(|| Linear::cell(fresh())));
-                    way.change(summary, values);
+                    branch.change(summary, values);
                 }
                 Simple::Expand(cell, summary) => {
                     let copy = fresh();
                     // A copy of what the summary became during these commands is a value that nothing is known about.
-                    if way.changed(summary).is_none() {
-                        way.copies.push((copy, summary));
+                    if branch.changed(summary).is_none() {
+                        branch.copies.push((copy, summary));
                     }
-                    way.change(cell, vec![Linear::cell(copy)]);
+                    branch.change(cell, vec![Linear::cell(copy)]);
                 }
             }
         }
-        way
+        branch
     }
 
     fn change(&mut self, cell: CellId, values: Vec<Linear>) {
