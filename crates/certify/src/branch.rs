@@ -77,8 +77,8 @@ impl Branch {
         choices(form, |cell| self.changed(cell).map_or_else(|| vec![Linear::cell(cell)], <[_]>::to_vec))
     }
 
-    /// What a constraint on the values before the commands says about the copies as well: the constraint itself, and the same with copies in the
-    /// place of summary cells.
+    /// All that a constraint on the values before the commands says: the constraint itself, and the same with copies in the place of
+    /// summary cells.
     pub fn known(&self, constraint: &Linear) -> Vec<Linear> {
         let of = |cell| self.copies.iter().filter(move |(_, summary)| *summary == cell);
         let values =

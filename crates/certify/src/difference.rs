@@ -148,8 +148,8 @@ impl Paths {
         Some(self.bounds[x * self.size + y]).filter(|&bound| bound != UNBOUNDED)
     }
 
-    /// Makes a variable that nothing is known about one more value of a summary cell: every bound of the summary holds for it too. The two may differ
-    /// by as much as both may differ from any third variable.
+    /// Makes a variable that nothing is known about one of the values of a summary cell: every bound of the summary holds for it too. How
+    /// it differs from other values of the summary is known only by way of third variables.
     pub fn copy(&mut self, summary: usize, copy: usize) {
         let mut spread = UNBOUNDED;
         for k in (0..self.size).filter(|&k| k != summary && k != copy) {

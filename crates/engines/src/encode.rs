@@ -5,7 +5,8 @@
 //! those after it; what it says about a value that is not linear is nothing, so the formulas may be satisfiable where the path
 //! is not possible, never the other way round.
 //!
-//! A summary cell stands for the versions that were folded into it since it was last assigned, and each copy of one of its values equals one of them.
+//! A summary cell stands for its versions since it was last assigned, one for each value that was folded into it, and a copy of one of its
+//! values equals one of these versions.
 
 use std::collections::HashMap;
 

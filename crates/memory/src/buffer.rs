@@ -9,9 +9,9 @@
 //!
 //! `Partial` keeps k stores in order (PSO: k for each memory cell) and of all others only which cells they are to and, for each such
 //! cell, the value of the newest of them, in the cell [`Last`](crate::Cell::Last). Everything else about them is forgotten: an
-//! UPDATE-AM writes an arbitrary value. For some memory cells their values are kept in the summary cell
-//! [`Forgotten`](crate::Cell::Forgotten), without order and number, and an UPDATE-AM writes one of them. A value that was written stays in the
-//! summary: another store in the set may have the same one.
+//! UPDATE-AM writes an arbitrary value. For the memory cells in `summaries` their values are kept too, without order and number, in
+//! the summary cell [`Forgotten`](crate::Cell::Forgotten); then an UPDATE-AM writes one of them. The value stays in the
+//! summary, because another store in the set may have the same one.
 //!
 //! Differences from the papers. A load takes its value from the ordered part where that holds the newest store, so `Last` need not
 //! be kept for cells that are not in the set. With the newest kept, `Last` is the set's own newest value, not that of the whole
@@ -34,8 +34,8 @@ pub enum Kept {
     Newest,
 }
 
-/// Memory cells with summaries of the stores whose order is forgotten. Only the first 64 memory cells of a program can have
-/// them: the set is part of the name of a machine, and a small one.
+/// The memory cells for which a partial buffer keeps the values of stores whose order it forgets. Only the first 64 memory cells of a
+/// program can be among them, so that the set is one word and [`Buffers`] can be copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Summarised(u64);
 

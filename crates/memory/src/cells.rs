@@ -24,13 +24,13 @@ pub enum Cell {
 ///
 /// # Summary cells
 ///
-/// A cell holds one integer, but a *summary cell* stands for several values: a set of integers that is never empty. Whether it
-/// stands for anything that matters is control: the machine knows when there is nothing to stand for, and then nobody looks. What commands do with
+/// A cell holds one integer, but a *summary cell* stands for several values: a set of integers that is never empty. Control says whether
+/// the set means anything: while the machine has nothing to keep in the cell, no command looks at it. What commands do with
 /// a summary cell s that stands for the set S:
 ///
 /// | command | S afterwards |
 /// |---|---|
-/// | `Assign(s, e)` | {e}: the first value after a time without any |
+/// | `Assign(s, e)` | {e}: there was nothing to keep, and e is the first value |
 /// | `Fold(s, e)` | S with e |
 /// | `Expand(c, s)` | S; the ordinary cell c takes one of its values, and what another `Expand` takes may be another one |
 ///
@@ -38,8 +38,9 @@ pub enum Cell {
 /// assignment `t := s` after which s is dead, and moves the whole set.)
 ///
 /// A conjunction of constraints over cells holds for a state with summary cells if it holds for *every* choice of one value for
-/// each of them; so one over two summary cells speaks about all pairs. A disjunction holds if *one of its
-/// conjunctions* does, for all choices. It is not enough that each choice satisfies one or another: if s stands for 0 and 1, neither s = 0 nor s = 1 holds.
+/// each of them; so a constraint on two summary cells speaks about all pairs. A disjunction holds if *one of its
+/// conjunctions* holds, for all choices. It is not enough that each choice satisfies one of them: if s stands for 0 and 1, then
+/// "s = 0 or s = 1" does not hold.
 #[derive(Clone, Debug)]
 pub struct Cells {
     memory: u32,

@@ -77,8 +77,9 @@ impl Default for Options {
 
 /// Keeping more than this in order has never helped.
 const MOST_KEPT: u32 = 8;
-/// Before more than this are kept in order, summaries of the others are tried: a path that every k rules out by being one store longer
-/// comes back with the next k (examples/dijkstra.fw, `assertions`).
+/// Summaries of the other stores are tried before more than this are kept in order. A loop can give a spurious counterexample for each
+/// k, one store longer than the last one: in `examples/dijkstra.fw`, `assertions` took 105,066 states with all k up to 8 tried first,
+/// and takes 36,886.
 const FEW_KEPT: u32 = 4;
 /// Exact buffers with more stores than this are not proofs that the checker accepts.
 const LARGEST_BOUND: u32 = 64;
@@ -286,8 +287,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Buffers that rule out a path, which with these buffers and exact integers is possible: how many stores are kept in order, and for which
-    /// memory cells the values of the others are. Or why there are none, in words.
+    /// Buffers that rule out a path which is possible with the present ones and exact integers: how many stores are kept in order, and
+    /// for which memory cells the values of the others are kept. Or why there are none, in words.
     fn finer_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Result<(u32, Summarised), String> {
         let more = (self.k + 1..=MOST_KEPT).find(|&k| self.rule_out(path, k, self.summaries));
         let allowed = more.filter(|_| !self.options.fixed.k);

@@ -6,9 +6,9 @@
 //! predicate, with the values after the step written in terms of those before, is checked for entailment. Difference
 //! constraints are decided by shortest paths, prepared once for each step; anything else by the solver, with a cache.
 //!
-//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step the cell stands for its old
-//! values and those that were folded into it, so the predicate must follow for each of them. What a step copies out of a summary (`Expand`)
-//! is a value of its own, about which every predicate about the summary holds.
+//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step
+//! these are its old values and those that were folded into it, so the predicate must follow for each of them. A copy (`Expand`)
+//! is a variable of its own, for which every predicate about the summary holds.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};

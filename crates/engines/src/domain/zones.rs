@@ -5,10 +5,11 @@
 //! many zones for given cells and every search ends; a larger constant is a refinement. These are the facts that mutual
 //! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all.
 //!
-//! Summary cells ([`Cells`](fencewright_memory::Cells)) are rows like others: a bound holds for every value that they stand for. Closing a zone is right for them, because every
-//! choice of values satisfies what follows from bounds that every choice satisfies, and so is dropping or raising a bound. `Fold` takes the greater of each bound of the old values and of the new
-//! one; the greater bounds of two closed matrices are closed. `Expand` copies the bounds of the summary; how the copy and the other values of
-//! the summary differ is known only by way of third cells.
+//! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands
+//! for. A zone may be closed and clipped as usual: what follows from bounds that all choices of values satisfy, all choices satisfy.
+//! `Fold` takes, of each bound, the greater one of the old values and the new value; the greater bounds of two closed matrices are closed.
+//! `Expand` copies the bounds of the summary. How the copy differs from other values of the summary is known only by way of
+//! third cells.
 //!
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them.
