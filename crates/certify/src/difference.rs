@@ -23,13 +23,7 @@ impl Difference {
     /// A constraint `linear <= 0` as a difference, if it is one.
     pub fn of(linear: &Linear) -> Option<Self> {
         let c = linear.constant.checked_neg()?;
-        let (x, y) = match *linear.terms.as_slice() {
-            [] => (None, None),
-            [(x, 1)] => (Some(x), None),
-            [(y, -1)] => (None, Some(y)),
-            [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => (Some(x), Some(y)),
-            _ => return None,
-        };
+        let (x, y) = linear.difference()?;
         Some(Difference { x, y, c })
     }
 

@@ -29,6 +29,17 @@ impl Linear {
         Linear { terms: vec![(cell, 1)], constant: 0 }
     }
 
+    /// The cells x and y if this is `x - y` plus its constant; either may be missing, and stands for 0 then.
+    pub fn difference(&self) -> Option<(Option<CellId>, Option<CellId>)> {
+        match *self.terms.as_slice() {
+            [] => Some((None, None)),
+            [(x, 1)] => Some((Some(x), None)),
+            [(y, -1)] => Some((None, Some(y))),
+            [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => Some((Some(x), Some(y))),
+            _ => None,
+        }
+    }
+
     /// `self * factor`, if it fits.
     pub fn scaled(&self, factor: i64) -> Option<Self> {
         let term = |&(cell, c): &(CellId, i64)| Some((cell, c.checked_mul(factor)?));

@@ -100,12 +100,8 @@ fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
                 cells.len()
             }
         };
-        let edge = match *linear.terms.as_slice() {
-            [(x, 1)] => (index(x), 0),
-            [(x, -1)] => (0, index(x)),
-            [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => (index(x), index(y)),
-            _ => continue,
-        };
+        let Some((x, y)) = linear.difference().filter(|_| !linear.terms.is_empty()) else { continue };
+        let edge = (x.map_or(0, &mut index), y.map_or(0, &mut index));
         edges.extend(linear.constant.checked_neg().map(|c| (edge, c)));
     }
     let size = cells.len() + 1;

@@ -393,11 +393,9 @@ fn predicate(linear: &Linear, variables: &mut Vec<CellId>) -> Predicate {
         }) + 1
     };
     let bounded = linear.constant.checked_neg().filter(|c| c.abs() <= MOST).map(|c| c as i32);
-    match (linear.terms.as_slice(), bounded) {
-        ([], _) => Predicate::Constant(linear.constant <= 0),
-        ([(x, 1)], Some(c)) => Predicate::Difference(index(*x), 0, c),
-        ([(x, -1)], Some(c)) => Predicate::Difference(0, index(*x), c),
-        ([(x, 1), (y, -1)] | [(y, -1), (x, 1)], Some(c)) => Predicate::Difference(index(*x), index(*y), c),
+    match (linear.difference(), bounded) {
+        (Some((None, None)), _) => Predicate::Constant(linear.constant <= 0),
+        (Some((x, y)), Some(c)) => Predicate::Difference(x.map_or(0, &mut index), y.map_or(0, &mut index), c),
         _ => Predicate::General(linear.clone()),
     }
 }

@@ -245,15 +245,11 @@ impl Domain for Zones {
 
 /// `linear <= 0` as an operation: a bound if it is a difference.
 fn constraint(linear: &Linear, index: &impl Fn(CellId) -> usize) -> ZoneOp {
-    let at_most = linear.constant.checked_neg();
-    let (i, j) = match linear.terms.as_slice() {
-        [(x, 1)] => (index(*x), 0),
-        [(x, -1)] => (0, index(*x)),
-        [(x, 1), (y, -1)] => (index(*x), index(*y)),
-        [(x, -1), (y, 1)] => (index(*y), index(*x)),
-        _ => return ZoneOp::AtMost(indexed(linear, index), linear.constant),
+    let Some((x, y)) = linear.difference().filter(|_| !linear.terms.is_empty()) else {
+        return ZoneOp::AtMost(indexed(linear, index), linear.constant);
     };
-    match at_most {
+    let (i, j) = (x.map_or(0, index), y.map_or(0, index));
+    match linear.constant.checked_neg() {
         Some(c) if c <= MOST => ZoneOp::Bound(i, j, c.max(-MOST) as i32),
         _ => ZoneOp::AtMost(Vec::new(), 0),
     }

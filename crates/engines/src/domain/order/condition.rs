@@ -181,15 +181,13 @@ fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Cond
     use BinaryOp::*;
     let constant = difference.constant;
     // `left op right`, where `left + gap op right` was asked for.
-    let (left, right, gap) = match difference.terms.as_slice() {
-        [] => return Ok(Condition::Constant(op.apply(constant, 0).is_ok_and(|v| v != 0))),
-        [(cell, 1)] => {
-            (Operand::Cell(*cell), Operand::Constant(constant.checked_neg().ok_or(ARITHMETIC)?), 0)
+    let (left, right, gap) = match difference.difference().ok_or(ARITHMETIC)? {
+        (None, None) => return Ok(Condition::Constant(op.apply(constant, 0).is_ok_and(|v| v != 0))),
+        (Some(x), None) => {
+            (Operand::Cell(x), Operand::Constant(constant.checked_neg().ok_or(ARITHMETIC)?), 0)
         }
-        [(cell, -1)] => (Operand::Constant(constant), Operand::Cell(*cell), 0),
-        [(x, 1), (y, -1)] => (Operand::Cell(*x), Operand::Cell(*y), constant),
-        [(y, -1), (x, 1)] => (Operand::Cell(*x), Operand::Cell(*y), constant),
-        _ => return Err(ARITHMETIC),
+        (None, Some(y)) => (Operand::Constant(constant), Operand::Cell(y), 0),
+        (Some(x), Some(y)) => (Operand::Cell(x), Operand::Cell(y), constant),
     };
     let related = |relation, left, right, distant| {
         Ok(natural(Condition::Related { relation, left, right, distant }, numbers))
