@@ -43,7 +43,7 @@ pub fn examine(path: &[(&[Command], Option<u32>)], condition: &[Command], budget
                     found.extend(formula.atoms().flat_map(|atom| constraints(&encoding, atom)));
                 }
             }
-            // An opinion is enough to look for a better representation: what is proved with it is checked.
+            // Z3 gives no refutation that we check. That does no harm here: it only decides which representation is tried next.
             Answer::UnsatUnproved => {}
             Answer::Unknown(_) => return Examined::Unknown,
         }

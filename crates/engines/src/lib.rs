@@ -9,11 +9,11 @@
 pub mod auto;
 pub mod cegar;
 mod check;
-mod concrete;
 pub mod contexts;
 pub mod domain;
 mod encode;
 mod examine;
+mod execution;
 pub mod explicit;
 mod facts;
 mod finals;

@@ -81,7 +81,7 @@ const MOST_KEPT: u32 = 8;
 /// k, one store longer than the last one: in `examples/dijkstra.fw`, `assertions` took 105,066 states with all k up to 8 tried first,
 /// and takes 36,886.
 const FEW_KEPT: u32 = 4;
-/// Exact buffers with more stores than this are not proofs that the checker accepts.
+/// The checker accepts no certificates about exact buffers with more stores than this.
 const LARGEST_BOUND: u32 = 64;
 
 /// The engine.
@@ -195,13 +195,13 @@ impl Run<'_, '_> {
         let summaries = if self.summaries.is_empty() { "" } else { " with summaries" };
         self.progress.say(format!("round {}: k = {}{summaries}{precision}", self.rounds, self.k));
         match self.search(sub, &machine, &live, domain)? {
-            Found::Invariant(invariant) if domain.is_checkable() => {
+            Searched::Invariant(invariant) if domain.is_checkable() => {
                 open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
             }
-            Found::Invariant(_) => open.iter().for_each(|&n| self.answers[n] = Some(Answer::Holds(None))),
+            Searched::Invariant(_) => open.iter().for_each(|&n| self.answers[n] = Some(Answer::Holds(None))),
             // Another engine was faster.
-            Found::Path(n, _) if sub.is_settled(n) => {}
-            Found::Path(n, path) => {
+            Searched::Path(n, _) if sub.is_settled(n) => {}
+            Searched::Path(n, path) => {
                 let property = &sub.properties[n];
                 if let Some(trace) = path::execution(sub, &path, property, self.limits) {
                     self.tell(open[n], Answer::Violated(Some(trace)));
@@ -253,7 +253,7 @@ impl Run<'_, '_> {
         machine: &BufferMachine<'_>,
         live: &LiveCells,
         domain: &mut D,
-    ) -> Result<Found, Reason> {
+    ) -> Result<Searched, Reason> {
         let symmetry = Symmetry::new(task);
         let reduced = Reduced::new(machine, live, symmetry.as_ref());
         let mut reach =
@@ -274,9 +274,9 @@ impl Run<'_, '_> {
                 let properties = task.properties.iter().map(|p| p.name.clone()).collect();
                 let symmetry = symmetry.as_ref().map_or_else(Vec::new, Symmetry::classes);
                 let buffers = machine.buffers;
-                Ok(Found::Invariant(Arc::new(Invariant { buffers, properties, symmetry, states })))
+                Ok(Searched::Invariant(Arc::new(Invariant { buffers, properties, symmetry, states })))
             }
-            Reached::Evidence(path) => Ok(Found::Path(path.property, reduced.unfolded(&path.steps))),
+            Reached::Evidence(path) => Ok(Searched::Path(path.property, reduced.unfolded(&path.steps))),
             Reached::Unmodelled(Unmodelled::Machine(what, span)) => Err(match machine.buffers {
                 Buffers::Queue { bound, .. } if what == Limitation::BufferOverflow => {
                     Reason::BufferBound(bound)
@@ -377,7 +377,7 @@ fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
 }
 
 /// What a search found.
-enum Found {
+enum Searched {
     /// All states: a proof.
     Invariant(Arc<Invariant>),
     /// A path to a state that may violate the property with this number.

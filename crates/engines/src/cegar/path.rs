@@ -3,9 +3,9 @@
 use fencewright_memory::{BufferMachine, Command, Control, Machine, Outcome, Step, Summarised};
 use fencewright_program::{Property, Trace};
 
-use crate::concrete::Execution;
 use crate::domain::{Domain, kept};
 use crate::examine::{self, Examined};
+use crate::execution::Execution;
 use crate::search::live::{LiveCells, known_at_first};
 use crate::search::reduced::Path;
 use crate::task::{Limits, Reason, Task};

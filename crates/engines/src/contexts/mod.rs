@@ -269,7 +269,7 @@ impl Run<'_, '_> {
                 }
                 Next::Done { .. } if !layers.suffices_for(self.bound) => break Ended::Again,
                 Next::Done { saturated } => {
-                    // What happens out there is not known.
+                    // The states that were found are not all there are.
                     match layers.unmodelled() {
                         Some(Unmodelled::Machine(what, span)) => {
                             break Ended::Stopped(Reason::Unsupported(what.to_string(), Some(*span)));
@@ -303,8 +303,8 @@ impl Run<'_, '_> {
         ended
     }
 
-    /// More contexts would not lead to more states: what is open holds. The states of this machine are no certificate, for it is one of
-    /// selected executions; `cegar` is asked for one.
+    /// More contexts would not lead to more states, so the open properties hold. The machine `contexts` leaves executions out, so its
+    /// states are no invariant that a certificate could state; `cegar` is asked for one.
     fn close(&mut self) {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();

@@ -6,7 +6,7 @@ use fencewright_program::{Property, ThreadId, Trace};
 
 use super::machine::Move;
 use super::relevant::{Relevant, RelevantStepName};
-use crate::concrete::Execution;
+use crate::execution::Execution;
 use crate::search::explore::Counterexample;
 use crate::task::{Limits, Task};
 

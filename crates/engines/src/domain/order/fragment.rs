@@ -30,10 +30,10 @@ impl From<Unfit> for Reason {
 /// More points than this leave too little of the bytes for cells.
 const MOST_POINTS: i64 = 60;
 
-/// In how many ways more values than this compare with each other, nobody wants to see at once.
+/// More free choices in one step than this have too many orderings to enumerate.
 pub(super) const MOST_CHOICES: usize = 6;
 
-/// More commands than this are not looked at: it would take seconds.
+/// A program with more commands than this is not scanned: it would take seconds.
 const MOST_COMMANDS: usize = 1 << 21;
 
 fn choices(commands: &[Command]) -> usize {

@@ -18,11 +18,11 @@ pub struct Execution<'p> {
     model: MemoryModel,
     control: Control,
     encoding: Encoding,
-    events: Vec<Taken>,
+    events: Vec<OpenEvent>,
 }
 
 /// An event whose choices are open.
-struct Taken {
+struct OpenEvent {
     thread: ThreadId,
     /// The edge and whether it faults, or the memory cell of a flush.
     what: Result<(EdgeId, bool), u32>,
@@ -66,7 +66,7 @@ impl<'p> Execution<'p> {
             (None, cell) => Err(cell?),
         };
         self.encoding.push_any(&step.commands);
-        self.events.push(Taken { thread: step.name.thread, what });
+        self.events.push(OpenEvent { thread: step.name.thread, what });
         self.control = next;
         Some(())
     }
@@ -78,18 +78,18 @@ impl<'p> Execution<'p> {
         let Answer::Sat(found) = Tiered::new().check(&self.encoding.formulas, budget) else { return None };
         let value = |variable: Var| found.value(variable).to_i64();
         let (registers, memory) = initial_values(&self.machine, &self.encoding, &value)?;
-        let event = |(n, taken): (usize, &Taken)| -> Option<Event> {
-            let kind = match taken.what {
+        let complete = |(n, event): (usize, &OpenEvent)| -> Option<Event> {
+            let kind = match event.what {
                 Ok((edge, fault)) => {
                     let choices = self.encoding.choices[n + 1].iter();
                     let chosen = choices.map(|(_, variable)| value(*variable)).collect::<Option<_>>()?;
-                    EventKind::Step { edge, chosen: self.completed(taken.thread, edge, fault, chosen)? }
+                    EventKind::Step { edge, chosen: self.completed(event.thread, edge, fault, chosen)? }
                 }
                 Err(cell) => EventKind::Flush { cell },
             };
-            Some(Event { thread: taken.thread, kind })
+            Some(Event { thread: event.thread, kind })
         };
-        let events = self.events.iter().enumerate().map(event).collect::<Option<Vec<Event>>>()?;
+        let events = self.events.iter().enumerate().map(complete).collect::<Option<Vec<Event>>>()?;
         let trace = Trace { registers, memory, events };
         trace.replay_for(self.machine.program, self.model, property).is_ok().then_some(trace)
     }
