@@ -40,7 +40,7 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
     let mut status = Status::Fine;
     for path in &args.common.files {
         if out.is_closed() {
-            // Nobody will know what the remaining files would have been.
+            // Nobody reads the output any more: the remaining files are not checked.
             return status.and(Status::Unknown);
         }
         if stop::is_asked() {
@@ -202,7 +202,7 @@ impl Checker<'_> {
         }
         out.flush();
         if out.is_closed() {
-            // Nobody will know what else is found.
+            // Nobody reads the output any more.
             stop::token().cancel();
         }
     }

@@ -23,7 +23,7 @@ use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::{diff, progress, stop};
 
-/// As many equally cheap sets as `--all` lists at most.
+/// How many equally cheap sets `--all` lists at most.
 const MOST_SETS: usize = 1_000;
 
 /// Finds fences for all files.
@@ -63,7 +63,7 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     status
 }
 
-/// Finds fences for one file with what loading it has left of the limits; `original` is what to write them back to.
+/// Finds fences for one file. The limits are those that loading it started with; `original` is what the fences are written to, if they are.
 fn file(
     args: &FencesArgs,
     path: &Path,

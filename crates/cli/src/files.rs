@@ -47,8 +47,7 @@ impl Original {
         replace(path, contents, Some(self))
     }
 
-    /// Whether this is still the file that was read: the same one, or another one of that name, as editors leave behind that write a new
-    /// file each time.
+    /// Whether this is still the file that was read: the same file, or another one of that name (some editors write a new file each time).
     fn is_at(&self, place: &Path, file: &Metadata) -> bool {
         self.identity == Identity::of(file) || self.place == place
     }

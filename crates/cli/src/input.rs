@@ -170,7 +170,7 @@ fn load_bytes(
     input: &InputArgs,
     limits: &Limits,
 ) -> Result<Box<Loaded>, Box<Unloadable>> {
-    // What was allocated is free again by the time of the message.
+    // The reason is kept: by the time of the message the memory is free again, and asking once more would give another answer.
     let reason = OnceCell::new();
     let ask = || limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
     let front_end = input.format.map(|format| format.0);

@@ -17,15 +17,15 @@ use crate::synthesis::{Because, named};
 pub enum Need {
     /// Without it there is this violation.
     Needed(Box<Because>),
-    /// Without it there is no execution of those that this property (`finally exists`) asks for.
+    /// Without it, no execution is left that this property (`finally exists`) asks for.
     NeededFor(Box<Property>),
-    /// The goal is met without it. Of all superfluous fences, those that are so `together` can be taken out at once; the others are needed
-    /// then.
+    /// The goal is met without it. All fences that are superfluous `together` can be taken out at once; the other superfluous ones are then
+    /// needed.
     Superfluous {
         /// Whether it is one of those.
         together: bool,
     },
-    /// Nobody knows, and why.
+    /// Not known, and why.
     Unknown(String),
 }
 
@@ -124,7 +124,7 @@ pub fn audit(
     Ok(audited)
 }
 
-/// The program without some fences: what they would be at, if nothing were there, is no location of its own.
+/// The program without some fences. The location before a fence and the one behind it become one location.
 fn without(program: &Program, fences: &[&Edges]) -> Program {
     let mut program = program.clone();
     let mut places = Vec::new();

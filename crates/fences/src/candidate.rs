@@ -33,7 +33,7 @@ impl Kind {
 /// Something that could be put into a program.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What.
+    /// What it is.
     pub kind: Kind,
     /// Where: the place of a fence, or the store that is replaced; and the edges that change.
     pub place: Place,
@@ -67,9 +67,9 @@ pub struct Prices {
     pub full: u64,
     /// A store-store fence.
     pub store_store: u64,
-    /// A locked instruction in place of a store; nothing if none may be used.
+    /// A locked instruction in place of a store; none if they may not be used.
     pub swap: Option<u64>,
-    /// What more anything costs inside a loop, be it one that is unrolled.
+    /// What each of these costs in addition inside a loop, unrolled ones included.
     pub in_loop: u64,
 }
 
@@ -79,7 +79,7 @@ impl Default for Prices {
     }
 }
 
-/// In one more loop, something runs so many times more often, as a power of two.
+/// How much more often something is assumed to run for each loop around it: 2 to this power.
 const MORE_OFTEN: u32 = 12;
 
 /// Everything that could be put into a program under a memory model.

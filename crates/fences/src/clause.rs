@@ -8,7 +8,7 @@
 //! | a locked instruction for a store that faults | its thread has a store in its buffer |
 //!
 //! Before that, delays that do not matter are shortened: a flush moves forward over everything it commutes with, and steps that the
-//! violation does not need are left out. The clause becomes smaller and says more.
+//! violation does not need are left out. The clause then has fewer items, so it rules out more sets.
 //!
 //! Where a property looks at labels, the fences that are there may be why it is violated (module `labels`). The clause then also
 //! asks for one of them to be gone.
@@ -26,10 +26,11 @@ use crate::fenced::Fenced;
 use crate::hitting::{Clause, Item};
 use crate::labels::Labels;
 
-/// As many events may be replayed to find those that a violation does not need: of long executions not all are tried.
+/// At most this many events are replayed while looking for events that a violation does not need; so in long executions not every event is tried.
 const MOST_REPLAYED: usize = 1 << 20;
 
-/// The same violation with less delay: nothing of it happens later, and nothing else happens. `stop` is asked whether to be content.
+/// The same violation with shorter delays: no store reaches memory later than before, and no event is added. If `stop` says so, the search for
+/// events to leave out ends early.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,
@@ -97,7 +98,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     !stands && !effect.iter().any(touches)
 }
 
-/// What violates a property: states in which this holds.
+/// The formula that holds in the states that violate a property.
 pub(crate) fn violating(property: &Property) -> Option<Formula> {
     match &property.kind {
         PropertyKind::Never(formula) | PropertyKind::Finally(Quantifier::Never, formula) => {
@@ -110,8 +111,8 @@ pub(crate) fn violating(property: &Property) -> Option<Formula> {
     }
 }
 
-/// What every set must satisfy with which this violation of the program with the fences `set` does not happen; and the violation as an
-/// execution of the program with all places. Nothing if it is none.
+/// The clause that every set of fences satisfies which excludes this violation, found in the program with the fences `set`; and the violation
+/// as an execution of the program with all places. None if the execution is not one of that program.
 pub(crate) fn clause(
     labels: Labels<'_>,
     fenced: &Fenced,
@@ -140,7 +141,7 @@ pub(crate) fn clause(
         return learn(&|_| true).map(|(clause, trace, _)| (clause, trace));
     }
     let (clause, trace, seen) = learn(&|_| false)?;
-    // Threads are seen at labels because nothing is at the places before: better if they pass these.
+    // The formula may hold because threads stop before places without a fence. If they pass these places first, the clause may become smaller.
     let passes = |t: usize| {
         trailing[t].iter().any(|step| {
             let EventKind::Step { edge, .. } = step.kind else { return false };
@@ -163,7 +164,7 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
         threads.entry(store.thread).or_default().stores.push(store);
     }
     threads.values_mut().for_each(Buffer::summarise);
-    // Steps that do something; an empty step at a place may as well come later.
+    // Only steps that do something count: an empty step at a place could as well come later.
     let mut busy: HashMap<ThreadId, Vec<usize>> = HashMap::new();
     for (n, event) in replayed.events.iter().enumerate() {
         let EventKind::Step { edge, .. } = event.kind else { continue };
@@ -187,7 +188,7 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
                     let earliest = buffer.earliest.get(after);
                     latest.zip(earliest).is_some_and(|(latest, &earliest)| earliest < latest)
                 }
-                // What faults stores nothing, but a locked instruction waits for older stores before it faults.
+                // A store that faults writes nothing, but a locked instruction in its place would first wait for older stores.
                 Kind::Swap if faults(&replayed.effects[n]) => latest.is_some_and(|arrived| arrived > n),
                 Kind::Swap => buffer.stores[before..after].iter().any(|store| {
                     let own = busy.get(&event.thread).map_or(&[][..], Vec::as_slice);

@@ -9,7 +9,8 @@ use crate::hitting::{Clause, Item, contradiction};
 use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict, named};
 
 impl Search<'_> {
-    /// An execution as it is shown to people: without empty steps, and under SC if it is one there and that is asked for.
+    /// An execution as it is shown to people: without empty steps and, if asked for, with every store reaching memory at once where it is an
+    /// execution under SC too.
     fn shown(&self, set: &[Item], trace: &Trace, name: Option<&String>, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);
@@ -37,11 +38,11 @@ impl Search<'_> {
             return None;
         }
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
-        // One that was seen before, if the other fences leave it.
+        // Perhaps one that was found before is still possible with the other fences.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
         for Learnt { property, violation, .. } in self.learnt.iter().filter(left) {
             let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, property.as_ref(), false));
-            // An execution that is about no property is a violation of one program, perhaps not of another.
+            // Without a property, the execution of one program says nothing about another.
             if property.is_some() && shown.is_some() {
                 return shown;
             }
@@ -61,7 +62,7 @@ impl Search<'_> {
         let core = contradiction(self.catalogue.all.len(), &clauses, &|| self.is_over());
         let inevitable = |&n: &usize| clauses[n] == Clause::default();
         let inevitable = core.iter().any(inevitable);
-        // What happens in the program as it is written: rather one of those that contradict each other.
+        // A violation of the program as it is written, preferably of one of the properties that contradict each other.
         let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
         let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
         let because = as_written.find_map(|Learnt { property, violation, .. }| {
@@ -98,7 +99,7 @@ impl Search<'_> {
     }
 }
 
-/// The steps of an execution with each store where it reaches memory, as far as its thread does nothing else in between.
+/// The steps of an execution, with every store moved to where it reaches memory, unless its thread does something else in between.
 fn stores_on_arrival(replayed: &Replayed) -> Vec<Event> {
     let mut events: Vec<Option<Event>> = replayed.events.iter().cloned().map(Some).collect();
     for n in 0..events.len() {

@@ -70,8 +70,8 @@ impl Fenced {
         Fenced { marked, program, edges, removed }
     }
 
-    /// An execution of the program as one of the marked program; nothing if it is none. Threads stop before empty steps, and for each of
-    /// them those that it could still take are given.
+    /// An execution of the program as one of the marked program; none if it is not one. At its end, threads stop before empty steps; for each
+    /// thread, the empty steps that it could still take are given.
     pub fn lifted(&self, trace: &Trace) -> Option<(Trace, Vec<Vec<Event>>)> {
         let mut at: Vec<LocationId> = self.marked.threads.iter().map(|t| t.entry).collect();
         let mut events = Vec::with_capacity(trace.events.len() * 2);
@@ -177,7 +177,7 @@ pub fn same(one: &Program, other: &Program) -> bool {
     let renamed = |formula: &Formula| {
         relocated(formula, &|t, at| at.iter().filter_map(|l| numbers[t.index()][l.index()]).collect())
     };
-    // Locations that cannot be reached are never at anything.
+    // No thread is ever at a location that cannot be reached.
     let reached = |formula: &Formula| {
         relocated(formula, &|t, at| {
             at.iter().copied().filter(|l| numbers[t.index()].contains(&Some(*l))).collect()
@@ -188,7 +188,7 @@ pub fn same(one: &Program, other: &Program) -> bool {
         && one.properties.iter().zip(&other.properties).all(|(a, b)| a.name == b.name && formulas(a, b))
 }
 
-/// For each location of a thread that can be reached the one of another thread that does the same; nothing if they differ.
+/// For each reachable location of a thread the location of another thread that does the same; none if the threads differ.
 fn matched(one: &Thread, other: &Thread) -> Option<Vec<Option<LocationId>>> {
     let mut numbers: Vec<Option<LocationId>> = vec![None; one.locations.len()];
     numbers[one.fault.index()] = Some(other.fault);

@@ -12,9 +12,9 @@ pub enum Examined {
     Met(Proof),
     /// It is not.
     Violated(Violation),
-    /// It is not: no execution is left of those that this property (`finally exists`) asks for, by name.
+    /// It is not: no execution is left that the property with this name (`finally exists`) asks for.
     Lost(String),
-    /// Nobody knows, and why.
+    /// Not known, and why.
     Unknown(String),
 }
 
@@ -41,13 +41,13 @@ pub trait Goal {
     fn name(&self) -> &'static str;
     /// The memory model it is about.
     fn model(&self) -> MemoryModel;
-    /// Whether an execution stays a violation when a store arrives earlier and nobody can see that.
+    /// Whether an execution stays a violation if a store reaches memory earlier and no thread can tell the difference.
     fn ignores_unseen_delays(&self) -> bool {
         true
     }
     /// Whether a program meets it.
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined;
-    /// Whether a program has no execution of those that a property asks for; nothing if nobody knows.
+    /// Whether a program has no execution that a property asks for; none if that is not known.
     fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool>;
 }
 
@@ -64,7 +64,7 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// The properties to be had; a deadlock is not among them, for a fence may make one.
+    /// The properties that the program must have. `deadlock` is not among them: a fence may cause a deadlock.
     pub fn of(&self, program: &Program) -> Vec<Property> {
         let mut properties = program.properties.clone();
         properties.retain(|p| self.properties.is_empty() || self.properties.contains(&p.name));
@@ -150,7 +150,7 @@ impl Goal for Robustness {
         MemoryModel::Tso
     }
 
-    /// A triangular race is about a store that is delayed, seen or not.
+    /// A triangular race needs a delayed store, whether or not a thread can tell that it is delayed.
     fn ignores_unseen_delays(&self) -> bool {
         self.options.notion == Notion::HappensBefore
     }

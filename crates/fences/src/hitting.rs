@@ -1,8 +1,8 @@
 //! The cheapest set that satisfies every clause, exactly: minimum-cost hitting sets, with items that may also be unwanted.
 //!
-//! A clause asks for one of some items, or for the absence of one of others; without others it is a clause of a hitting set. Branch and
-//! bound: the set that was chosen so far is the cheapest of all that contain it, so only a clause that it violates makes it grow, and
-//! all that can help is one of the items the clause asks for. The bound is the cost of violated clauses that share no item: each of them
+//! A clause has two lists: the set must have an item of the first, or lack an item of the second. If the second is empty, this is a clause of a
+//! hitting set. The search is branch and bound. The set chosen so far is the cheapest of all sets that contain it; it grows only if it
+//! violates a clause, by an item of that clause's first list. The bound is the cost of violated clauses that share no item: each of them
 //! needs an item of its own. Clauses from executions are few and small, so this takes microseconds; costs are integers, so the minimum is
 //! exact.
 
@@ -59,7 +59,7 @@ pub struct Cheapest {
 pub enum NoSet {
     /// None satisfies all clauses.
     Contradiction,
-    /// `stop` said so.
+    /// The search was stopped.
     Stopped,
 }
 
@@ -117,7 +117,7 @@ enum State {
     Excluded,
 }
 
-/// `stop` is asked each time so many items have been looked at.
+/// `stop` is asked after this many items.
 const WORK: usize = 1 << 16;
 
 struct Search<'a> {
@@ -222,8 +222,8 @@ impl Search<'_> {
     }
 }
 
-/// Clauses that no set satisfies together, and of which none can be left out: the positions of some of these, which contradict each
-/// other. If `stop` says so, perhaps more of them than needed.
+/// A smallest contradiction: the positions of clauses that no set satisfies together, although some set does if any of them is left out. If
+/// `stop` ends the search, there may be more of them than needed.
 pub fn contradiction(items: usize, clauses: &[Clause], stop: &dyn Fn() -> bool) -> Vec<usize> {
     if let Some(empty) = clauses.iter().position(|clause| *clause == Clause::default()) {
         return vec![empty];

@@ -1,4 +1,4 @@
-//! What a violation owes to where fences are.
+//! How a violation of a property about labels depends on where fences are.
 //!
 //! A fence is a control location of its own, and a property may look at locations. In `x = 1; fence; c: ...` the thread is not at `c`
 //! while it waits, so `!p@c` holds in states in which, without the fence, it would not. And behind `c:` at the end of a block a
@@ -15,7 +15,7 @@ use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, Thread
 use crate::candidate::{Catalogue, Kind};
 use crate::hitting::{Clause, Item};
 
-/// As many places are taken to be used or not, whatever the rest: all combinations are tried. Fewer if the formula is large.
+/// For at most this many places, all combinations of having a fence and having none are tried; for fewer if the formula is large.
 const MOST_FREE: usize = 6;
 const MOST_FREE_OF_LARGE: usize = 2;
 const LARGE: usize = 1_000;
@@ -31,13 +31,13 @@ pub(crate) struct Labels<'a> {
 struct Way {
     /// Each with where it starts, known by the first candidate for it.
     places: Vec<(LocationId, Item)>,
-    /// Where the way ends; nothing if it goes round for ever, or on only if others of these places are used.
+    /// Where the way ends; none if it goes round for ever, or goes on only if others of these places have fences.
     end: Option<LocationId>,
 }
 
 impl Labels<'_> {
-    /// What must change for a formula that holds in a state of the program with all places: of the places on which it depends, one that is
-    /// unused would have to be used, or one of `set` not.
+    /// What must change so that a formula no longer holds in a state of the program with all places: of the places on which it depends, one
+    /// without a fence would have to get one, or one of `set` would have to go.
     pub fn dependence(&self, formula: &Formula, state: &State, set: &[Item]) -> Clause {
         let used = |place: Item| self.fences(place).any(|item| set.contains(&item));
         let mut places: Vec<Item> = Vec::new();
@@ -54,7 +54,7 @@ impl Labels<'_> {
                 leaves += 1;
             }
         });
-        // Where fewer fences matter, the clause says more, and without fences that must be gone, it says it most simply.
+        // A clause with fewer fences rules out more sets; one without fences that must go is simplest.
         places.sort_unstable_by_key(|&place| (!used(place), place));
         places.dedup();
         let mut fixed = places.clone();

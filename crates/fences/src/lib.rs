@@ -9,9 +9,9 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`candidate`] | what could be put where, and at which price |
-//! | [`fenced`] | a program with some of it put in, without the empty steps that mark places; executions in terms of places |
+//! | [`fenced`] | a program with fences, without the empty steps that mark unused places; executions in terms of places |
 //! | [`clause`](mod@clause) | from an execution to a clause |
-//! | `labels` | what a violation owes to where fences are |
+//! | `labels` | how violations depend on where fences are, where properties look at labels |
 //! | [`hitting`] | the cheapest set that satisfies all clauses |
 //! | [`synthesis`] | the loop |
 //! | `evidence` | the violation that each fence prevents, or why no set suffices |

@@ -1,7 +1,7 @@
 //! The loop: cheapest set, verify, learn a clause, until the program meets the goal.
 //!
-//! A violation gives a [clause](mod@crate::clause). Where an execution that `finally exists` asks for is gone, the clause is that not all of the
-//! fences may be there (fewest that take it away). Every clause holds of all sets that suffice, whatever else is in them. So the first
+//! A violation gives a [clause](mod@crate::clause). If no execution is left that a `finally exists` asks for, the clause says that one of the
+//! fences must go; it names as few fences as suffice to lose the execution. Every clause holds of all sets that suffice, whatever else is in them. So the first
 //! set that satisfies all clauses and suffices is a cheapest one, and if no set satisfies all clauses, none suffices.
 
 use fencewright_engines::{Limits, Progress};
@@ -20,7 +20,7 @@ use crate::labels::Labels;
 pub struct Options {
     /// Prices.
     pub prices: Prices,
-    /// At most so many cheapest sets; one is enough for most.
+    /// How many equally cheap sets are looked for at most.
     pub sets: usize,
     /// Show for every fence what happens without it.
     pub evidence: bool,
@@ -44,7 +44,7 @@ pub enum Verdict {
     Fixed,
     /// No set of fences suffices.
     Unfixable,
-    /// Nobody knows, and why.
+    /// Not known, and why.
     Unknown(String),
 }
 
@@ -106,7 +106,7 @@ pub struct Unfixable {
     pub properties: Vec<String>,
     /// Of them those that ask for an execution (`finally exists`).
     pub existence: Vec<String>,
-    /// Fences that would suffice, some of them at spared places; none if these are not why.
+    /// Fences that would suffice, some of them at spared places; empty if spared places are not the reason.
     pub spared: Vec<Candidate>,
 }
 
@@ -147,13 +147,13 @@ pub(crate) struct Search<'a> {
     pub catalogue: Catalogue,
     costs: Vec<Cost>,
     pub learnt: Vec<Learnt>,
-    /// Whether places that the source spares may be used: only to find out whether they are why nothing helps.
+    /// Whether places that the source spares may be used: only to find out whether they are the reason that no set suffices.
     pub allow_spared: bool,
     rounds: usize,
     optimal: bool,
 }
 
-/// What every set that suffices satisfies, and why.
+/// A clause that every sufficient set satisfies, and where it comes from.
 pub(crate) struct Learnt {
     pub clause: Clause,
     /// The property it is about, by name; nothing if the goal is not about properties.
@@ -258,8 +258,8 @@ impl Search<'_> {
         Some(Learnt { clause, property, violation: Some(trace) })
     }
 
-    /// What it says about all sets that with this one no execution is left of those that a property asks for. With more fences there are
-    /// fewer executions; so not all of these may be there, nor all of fewer that are as bad.
+    /// The clause for a set with which no execution is left that a property asks for. More fences leave fewer executions, so no sufficient set
+    /// contains all of these fences; nor all of a smaller set that loses the execution too, which makes a stronger clause.
     fn lost(&self, set: &[Item], property: String) -> Learnt {
         let mut fewest = set.to_vec();
         for item in set {
@@ -272,7 +272,7 @@ impl Search<'_> {
                 fewest = rest;
             }
         }
-        // Unless where a fence is decides what a label at the end of a thread names.
+        // This does not hold where fences decide what a label at the end of a thread names.
         let stated = named(&self.placed.program, &property);
         let labels = self.labels();
         let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();
@@ -285,8 +285,8 @@ impl Search<'_> {
         Labels { placed: self.placed, catalogue: &self.catalogue }
     }
 
-    /// Of these sets, the first known to suffice, all that do, and whether that is all there are; nothing if a clause was
-    /// learnt from one that does not.
+    /// Of these sets, the first that is known to suffice, all that do, and whether these are all there are; none if one of them does not
+    /// suffice and gave a new clause.
     fn all_sufficient(
         &mut self,
         set: &[Item],
@@ -308,8 +308,8 @@ impl Search<'_> {
         Some((sufficient, complete))
     }
 
-    /// A set could not be verified. Perhaps the program is easier to verify with many fences: then with all full ones, of
-    /// which as many are taken out again as can be. The answer is not known to be cheapest.
+    /// What to do if a set could not be verified. The program may be easier to verify with many fences: all full fences are put in, and as many as
+    /// possible are taken out again. The answer is not known to be cheapest.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
         let usable = |&item: &Item| {

@@ -71,16 +71,16 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can come to, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps of places that the source has too: without a fence they stay. With each of them those before it whose fence would
-    /// take its place as well.
+    /// The empty steps of places that the program has without places, too: they stay even if no fence is put there. For each of them the
+    /// empty steps before it where a fence would take its place just as well.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
     let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
-    // A label that nothing leads to may name the same location as another one, but not if there is a step in between. So places that
-    // nothing leads to are left out, if it matters.
+    // Two labels may name the same location, and an empty step between them would make them two. Where no thread can come, such a step can
+    // do nothing else; so if a property looks at labels, places that no thread comes to are left out.
     let reached: HashSet<usize> = program
         .threads
         .iter()
@@ -118,7 +118,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     Ok(Placed { program, places, steps })
 }
 
-/// The program with an empty step at every place, but those to be left out.
+/// The program with an empty step at every place except those to be left out.
 fn marked(
     loaded: &Loaded,
     defines: &Defines,
@@ -153,9 +153,9 @@ struct Passed<'p> {
     opens: bool,
 }
 
-/// The places of a thread whose empty step the source has too, each with those before it that could take the step. Both threads are walked
-/// side by side: where the source has an empty step and the marked thread only places, the step is that of the last place
-/// before the same statement.
+/// The places of a thread whose empty step the source has too, each with the places before it that could stand for the same step.
+/// The thread without places and the thread with them are walked side by side. Where the first has an empty step and the second nothing
+/// but places, the step belongs to the last place before the same statement.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,
@@ -178,7 +178,7 @@ fn own_steps<'p>(
             passed.push(Passed { edge, to: code.to, place, opens });
             here = code.to;
         }
-        // A loop of places only stays a loop, whichever of their steps is the source's; before it is what leads there.
+        // A loop that consists of places only stays a loop, whichever of its steps the source has: only places before the loop count.
         if on_the_way.contains(&here) {
             let before = passed.iter().take_while(|p| marked.edge(p.edge).from != here).count();
             passed.truncate(before);
@@ -193,7 +193,8 @@ fn own_steps<'p>(
             && step.to != there
         {
             let is_within = |inner: Span, outer: Span| outer.covers(inner);
-            // The first that is before the innermost statement with the step (there may be more copies of it), behind its labels.
+            // Of the places before the innermost statement that contains the step, the first (there may be several copies), and of its two
+            // sides the one behind the labels.
             let before =
                 |p: &Passed<'_>| p.place.side != Side::After && is_within(step.span, p.place.statement);
             let length = |p: &Passed<'_>| p.place.statement.end - p.place.statement.start;
@@ -203,7 +204,7 @@ fn own_steps<'p>(
                     p.place.side == Side::Labelled && p.place.statement == found.place.statement
                 };
                 let last = nearest + usize::from(passed.get(nearest + 1).filter(labelled).is_some());
-                // What stands before a block stands before its first statement, unless that has labels.
+                // A place before a block is also a place before the first statement in it, unless that statement has labels.
                 let mut first = last;
                 while first > 0
                     && passed[first].place.label.is_none()
@@ -226,8 +227,8 @@ fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
     leaving.next().filter(|_| leaving.next().is_none())
 }
 
-/// Joins places of different threads that are the same point of the text, where an importer made several threads of it. Places of
-/// the same thread stay apart: the first is joined with the first of the others, and so on.
+/// Joins places that are the same point of the text in different threads: an importer may make several threads of one text. Places of
+/// the same thread stay apart: its first place is joined with the first place of other threads, its second with their second, and so on.
 fn one_for_each_text(places: Vec<Place>) -> Vec<Place> {
     let mut joined: Vec<Place> = Vec::new();
     let mut known: HashMap<(Span, Span, Side), Vec<usize>> = HashMap::new();
@@ -245,11 +246,12 @@ fn one_for_each_text(places: Vec<Place>) -> Vec<Place> {
     joined
 }
 
-/// What the first statement of a block may have before it.
+/// Whether a fence may stand before the first statement of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
+    /// It may.
     Free,
-    /// It starts an alternative.
+    /// It may not: the statement starts an alternative of `choose`.
     Choice,
 }
 
@@ -291,12 +293,12 @@ impl Marks {
             let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
             if start == Start::Free {
                 let offset = label.map_or(statement.span.start, |l| l.start);
-                // Behind it are the labels.
+                // If there are labels, they stand between this place and the statement.
                 let opens = opens && label.is_none();
                 block.statements.extend(self.mark(offset, Side::Before, statement.span, label, opens));
             }
-            // A place behind the labels is where all jumps to them meet. Not where a property looks: to be at the label would
-            // then mean to be before the fence.
+            // Every jump to the labels passes a place behind them. Where a property mentions a label there is none: to be at the label
+            // would then mean to be before the fence.
             let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&l.text));
             if label.is_some() && !looked_at && statement.kind != StatementKind::Empty {
                 let offset = statement.span.start;
@@ -309,7 +311,7 @@ impl Marks {
             start = Start::Free;
             block.statements.push(statement);
         }
-        // Nothing but declarations: what is put there starts the alternative.
+        // In an alternative with nothing but declarations, a fence would be the first statement.
         if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
             block.statements.extend(self.mark(span.end, Side::After, span, None, false));
         }

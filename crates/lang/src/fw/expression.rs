@@ -2,7 +2,7 @@
 //!
 //! Operator precedence with a stack of its own: only brackets, calls and quantifiers recurse, so the depth of the
 //! recursion is the nesting one sees. Chains of `&&` and of `||` become balanced trees: both operators associate,
-//! short evaluation included, so the reading is the same from left to right and the depth is logarithmic.
+//! short-circuit evaluation included, so a balanced tree means the same as one that leans to the left, and its depth is logarithmic.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
@@ -16,8 +16,8 @@ use crate::diagnostic::Diagnostic;
 const MAX_DEPTH: usize = 1_000;
 
 /// A conjunction or disjunction of parts, read from left to right, as the balanced tree that the parser builds for it.
-/// Parts that are chains of the same operator themselves are taken apart first. Without parts it is the constant that
-/// changes nothing.
+/// Parts that are chains of the same operator themselves are taken apart first. Without parts the result is the neutral
+/// constant: 1 for `&&`, 0 for `||`.
 pub fn chain(op: BinaryOp, parts: Vec<Expr>) -> Expr {
     fn flatten(op: BinaryOp, expr: Expr, flat: &mut Vec<(Expr, usize)>) {
         match expr.kind {
@@ -57,7 +57,7 @@ fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), span }
 }
 
-/// An expression that is not finished: a chain may still grow.
+/// An operand that may still become part of a longer chain.
 enum Operand {
     Single(Expr, usize),
     Chain(BinaryOp, Vec<(Expr, usize)>, Span),
@@ -75,7 +75,7 @@ impl Operand {
         }
     }
 
-    /// The same with a wider span: parentheses belong to what they enclose.
+    /// The same with the span of the parentheses around it.
     fn at(self, span: Span) -> Self {
         match self {
             Operand::Single(expr, depth) => Operand::Single(Expr { span, ..expr }, depth),
@@ -93,7 +93,7 @@ impl Operand {
         }
     }
 
-    /// As parts of a chain of this operator.
+    /// The parts that it contributes to a chain of this operator.
     fn parts(self, op: BinaryOp) -> Vec<(Expr, usize)> {
         match self {
             Operand::Chain(own, parts, _) if own == op => parts,

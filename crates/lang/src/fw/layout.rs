@@ -1,7 +1,7 @@
 //! The one style: tokens and comments become lines.
 //!
-//! What comes out depends on the tokens, on where comments stand relative to them, and on where blank lines are, and
-//! all of that is the same in what comes out: so laying out twice changes nothing more.
+//! The layout depends on three things: the tokens, where comments stand relative to them, and where blank lines are. It preserves all
+//! three, so laying a text out a second time changes nothing.
 
 use fencewright_program::{BinaryOp, Span};
 
@@ -150,7 +150,7 @@ impl Layout<'_> {
     /// The comments before a token that have not been written.
     fn comments_before(&self, token: usize) -> &[Comment] {
         let rest = &self.comments[self.next_comment..];
-        // Lines are looked at before their comments are written: some may belong to earlier tokens.
+        // This is asked before the comments of the line are written; some of them may belong to earlier tokens.
         let from = rest.partition_point(|c| c.token < token);
         let to = rest.partition_point(|c| c.token <= token);
         &rest[from..to]

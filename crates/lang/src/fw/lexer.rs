@@ -30,7 +30,7 @@ pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
     let mut lexer =
         Lexer { text, position: 0, tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
-        // Spans could not say where anything stands.
+        // Offsets would not fit into spans.
         lexer.diagnostics.push(Diagnostic::new(Span::default(), "the file is too large: 4 GiB or more"));
         lexer.text = "";
     }
@@ -40,11 +40,11 @@ pub(super) fn lex_unless(stop: &Stop<'_>, text: &str, limit: usize) -> Lexed {
 
 /// What a number token says.
 pub enum NumberValue {
-    /// This.
+    /// A number that fits 64 bits.
     Fits(u64),
-    /// More than 64 bits.
+    /// It needs more than 64 bits.
     TooLarge,
-    /// Nothing; the lexer has reported it.
+    /// It is no number; the lexer has reported that.
     Malformed,
 }
 
@@ -102,7 +102,7 @@ impl Lexer<'_> {
         &self.text[self.position..]
     }
 
-    /// Moves on while the characters are such.
+    /// Moves on while the characters satisfy a condition.
     fn skip_while(&mut self, such: impl Fn(char) -> bool) {
         let rest = self.rest();
         self.position += rest.find(|c| !such(c)).unwrap_or(rest.len());
@@ -168,7 +168,7 @@ impl Lexer<'_> {
 
     fn sign(&mut self) -> Option<TokenKind> {
         use TokenKind::*;
-        // Longer ones before their prefixes.
+        // Longer operators stand before those they begin with.
         const SIGNS: &[(&str, TokenKind)] = &[
             ("..=", DotDotEqual),
             ("...", Foreign),

@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
     pub(super) fn bump(&mut self) -> Token {
         let token = self.token();
         if token.kind != TokenKind::End {
-            // Who shall stop is at the end.
+            // When asked to stop, the parser behaves as if the file ended here.
             self.position = if self.stop.now() { self.tokens.len() - 1 } else { self.position + 1 };
         }
         token
@@ -237,7 +237,7 @@ impl Parser<'_> {
         )
     }
 
-    /// One level deeper; the caller takes the level back when it is done. After an error, those who recover do.
+    /// Goes one level deeper. The caller leaves the level when it is done; after an error, whoever recovers from it does.
     pub(super) fn enter(&mut self) -> Parse<()> {
         if self.nesting >= MAX_NESTING {
             return Err(self.too_deep(self.token().span));

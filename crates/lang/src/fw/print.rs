@@ -12,8 +12,8 @@ use super::lexer::lex;
 use crate::ast::*;
 
 /// A syntax tree as `.fw` text in the one style. Reading the text gives the tree again, except for its spans, if its
-/// names are names and it has no shape that only one text could have: chains of `&&` and of `||` are read as
-/// [`chain`](super::chain) builds them, and a statement that is empty stands before `}` and has a label.
+/// names are legal and the tree has a shape that the parser produces: chains of `&&` and of `||` are built by
+/// [`chain`](super::chain), and an empty statement has a label and stands before `}`.
 pub fn print(file: &File) -> String {
     let mut printer = Printer { out: String::new() };
     let mut before: Option<Section> = None;

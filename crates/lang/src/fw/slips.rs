@@ -10,7 +10,7 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
         return None;
     }
     let lower = word.to_ascii_lowercase();
-    // Every word here has another meaning nearby that no edit distance finds.
+    // Synonyms, which no edit distance finds.
     let synonym = match lower.as_str() {
         "process" | "proc" | "proctype" | "fn" | "func" | "function" | "def" => Some(Keyword::Thread),
         "global" | "globals" | "static" | "volatile" => Some(Keyword::Shared),
@@ -43,7 +43,7 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
         .iter()
         .filter(|&&keyword| fits(keyword))
         .map(|&keyword| (osa_distance(&lower, keyword.text()), keyword))
-        // At least half of a short word must be right.
+        // More than half of a short word must be right.
         .filter(|&(distance, keyword)| distance <= allowed && 2 * distance < keyword.text().len())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, keyword)| keyword)

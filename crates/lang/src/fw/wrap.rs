@@ -7,9 +7,9 @@ use fencewright_program::BinaryOp;
 
 use super::token::{Keyword, TokenKind};
 
-/// Where lines end, if they can.
+/// The column at which lines end if they can be broken there.
 const WIDTH: usize = 100;
-/// What a line may hold however far it is indented.
+/// A line may hold this many characters, however far it is indented.
 const LEAST_WIDTH: usize = 40;
 const STEP: usize = 4;
 
@@ -103,7 +103,7 @@ impl Wrapper<'_> {
     /// The places inside a range where breaking it disturbs the reading least.
     fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
         let mut best: Option<((usize, Strength), Vec<usize>)> = None;
-        // Inside of more brackets is stronger; a quantifier is a bracket that nothing closes.
+        // A place inside more brackets is a worse one; a quantifier counts as a bracket that is never closed.
         let mut depth = range.len();
         let mut outside = Vec::new();
         for index in range.clone() {

@@ -2,8 +2,8 @@
 //!
 //! A column becomes a thread (`P0`, `P1`, ...), a location a shared variable, the condition the property `condition` about
 //! final states. Values have the width of the access, as on the machine ([`super::litmus_types`]); where no value can
-//! leave its width the program computes with plain integers ([`super::litmus_bounds`]). Accesses of 64 bits are not
-//! wrapped around: a computation that leaves 64 bits has no answer. A locked instruction, or an exchange
+//! leave its width the program computes with plain integers ([`super::litmus_bounds`]). Arithmetic of 64 bits does not
+//! wrap around: a test whose computation exceeds 64 bits has no answer. A locked instruction, or an exchange
 //! with memory, is one indivisible step that empties the store buffer first; an instruction that reads and writes memory without a
 //! lock is a load and then a store.
 //!
@@ -117,7 +117,7 @@ pub(super) struct Register {
 }
 
 impl Register {
-    /// How many of its bits matter: the variable for the register holds these.
+    /// How many of its lowest bits are used; the variable for the register holds these.
     pub(super) fn bits(&self) -> u32 {
         match self.used.max(self.declared.map_or(0, |t| t.bits)) {
             0 => Type::INT.bits,

@@ -14,7 +14,7 @@ use super::litmus_types::{Part, RegisterPart, reduce};
 /// What is known about all values that registers and locations ever hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// No value has a larger magnitude; unknown if something may wrap around, or bits are put together.
+    /// An upper bound on the magnitude of all values; none if something may wrap around, or values are composed of parts of registers.
     magnitude: Option<u128>,
     /// Whether some value may be below 0.
     negative: bool,
@@ -139,7 +139,7 @@ impl Collector {
         self.unknown |= growing && in_loop;
     }
 
-    /// The largest value comes about if everything is added first and then doubled.
+    /// The largest possible value: the one that arises if all additions come before all doublings.
     fn finish(self) -> Bounds {
         let most = self.start.saturating_add(self.added);
         let magnitude = most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most);
@@ -180,7 +180,7 @@ fn in_loops(code: &[Instruction<'_>]) -> Vec<bool> {
     for (number, instruction) in code.iter().enumerate() {
         labels.extend(instruction.labels.iter().map(|l| (l.text, number)));
     }
-    // Where loops start, by how many there are more, and where they end, by how many there are fewer.
+    // For each instruction, how many loops start there minus how many have ended before it.
     let mut change = vec![0_i64; code.len() + 1];
     for (number, instruction) in code.iter().enumerate() {
         if let Some(target) = instruction.label.and_then(|l| labels.get(l.text)).filter(|t| **t <= number) {

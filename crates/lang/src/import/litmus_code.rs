@@ -13,7 +13,7 @@ use super::litmus_types::{Part, RegisterPart, mask, reduce, unsigned, wrap};
 use super::names::Names;
 use crate::ast::{Expr, ExprKind, Name, Statement, StatementKind};
 
-/// Registers for values in between: what was read from memory, and one more.
+/// Registers for intermediate values: what was read from memory, and one more.
 const LOADED: &str = "tmp";
 const SPARE: &str = "tmp2";
 
@@ -34,7 +34,7 @@ pub(super) struct Code<'t> {
     bounds: Bounds,
     /// The flags that some instruction looks at.
     needed: Vec<&'static str>,
-    /// The registers in between that were needed.
+    /// The registers for intermediate values that were needed.
     scratch: Vec<(&'static str, Span)>,
     /// Labels that wait for a statement.
     pending: Vec<Name>,
@@ -232,7 +232,7 @@ impl<'t> Code<'t> {
                 let op = if action == Action::Test { BinaryOp::BitAnd } else { BinaryOp::Sub };
                 let flags = self.flags(&Computed { op, left, right, bits }, true, span);
                 match flags.is_empty() {
-                    // Nobody looks, but a load is an event.
+                    // No flag is needed, but the load is an event of its own.
                     true => self.emit(StatementKind::Skip, span),
                     false => self.emit_all(flags),
                 }
@@ -337,7 +337,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Sets the flags that somebody looks at. INC and DEC do not touch the carry flag.
+    /// Sets the flags that some instruction of the thread looks at. INC and DEC do not touch the carry flag.
     fn flags(&mut self, computed: &Computed, carries: bool, span: Span) -> Vec<Statement> {
         let Computed { op, left, right, bits } = computed;
         let binary = |op, a: &Expr, b: &Expr| build::binary(op, a.clone(), b.clone(), span);
@@ -356,7 +356,7 @@ impl<'t> Code<'t> {
                 (SIGN, _) => binary(BinaryOp::Lt, &result, &zero),
                 (CARRY | OVERFLOW, _) if !is_arithmetic => zero.clone(),
                 (CARRY, BinaryOp::Sub) => self.below(left, right, *bits, span),
-                // What was added is lost at the top: the result is below either operand.
+                // There is a carry exactly if the wrapped result is less than an operand.
                 (CARRY, _) => self.below(&result, left, *bits, span),
                 (OVERFLOW, _) => binary(BinaryOp::Ne, &exact, &result),
                 (_, BinaryOp::Sub) => binary(BinaryOp::Lt, left, right),
@@ -375,7 +375,7 @@ impl<'t> Code<'t> {
             return build::binary(BinaryOp::Lt, left, right, span);
         }
         let order = |e| match bits {
-            // Turning the sign around puts the numbers below 0 behind the others.
+            // With the highest bit inverted, signed numbers are ordered as the unsigned ones with the same bits.
             64 => {
                 let least =
                     build::binary(BinaryOp::Sub, build::int(-i64::MAX, span), build::int(1, span), span);

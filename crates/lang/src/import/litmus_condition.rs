@@ -152,7 +152,7 @@ impl Question {
 /// The name of the property that says which final states count.
 pub(super) const FILTER: &str = "filter";
 
-/// What may stand behind the condition in old tests is not read.
+/// Checks that the condition ends here. What old tests have behind it is not read.
 fn end(scanner: &Scanner<'_>) -> Result<(), Diagnostic> {
     let done = scanner.peek().kind == Kind::End || scanner.is("with") || scanner.is("<<");
     if done { Ok(()) } else { Err(scanner.expected("the end of the condition")) }

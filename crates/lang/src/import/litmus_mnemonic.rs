@@ -12,12 +12,12 @@ pub(super) enum Action {
     Fence,
     /// SFENCE
     StoreFence,
-    /// NOP, and what does as little here.
+    /// NOP, and instructions that do nothing in this model.
     Nothing,
     /// RET: the thread ends.
     Stop,
     Move,
-    /// MOVZX, MOVSX: a smaller source, so many bits, extended with zeros or its sign.
+    /// MOVZX, MOVSX: a source of `from` bits, extended with zeros or with its sign.
     Extend {
         from: u32,
         signed: bool,
@@ -126,7 +126,7 @@ fn plain_mnemonic(upper: &str) -> Option<Action> {
         "XCHG" => Action::Exchange,
         "MFENCE" => Action::Fence,
         "SFENCE" => Action::StoreFence,
-        // Loads are in order on x86 anyway.
+        // LFENCE orders loads, which x86 does not reorder.
         "LFENCE" | "NOP" | "PAUSE" | "ENDBR64" | "ENDBR32" => Action::Nothing,
         "RET" => Action::Stop,
         "INC" => Action::Count(BinaryOp::Add),

@@ -318,8 +318,8 @@ impl Parser<'_> {
         Ok(Written { operand, span, said: None, att })
     }
 
-    /// `[x]`, `(x)`, `[eax+4]`, `4(%rdi)`, `x(%rip)`: a location, and whether AT&T would write so. Nothing is read if
-    /// this is none.
+    /// `[x]`, `(x)`, `[eax+4]`, `4(%rdi)`, `x(%rip)`: a location, and whether AT&T would write so. If there is none, nothing
+    /// is read.
     fn memory(&mut self, scanner: &mut Scanner<'_>) -> Result<Option<(usize, bool)>, Diagnostic> {
         let start = *scanner;
         let first = scanner.peek();

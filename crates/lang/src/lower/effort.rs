@@ -10,7 +10,7 @@ use crate::stop::Stop;
 /// counted as often as it is copied. Each takes about 100 bytes.
 const MOST_PARTS: usize = 1 << 22;
 
-/// What is said then.
+/// The message if there are more.
 pub const TOO_LARGE: &str = "this program is too large when it is expanded";
 
 /// What has been done so far.
@@ -33,7 +33,7 @@ impl<'s> Effort<'s> {
         }
     }
 
-    /// Whether nothing more is to be done.
+    /// Whether lowering has to end: too many parts, or somebody asked to stop.
     pub fn is_over(&self) -> bool {
         self.parts > MOST_PARTS || self.stop.now()
     }

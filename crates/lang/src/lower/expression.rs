@@ -31,7 +31,7 @@ impl<'a> ThreadLowering<'a, '_> {
         self.flatten_part(e, false, before)
     }
 
-    /// Splits a part of an expression; if it is known to have no accesses, nobody has to look for them again.
+    /// Splits a part of an expression. `pure` parts are known to have no accesses, so they are not searched for any.
     fn flatten_part(&mut self, e: &'a ast::Expr, pure: bool, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.effort.spend(1, e.span)?;
         match &e.kind {
@@ -257,7 +257,7 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Goes to `then` if the condition holds and to `otherwise` if not; to one of them at least control can go.
+    /// Goes to `then` if the condition holds and to `otherwise` if not. At least one of them is given.
     pub fn condition(
         &mut self,
         e: &'a ast::Expr,
@@ -307,7 +307,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// If constants say whether the left side of `&&` or `||` holds: whether that decides.
+    /// Whether the left side of `&&` or `||` decides; none if constants do not say.
     fn decided(&self, op: BinaryOp, left: &ast::Expr) -> Option<bool> {
         Some((self.constant(left)? != 0) == (op == BinaryOp::Or))
     }

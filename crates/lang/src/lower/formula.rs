@@ -42,7 +42,7 @@ impl<'a> ThreadNames<'a> {
             let end = thread.is_end(l).then_some("end");
             for label in location.labels.iter().map(String::as_str).chain(end) {
                 let named = labels.entry(label).or_default();
-                // Copies of a label may have come to be one place.
+                // Copies of a label may name the same location.
                 if named.last() != Some(&l) {
                     named.push(l);
                 }

@@ -47,7 +47,7 @@ pub struct ThreadLowering<'a, 's> {
     pub in_atomic: bool,
     atomic_may_store: bool,
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether nothing more is lowered.
+    /// Whether lowering has been given up.
     given_up: bool,
 }
 
