@@ -17,7 +17,7 @@ use fencewright_report::{Source, invariants, json, text};
 use fencewright_transform::extend::AttackingStore;
 
 use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
-use crate::input::{display_name, load_or_tell, tell_notes};
+use crate::input::{each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{certificate, progress, stop};
@@ -37,25 +37,12 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
         }
     }
     let checker = Checker { args, engine: &*engine };
-    let mut status = Status::Fine;
-    for path in &args.common.files {
-        if out.is_closed() {
-            // Nobody reads the output any more: the remaining files are not checked.
-            return status.and(Status::Unknown);
-        }
-        if stop::is_asked() {
-            out.tell_failure(args.common.json, &Failure::new(display_name(path), "stopped", None));
-            status = status.and(Status::Unknown);
-            continue;
-        }
-        let limits = args.common.limits_from_now();
-        let loaded = load_or_tell(path, &args.common.input, &limits, args.common.json, out);
-        status = status.and(match loaded {
-            Ok(loaded) => checker.check_file(&loaded, &limits, out),
+    each_file(&args.common, out, |path, limits, out| {
+        match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
+            Ok(loaded) => checker.check_file(&loaded, limits, out),
             Err(status) => status,
-        });
-    }
-    status
+        }
+    })
 }
 
 /// The engine that was asked for.

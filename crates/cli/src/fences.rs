@@ -12,13 +12,12 @@ use fencewright_fences::{Goal, Options, Robustness, Safety, Synthesis, Verdict, 
 use fencewright_lang::source::escape;
 use fencewright_lang::{Loaded, Position};
 use fencewright_program::{MemoryModel, Span};
-use fencewright_report::json::Failure;
 use fencewright_report::{Source, Style, fences};
 use fencewright_transform::attack::Notion;
 
 use crate::args::{FencesArgs, GoalArg};
 use crate::check::stated;
-use crate::input::{Originals, display_name, is_standard_input, load_originals, load_quietly, tell_notes};
+use crate::input::{Originals, each_file, is_standard_input, load_originals, load_quietly, tell_notes};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
 use crate::{diff, progress, stop};
@@ -30,37 +29,25 @@ const MOST_SETS: usize = 1_000;
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     let json = args.common.json;
     out.style.full = args.common.full;
-    let mut status = Status::Fine;
-    for path in &args.common.files {
-        if out.is_closed() {
-            return status.and(Status::Unknown);
-        }
-        if stop::is_asked() {
-            out.tell_failure(json, &Failure::new(display_name(path), "stopped", None));
-            status = status.and(Status::Unknown);
-            continue;
-        }
-        let limits = args.common.limits_from_now();
+    each_file(&args.common, out, |path, limits, out| {
         let loaded = match args.write {
             true if is_standard_input(path) => {
                 out.refuse(json, "-", "the standard input cannot be written to; use --diff", None);
-                status = status.and(Status::Bad);
-                continue;
+                return Status::Bad;
             }
-            true => load_originals(path, &args.common.input, &limits)
+            true => load_originals(path, &args.common.input, limits)
                 .map(|(loaded, original)| (loaded, Some(original))),
-            false => load_quietly(path, &args.common.input, &limits).map(|loaded| (loaded, None)),
+            false => load_quietly(path, &args.common.input, limits).map(|loaded| (loaded, None)),
         };
-        status = status.and(match loaded {
-            Ok((loaded, original)) => file(args, path, &loaded, original.as_ref(), &limits, out),
+        match loaded {
+            Ok((loaded, original)) => file(args, path, &loaded, original.as_ref(), limits, out),
             Err(unloadable) => {
                 write_error(&unloadable.message);
                 out.tell_failure(json, &unloadable.failure);
                 unloadable.status
             }
-        });
-    }
-    status
+        }
+    })
 }
 
 /// Finds fences for one file. The limits are those that loading it started with; `original` is what the fences are written to, if they are.

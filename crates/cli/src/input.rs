@@ -12,10 +12,11 @@ use fencewright_lang::{Loaded, Loader, Sources, Stop, load};
 use fencewright_program::FileId;
 use fencewright_report::json;
 
-use crate::args::InputArgs;
+use crate::args::{AnalysisArgs, InputArgs};
 use crate::files::Original;
 use crate::output::{Output, complain, error_colour, write_error};
 use crate::status::Status;
+use crate::stop;
 
 /// Of a longer file, enough is read to see that it is too long.
 pub const MOST_BYTES: u64 = MAX_FILE_BYTES as u64 + 1;
@@ -76,6 +77,28 @@ pub struct Unloadable {
     pub failure: json::Failure,
     /// Bad input, or input for which time or memory was not enough.
     pub status: Status,
+}
+
+/// Examines all files, each with its own limits, which begin before it is loaded. If nobody reads the output any more, the remaining files
+/// are not examined; after Ctrl-C they are only named.
+pub fn each_file(
+    args: &AnalysisArgs,
+    out: &mut Output,
+    mut examine: impl FnMut(&Path, &Limits, &mut Output) -> Status,
+) -> Status {
+    let mut status = Status::Fine;
+    for path in &args.files {
+        if out.is_closed() {
+            return status.and(Status::Unknown);
+        }
+        status = status.and(if stop::is_asked() {
+            out.tell_failure(args.json, &json::Failure::new(display_name(path), "stopped", None));
+            Status::Unknown
+        } else {
+            examine(path, &args.limits_from_now(), out)
+        });
+    }
+    status
 }
 
 /// Loads a program; if that fails, says why on the standard error.

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use fencewright_engines::robust::{Options, Robustness, Search, analyse};
 use fencewright_engines::{Progress, explicit};
-use fencewright_report::json::Failure;
 use fencewright_report::{Source, robust};
 use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
-use crate::input::{display_name, load_or_tell, tell_notes};
+use crate::input::{each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{certificate, progress, stop};
@@ -39,23 +38,10 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     {
         return Status::Bad;
     }
-    let mut status = Status::Fine;
-    for path in &args.common.files {
-        if out.is_closed() {
-            return status.and(Status::Unknown);
-        }
-        if stop::is_asked() {
-            out.tell_failure(args.common.json, &Failure::new(display_name(path), "stopped", None));
-            status = status.and(Status::Unknown);
-            continue;
-        }
-        let limits = args.common.limits_from_now();
-        let loaded = match load_or_tell(path, &args.common.input, &limits, args.common.json, out) {
+    each_file(&args.common, out, |path, limits, out| {
+        let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
-            Err(failed) => {
-                status = status.and(failed);
-                continue;
-            }
+            Err(status) => return status,
         };
         if args.common.is_talkative() {
             tell_notes(&loaded);
@@ -64,23 +50,23 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
         let show = args.common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
         let answer =
-            progress::shown(show, &measured, || analyse(&loaded.program, &options, &limits, &measured));
+            progress::shown(show, &measured, || analyse(&loaded.program, &options, limits, &measured));
         let source = Source::from(&loaded);
         out.print(&match args.common.json {
             true => robust::json(source, &answer, args.all),
             false => robust::text(source, &answer, args.all, args.common.quiet, out.style),
         });
         out.flush();
-        status = status.and(match answer.robust() {
+        let status = match answer.robust() {
             Ok(true) => Status::Fine,
             Ok(false) => Status::Violated,
             Err(_) => Status::Unknown,
-        });
-        if let Some(path) = &args.certificate {
-            status = status.and(write_certificate(path, &answer, args.common.json, out));
+        };
+        match &args.certificate {
+            Some(path) => status.and(write_certificate(path, &answer, args.common.json, out)),
+            None => status,
         }
-    }
-    status
+    })
 }
 
 /// Writes the certificate that a program is robust, if there is one.
