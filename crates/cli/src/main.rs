@@ -8,6 +8,7 @@ mod certify;
 mod check;
 mod convert;
 mod diff;
+mod engines;
 mod fences;
 mod files;
 mod format;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Fmt(args) => format::run(args, &mut out),
         Command::Convert(args) => convert::run(args, &mut out),
         Command::Generate(args) => generate::run(args, &mut out),
+        Command::Engines(args) => engines::run(args, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "fencewright", &mut script);

@@ -160,3 +160,43 @@ fn help_version_and_completions() {
         says(&["completions", shell], "litmus");
     }
 }
+
+/// Every option that an engine is said to know is one of `check`, and whatever the help of `check` says is for some engines, these know.
+#[test]
+fn engines_know_their_options() {
+    let listed = run(["engines", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("one array");
+    let engines = listed.as_array().expect("an array");
+    let knows = |engine: &serde_json::Value, option: &str| {
+        engine["options"].as_array().is_some_and(|options| options.iter().any(|o| o == option))
+    };
+    let help = run(["check", "--help"]).stdout;
+    let mut option = "";
+    let mut restricted = 0;
+    for line in help.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        option = words
+            .iter()
+            .find(|word| word.starts_with("--"))
+            .filter(|_| words[0].starts_with('-'))
+            .unwrap_or(&option);
+        let line = line.trim_start().trim_start_matches(option);
+        let Some((_, about)) = line.split_once("Engine") else { continue };
+        let Some((names, _)) = about.split_once(':') else { continue };
+        for name in names.trim_start_matches('s').split_whitespace().filter(|&word| word != "and") {
+            let engine = engines.iter().find(|engine| engine["engine"] == name);
+            assert!(engine.is_some_and(|engine| knows(engine, option)), "{name} does not know {option}");
+            restricted += 1;
+        }
+    }
+    assert!(restricted > 8, "{restricted}: {help}");
+    for engine in engines {
+        for option in engine["options"].as_array().expect("a list") {
+            let option = option.as_str().expect("a string");
+            assert!(
+                help.contains(&format!("{option} ")) || help.contains(&format!("{option}\n")),
+                "{option}"
+            );
+        }
+    }
+}

@@ -9,10 +9,12 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use fencewright_program::MemoryModel;
+
 use crate::cegar::Cegar;
 use crate::contexts::ContextBound;
 use crate::explicit::{Explicit, Options};
-use crate::task::{Answer, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task};
+use crate::task::{About, Answer, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task};
 
 /// How long the explicit engine goes alone, for most questions.
 const ALONE: Duration = Duration::from_millis(100);
@@ -39,8 +41,26 @@ impl Engine for Auto {
         EngineName::Auto
     }
 
-    fn about(&self) -> &'static str {
-        "explicit and contexts for a moment each, then explicit and cegar side by side"
+    fn about(&self) -> About {
+        About {
+            summary: "explicit and contexts for a moment each, then explicit and cegar side by side",
+            models: &MemoryModel::ALL,
+            machines: &["exact", "partial", "contexts"],
+            domains: &["concrete", "zones", "predicates", "order"],
+            options: &[
+                "--search",
+                "--jobs",
+                "--buffer",
+                "--no-live",
+                "--no-local-first",
+                "--k",
+                "--kept",
+                "--summaries",
+                "--domain",
+                "--clip",
+                "--fix",
+            ],
+        }
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
@@ -49,16 +69,13 @@ impl Engine for Auto {
         if known.is_decided(task) {
             return known;
         }
-        // Only one engine reports final states.
-        if !task.observed.is_empty() {
-            return self.explicit.run(task, limits, progress).by(self.explicit.name());
-        }
         let open = known.open(task);
         let contexts = ContextBound::default();
         let part = Part::new(task, &open, known.states);
         let mut few = contexts.run(&part.task(), &limits.within(self.alone), progress).by(contexts.name());
-        // That there is nothing more to find, another engine may show with a certificate.
-        let likely = few.split_off(|answer| !matches!(answer, Answer::Holds(None) | Answer::Violated(None)));
+        // A proof without evidence waits: another engine may find one with a certificate.
+        let unproved =
+            few.split_off(|answer| !matches!(answer, Answer::Holds(None) | Answer::Violated(None)));
         known.adopt(&open, few);
         if known.is_decided(task) {
             return known;
@@ -67,7 +84,7 @@ impl Engine for Auto {
         rest.iter().for_each(|&n| known.answers[n] = Answer::Open);
         let part = Part::new(task, &rest, known.states);
         known.adopt(&rest, self.side_by_side(&part.task(), limits, progress));
-        known.adopt(&open, likely);
+        known.adopt(&open, unproved);
         known
     }
 }

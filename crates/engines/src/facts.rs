@@ -1,9 +1,11 @@
-//! What can still happen: facts about the points of a thread that hold where they hold after a step, unless that step ends them.
+//! Backward data-flow analysis of one thread: what can still happen from each of its points.
 //!
-//! Live registers, cells that may still be loaded, labels that can still be reached: all are least solutions of
-//! *a fact holds before a step if the step needs it, or if it holds after the step and the step does not end it*. They are found 64 facts at a
-//! time, each block in time linear in the thread, and kept as runs of neighbouring points at which the same facts hold: a long thread with many
-//! facts has as many runs as its facts begin and end, where a table of both would be their product.
+//! Live registers, cells that may still be loaded and labels that can still be reached are found in the same way. A fact holds before a step if
+//! the step needs it, or if the fact holds after the step and the step does not end it; the result is the least solution of these rules.
+//!
+//! 64 facts are computed at a time, in time linear in the size of the thread. The result is kept as runs of neighbouring points at which the
+//! same facts hold: a table of all points and all facts would be quadratic for a long thread with many facts, while there are only as many runs as
+//! there are points at which some fact begins or ends.
 
 use fencewright_program::{EdgeId, Thread};
 

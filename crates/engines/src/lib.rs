@@ -33,7 +33,7 @@ pub use check::{
     check, check_each,
 };
 pub use finals::Condition;
-pub use task::{Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token};
+pub use task::{About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token};
 
 /// What engines can be told, each as far as it means something to it.
 #[derive(Clone, Debug, Default)]

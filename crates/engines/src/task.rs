@@ -357,12 +357,27 @@ impl fmt::Display for EngineName {
     }
 }
 
+/// What an engine is: what it is made of, and which options mean something to it.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// In one line.
+    pub summary: &'static str,
+    /// The memory models that it answers for.
+    pub models: &'static [MemoryModel],
+    /// The machines it searches: how buffers are represented.
+    pub machines: &'static [&'static str],
+    /// The domains it knows: how integers are represented.
+    pub domains: &'static [&'static str],
+    /// The options of `check` that mean something to it and not to every engine.
+    pub options: &'static [&'static str],
+}
+
 /// A way to answer questions.
 pub trait Engine: Sync {
     /// Its name.
     fn name(&self) -> EngineName;
-    /// What it is, in one line.
-    fn about(&self) -> &'static str;
+    /// What it is, for people who choose one.
+    fn about(&self) -> About;
     /// Answers a question.
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report;
 }

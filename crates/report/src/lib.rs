@@ -8,6 +8,7 @@
 //! * [`litmus`]: the final states of litmus tests;
 //! * [`fences`]: where fences go and why;
 //! * [`robust`]: robustness, with its witnesses;
+//! * [`engines`]: which engines there are;
 //! * [`dot`]: control-flow graphs.
 //!
 //! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
@@ -17,6 +18,7 @@
 
 pub mod certify;
 pub mod dot;
+pub mod engines;
 pub mod fences;
 pub mod invariants;
 pub mod json;

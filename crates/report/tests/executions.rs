@@ -1,10 +1,12 @@
 //! What people and programs get to see, for small programs: snapshots.
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
-use fencewright_engines::{Checked, Confirm, Exploration, Limits, Progress, Task, check};
+use fencewright_engines::{
+    Checked, Confirm, EngineOptions, Exploration, Limits, Progress, Task, check, registry,
+};
 use fencewright_lang::{Loaded, load};
 use fencewright_program::{Event, EventKind, Init, MemoryModel, Property, Reference, Trace};
-use fencewright_report::{Source, Style, dot, json, litmus, rows, text};
+use fencewright_report::{Source, Style, dot, engines, json, litmus, rows, text};
 
 const PETERSON: &str = "\
 shared flag[2], turn;
@@ -364,4 +366,11 @@ fn litmus_summaries() {
 fn control_flow_graphs() {
     let text = "shared x, a[2];\nthread p {\n    var i;\nagain:\n    a[i] = x + 1;\n    if cas(x, 0, 1) { goto again; }\n}\n";
     insta::assert_snapshot!(dot::graphs(Source::from(&loaded("graph.fw", text))));
+}
+
+#[test]
+fn engines_are_listed() {
+    let options = EngineOptions::default();
+    let list: Vec<_> = registry().iter().map(|info| (info.name, (info.build)(&options).about())).collect();
+    insta::assert_snapshot!(engines::text(&list, Style::PLAIN) + "\n" + &engines::json(&list));
 }

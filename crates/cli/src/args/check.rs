@@ -18,7 +18,7 @@ pub struct CheckArgs {
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// The engine: auto, explicit, cegar, lazy or contexts
+    /// The engine: auto, explicit, cegar, lazy or contexts; `fencewright engines` says what they are
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: String,
     /// Check only this property, may be repeated; `deadlock` is always available

@@ -4,6 +4,7 @@ mod certify;
 mod check;
 mod common;
 mod convert;
+mod engines;
 mod fences;
 mod fmt;
 mod generate;
@@ -19,6 +20,7 @@ pub use certify::CertifyArgs;
 pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
 pub use convert::ConvertArgs;
+pub use engines::EnginesArgs;
 pub use fences::{FencesArgs, GoalArg};
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
@@ -74,6 +76,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Write a program of a family that is hard for verifiers
     Generate(GenerateArgs),
+    /// List the engines, with what each is made of and the options that mean something to it
+    Engines(EnginesArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

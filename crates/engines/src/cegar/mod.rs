@@ -25,7 +25,7 @@ use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
 use crate::task::{
-    Answer, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason, Report, Task,
+    About, Answer, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason, Report, Task,
 };
 
 /// Where to start.
@@ -96,8 +96,14 @@ impl Engine for Cegar {
         EngineName::Cegar
     }
 
-    fn about(&self) -> &'static str {
-        "abstract buffers and integers, refined by counterexamples: proofs for unbounded programs"
+    fn about(&self) -> About {
+        About {
+            summary: "abstract buffers and integers, refined by counterexamples: proofs for unbounded programs",
+            models: &MemoryModel::ALL,
+            machines: &["sc", "partial", "queue"],
+            domains: &["zones", "predicates", "order", "concrete"],
+            options: &["--search", "--buffer", "--k", "--kept", "--summaries", "--domain", "--clip", "--fix"],
+        }
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {

@@ -10,13 +10,14 @@ use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Summarised};
 use fencewright_program::MemoryModel;
 
 use super::{Confirm, Verdict, check};
+use crate::cegar::Cegar;
 use crate::domain::zones::Zones;
 use crate::domain::{Domain, Live, SpuriousPath};
 use crate::search::explore::ReachedControl;
 use crate::search::live::LiveCells;
 use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::Reduced;
-use crate::task::{Answer, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task};
+use crate::task::{About, Answer, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task};
 
 /// Zones that claim to cover everything after so many questions.
 struct LyingZones {
@@ -83,8 +84,8 @@ impl Engine for Liar {
         EngineName::Cegar
     }
 
-    fn about(&self) -> &'static str {
-        "proves anything"
+    fn about(&self) -> About {
+        Cegar::default().about()
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {

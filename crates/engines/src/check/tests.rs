@@ -17,7 +17,8 @@ use crate::explicit::{Explicit, Options, Order};
 use crate::finals::Condition;
 use crate::lazy::Lazy;
 use crate::task::{
-    Answer, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report, Seen, Task,
+    About, Answer, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report, Seen,
+    Task,
 };
 
 /// `easy` and `later` are violated, `hard` holds and no engine can show it: sums of i * i - 2 * i are never 7.
@@ -77,8 +78,8 @@ impl Engine for Waiting<'_> {
         self.engine.name()
     }
 
-    fn about(&self) -> &'static str {
-        "waits to be heard"
+    fn about(&self) -> About {
+        Explicit::default().about()
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
@@ -208,8 +209,8 @@ impl Engine for Fickle {
         EngineName::Cegar
     }
 
-    fn about(&self) -> &'static str {
-        "contradicts itself"
+    fn about(&self) -> About {
+        Explicit::default().about()
     }
 
     fn run(&self, task: &Task<'_>, _: &Limits, _: &Progress) -> Report {
@@ -282,8 +283,8 @@ impl Engine for Claims {
         EngineName::Cegar
     }
 
-    fn about(&self) -> &'static str {
-        "claims what it likes"
+    fn about(&self) -> About {
+        Explicit::default().about()
     }
 
     fn run(&self, task: &Task<'_>, _: &Limits, progress: &Progress) -> Report {

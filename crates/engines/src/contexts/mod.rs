@@ -26,7 +26,7 @@ use crate::cegar::Cegar;
 use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
 use crate::examine::{self, Examined};
 use crate::search::explore::{Counterexample, Unmodelled};
-use crate::task::{Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Round, Task};
+use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Round, Task};
 use layers::{Layers, Next, most_groups};
 use machine::Contexts;
 use relevance::Relevance;
@@ -74,8 +74,14 @@ impl Engine for ContextBound {
         EngineName::Contexts
     }
 
-    fn about(&self) -> &'static str {
-        "all executions in which threads take turns so many times: exact for programs that only compare values"
+    fn about(&self) -> About {
+        About {
+            summary: "all executions within a number of contexts: exact for programs that only copy and compare values",
+            models: &[MemoryModel::Sc, MemoryModel::Tso],
+            machines: &["contexts"],
+            domains: &["order", "zones", "predicates", "concrete"],
+            options: &["--contexts", "--domain"],
+        }
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {

@@ -25,9 +25,9 @@ mod trace;
 
 use std::collections::BTreeSet;
 
-use fencewright_program::{Action, Expr, Op, Program};
+use fencewright_program::{Action, Expr, MemoryModel, Op, Program};
 
-use crate::task::{Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
+use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 
 pub use crate::task::Order;
 use code::Code;
@@ -75,8 +75,14 @@ impl Engine for Explicit {
         EngineName::Explicit
     }
 
-    fn about(&self) -> &'static str {
-        "all reachable states one by one: exact, a proof if there are finitely many"
+    fn about(&self) -> About {
+        About {
+            summary: "all reachable states one by one: exact, a proof if there are finitely many",
+            models: &MemoryModel::ALL,
+            machines: &["exact"],
+            domains: &["concrete"],
+            options: &["--search", "--jobs", "--buffer", "--no-live", "--no-local-first"],
+        }
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {

@@ -1,7 +1,7 @@
 //! Engine `lazy`: lazy TSO reachability (THESIS16 Algorithm 3.1).
 //!
-//! Is a violation reachable under SC? If not, an [`Oracle`] is asked along which paths stores should be delayed, the program is
-//! extended so that under SC it does along them what TSO does ([`fencewright_transform::extend`]), and the extended program is
+//! First the program is checked under SC. If there is no violation, an [`Oracle`] is asked along which paths stores should be delayed, the
+//! program is extended so that under SC it does along them what TSO does ([`fencewright_transform::extend`]), and the extended program is
 //! checked under SC in turn. When the oracle says that SC and TSO no longer differ, the extended program does under SC all that the
 //! original one does under TSO.
 //!
@@ -22,7 +22,7 @@ use fencewright_program::{MemoryModel, Program};
 use fencewright_transform::extend::{AttackingStore, Extended};
 
 use crate::auto::Auto;
-use crate::task::{Answer, Engine, EngineName, Limits, Progress, Reason, Report, Task};
+use crate::task::{About, Answer, Engine, EngineName, Limits, Progress, Reason, Report, Task};
 
 pub use enumerate::Enumerate;
 pub use oracle::{Advice, Oracle, Robust};
@@ -97,8 +97,25 @@ impl Engine for Lazy {
         EngineName::Lazy
     }
 
-    fn about(&self) -> &'static str {
-        "TSO by way of SC: stores are delayed along the paths on which it matters, one by one"
+    fn about(&self) -> About {
+        About {
+            summary: "TSO by way of SC: stores are delayed along the paths on which it matters, one by one",
+            models: &[MemoryModel::Sc, MemoryModel::Tso],
+            machines: &["sc"],
+            domains: &["concrete", "zones", "predicates", "order"],
+            options: &[
+                "--oracle",
+                "--keep-store",
+                "--rounds",
+                "--search",
+                "--jobs",
+                "--no-live",
+                "--no-local-first",
+                "--domain",
+                "--clip",
+                "--fix",
+            ],
+        }
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {

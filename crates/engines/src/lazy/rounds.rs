@@ -288,7 +288,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Takes executions of an extended program under SC back to the original one.
+/// Translates executions of an extended program under SC into executions of the original one under TSO.
 #[derive(Debug)]
 struct Original<'a> {
     lazy: &'a Lazy,
@@ -361,7 +361,8 @@ pub(super) fn extended(
 
 /// Why a program was not extended.
 pub(super) fn refused(refused: Refused) -> Reason {
-    Reason::Unsupported(format!("lazy reachability comes to {}", refused.why), refused.span)
+    let why = format!("engine lazy does not support {}; engine auto has no such restriction", refused.why);
+    Reason::Unsupported(why, refused.span)
 }
 
 /// Whether the property asks for an execution.

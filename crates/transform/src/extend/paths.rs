@@ -230,7 +230,10 @@ impl Delay<'_> {
         let to = self.builder.copy_of(edge.to, Some(span));
         let mut after = delayed.to_vec();
         if origin.faults {
-            return Err(Refused { why: "a step that may fault while stores are delayed", span: Some(span) });
+            return Err(Refused {
+                why: "a step that may fault (an index or value out of range, a division by zero) while stores are delayed",
+                span: Some(span),
+            });
         }
         match &edge.action {
             Action::Op(Op::Store(address, value)) => {
