@@ -5,8 +5,7 @@
 
 use num_bigint::BigInt;
 use num_integer::Integer;
-use num_traits::{Signed, Zero};
-use std::collections::BTreeMap;
+use num_traits::{One, Signed, Zero};
 
 /// A sum of coefficients times variables, which are known by their numbers, plus a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,13 +92,23 @@ impl Atom {
 impl Formula {
     /// The normal form of `sum RELATION 0`: an atom, or a truth value if it has one.
     pub(crate) fn compared<N: Clone + Into<BigInt>>(sum: &Sum<N>, relation: Relation) -> Formula {
-        let mut factors: BTreeMap<u32, BigInt> = BTreeMap::new();
-        for (variable, factor) in &sum.terms {
-            *factors.entry(*variable).or_default() += factor.clone().into();
-        }
-        let mut terms: Vec<(u32, BigInt)> = factors.into_iter().filter(|(_, f)| !f.is_zero()).collect();
+        let mut terms: Vec<(u32, BigInt)> = sum.terms.iter().map(|(v, n)| (*v, n.clone().into())).collect();
+        terms.sort_by_key(|(variable, _)| *variable);
+        terms.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += &next.1;
+            }
+            same
+        });
+        terms.retain(|(_, factor)| !factor.is_zero());
         let mut constant: BigInt = sum.constant.clone().into();
-        let divisor = terms.iter().fold(BigInt::zero(), |divisor, (_, factor)| divisor.gcd(factor));
+        let unit = terms.iter().any(|(_, factor)| factor.magnitude().is_one());
+        let divisor = match unit {
+            // Most sums have such a factor, and nothing to divide.
+            true => BigInt::one(),
+            false => terms.iter().fold(BigInt::zero(), |divisor, (_, factor)| divisor.gcd(factor)),
+        };
         if divisor.is_zero() {
             return Formula::Truth(match relation {
                 Relation::Le => !constant.is_positive(),
@@ -107,12 +116,14 @@ impl Formula {
                 Relation::Ne => !constant.is_zero(),
             });
         }
-        if relation != Relation::Le && !constant.is_multiple_of(&divisor) {
-            return Formula::Truth(relation == Relation::Ne);
+        if !unit {
+            if relation != Relation::Le && !constant.is_multiple_of(&divisor) {
+                return Formula::Truth(relation == Relation::Ne);
+            }
+            terms.iter_mut().for_each(|(_, factor)| *factor /= &divisor);
+            // a*x <= -c with a = divisor: x <= floor(-c / a), and so the constant is rounded up.
+            constant = Integer::div_ceil(&constant, &divisor);
         }
-        terms.iter_mut().for_each(|(_, factor)| *factor /= &divisor);
-        // a*x <= -c with a = divisor: x <= floor(-c / a), and so the constant is rounded up.
-        constant = Integer::div_ceil(&constant, &divisor);
         let mut sum = Sum { terms, constant };
         if relation != Relation::Le && sum.terms[0].1.is_negative() {
             sum = sum.negated();

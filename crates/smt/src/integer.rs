@@ -159,6 +159,15 @@ impl From<BigInt> for Int {
     }
 }
 
+impl From<&BigInt> for Int {
+    fn from(value: &BigInt) -> Int {
+        match value.to_i64() {
+            Some(word) => Int(Word(word)),
+            None => Int(Wide(Box::new(value.clone()))),
+        }
+    }
+}
+
 impl Add for &Int {
     type Output = Int;
     fn add(self, other: &Int) -> Int {

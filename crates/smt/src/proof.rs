@@ -83,8 +83,8 @@ impl Refuter for Prover {
             mine.push(match formula {
                 checker::Formula::Truth(value) => Formula::from(*value),
                 checker::Formula::Atom(atom) => {
-                    let terms = atom.sum().terms.iter().map(|(v, factor)| (factor.clone(), Var(*v)));
-                    Formula::atom(Linear::sum(terms, atom.sum().constant.clone()), atom.relation().into())
+                    let terms = atom.sum().terms.iter().map(|(v, factor)| (factor, Var(*v)));
+                    Formula::atom(Linear::sum(terms, &atom.sum().constant), atom.relation().into())
                 }
                 checker::Formula::And(parts) => Formula::and(parts.iter().map(part)),
                 checker::Formula::Or(parts) => Formula::or(parts.iter().map(part)),
