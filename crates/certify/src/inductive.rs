@@ -455,10 +455,24 @@ fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
     let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
     let pso = machine.buffers.model() == MemoryModel::Pso;
     let sets = matches!(machine.buffers, Buffers::Partial { .. });
-    // Cells of entries beyond the positions would be those of other buffers.
+    let (kept, kept_per_cell) = match machine.buffers {
+        Buffers::Sc => (0, false),
+        Buffers::Queue { bound, .. } => (bound, false),
+        Buffers::Partial { k, .. } => (k, pso),
+    };
+    // A step from a buffer with more in it would need positions that no buffer has.
+    let is_kept = |queue: &[Entry]| {
+        let mut stores: HashMap<u32, u32> = HashMap::new();
+        queue.iter().filter_map(Entry::cell).all(|cell| {
+            let count = stores.entry(if kept_per_cell { cell } else { 0 }).or_default();
+            *count += 1;
+            *count <= kept
+        }) && queue.windows(2).all(|w| w != [Entry::Barrier, Entry::Barrier])
+    };
     let buffers = control.buffers.len() == initial.buffers.len()
         && control.buffers.iter().all(|b| {
             b.queue.len() <= positions
+                && is_kept(&b.queue)
                 && (pso || !b.queue.contains(&Entry::Barrier))
                 && b.queue.first() != Some(&Entry::Barrier)
                 && (sets || b.set.is_empty())

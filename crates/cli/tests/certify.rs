@@ -261,6 +261,39 @@ fn a_buffer_that_no_machine_has_is_rejected() {
     }
 }
 
+/// A buffer that holds more stores to one cell than the machine keeps leaves no room for stores to another.
+#[test]
+fn an_overfull_buffer_is_rejected() {
+    let files = files();
+    files.write(
+        "two.fw",
+        b"shared x, y;\nthread p { x = 1; y = 1; }\nthread q { var a; a = x; }\nforbid good: q.a > 1;\n",
+    );
+    let program = files.text("two.fw");
+    let proof = files.text("proof.json");
+    let check = ["check", "--model", "pso", "--engine", "cegar", "--certificate", &proof, &program];
+    assert_eq!(run(check).status, 0);
+    let text = std::fs::read_to_string(&proof).expect("the certificate was written");
+    let (from, to) = (r#""queue":[0]"#, r#""queue":[0,0,0,0,0]"#);
+    assert!(text.contains(from), "{text}");
+    std::fs::write(&proof, text.replacen(from, to, 1)).expect("writable");
+    assert_eq!(run(["certify", &proof, &program]).status, 1);
+}
+
+/// The smallest integer of 64 bits has no negative, so no linear constraint can be about it.
+#[test]
+fn an_invariant_that_no_certificate_can_say_is_no_contradiction() {
+    let files = files();
+    files.write(
+        "least.fw",
+        b"shared x = -9223372036854775807;\nthread p { var r; r = x; r = r - 1; }\nforbid b: p.r > 5;\n",
+    );
+    let program = files.text("least.fw");
+    let outcome = run(["check", "--engine", "cegar", "--domain", "concrete", "--json", &program]);
+    assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.contains(r#""verdict":"safe""#), "{}", outcome.stdout);
+}
+
 /// A program, a proof of it, and the text of that proof.
 fn proved() -> (Files, String, String, String) {
     let files = files();

@@ -100,11 +100,7 @@ impl Cells {
             Cell::Memory(c) => c,
             Cell::Register(t, r) => self.registers[t.index()] + r.0,
             Cell::Entry(t, position) => {
-                debug_assert!(
-                    position < self.positions,
-                    "entry {position} of a buffer with {}",
-                    self.positions
-                );
+                assert!(position < self.positions, "entry {position} of a buffer with {}", self.positions);
                 self.entries + t.0 * self.positions + position
             }
             Cell::Last(t, c) => self.last + t.0 * self.memory + c,

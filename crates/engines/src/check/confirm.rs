@@ -132,6 +132,11 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         if !certificate.properties().contains(&property.name) {
             return contradiction("the proof is about other properties".into());
         }
+        // The checker looks the property up by its name.
+        let named = self.task.program.properties.iter().find(|p| p.name == property.name);
+        if named.is_none_or(|named| named.kind != property.kind) {
+            return contradiction("the proof is about another property of the same name".into());
+        }
         if let Some((_, known)) = self.certificates.iter().find(|(known, _)| Arc::ptr_eq(known, certificate))
         {
             return known.clone();

@@ -26,8 +26,9 @@ const MOST_TRIES: usize = 1 << 16;
 /// The domain.
 #[derive(Clone, Debug, Default)]
 pub struct Concrete {
-    /// Whether a step has computed what is not linear.
-    nonlinear: bool,
+    /// Whether a step has computed what the checker cannot: something that is not linear, or the one integer of 64 bits whose negative is
+    /// none, which no constraint `cell = value` can be about.
+    uncheckable: bool,
     work: Vec<i64>,
 }
 
@@ -238,13 +239,15 @@ impl Domain for Concrete {
         state: &Values,
         out: &mut Vec<(u32, Values)>,
     ) -> Result<(), Reason> {
-        self.nonlinear |= transition.nonlinear;
+        let first = out.len();
         let mut work = std::mem::take(&mut self.work);
         work.clear();
         work.extend_from_slice(state);
         work.resize(transition.size, 0);
         let performed = perform(&transition.ops, &transition.after, &mut work, &mut 0, out);
         self.work = work;
+        self.uncheckable |=
+            transition.nonlinear || out[first..].iter().any(|(_, values)| values.contains(&i64::MIN));
         performed.map_err(declined)
     }
 
@@ -282,7 +285,7 @@ impl Domain for Concrete {
     }
 
     fn is_checkable(&self) -> bool {
-        !self.nonlinear
+        !self.uncheckable
     }
 
     /// Values are exact, so there is nothing to refine.
