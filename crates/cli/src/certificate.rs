@@ -11,8 +11,11 @@ use crate::status::Status;
 
 /// Whether a certificate of one of these inputs can be written to this file; if not, that is told.
 pub fn can_be_written(path: &Path, inputs: &[PathBuf], json: bool, out: &mut Output) -> bool {
-    let several = (inputs.len() > 1).then(|| "a certificate is about one program".to_string());
-    let why = several.or_else(|| files::is_also_read(path, inputs.iter().map(PathBuf::as_path)));
+    if inputs.len() > 1 {
+        out.refuse(json, "--certificate", "a certificate is about one program", None);
+        return false;
+    }
+    let why = files::is_also_read(path, inputs.iter().map(PathBuf::as_path));
     if let Some(why) = &why {
         out.refuse(json, &path.to_string_lossy(), why, None);
     }
