@@ -1,19 +1,19 @@
-//! Happens-before: which event of an execution must come before which, for every execution under SC that does the same
-//! (THESIS16 s.2.3.3).
+//! Happens-before: the order of events that an execution shares with every execution under SC that does the same (THESIS16
+//! s.2.3.3).
 //!
-//! An execution of which all stores have reached memory is one under SC, up to the order of independent events, if and only
+//! If all stores of an execution have reached memory, then it is one under SC, up to the order of independent events, if and only
 //! if the union of these relations has no cycle:
 //!
-//! * **program order**: one event of a thread after another;
-//! * **coherence**: one write to a cell after another, in the order in which they reached memory;
-//! * **source**: a write, and a load that saw its value;
-//! * **conflict**: a load, and the first write to that cell after the one it saw.
+//! * **program order**: from an event of a thread to a later event of that thread;
+//! * **coherence**: from a write to a later write to the same cell, in the order in which they reached memory;
+//! * **source**: from a write to a load that saw its value;
+//! * **conflict**: from a load to the first write to that cell after the one it saw.
 //!
-//! An indivisible step is one event, and so is all a thread does while it holds the lock: under SC nobody else would come
-//! between. (The thesis defines the relation without locks. Without this rule an execution could be acyclic
-//! although no execution under SC, where the lock is respected, reads the same values.) A load that saw the own buffer conflicts with
-//! the next write after the one it saw, as every other load does. (As printed, the thesis gives such a load no
-//! conflict, and an acyclic relation would not determine what it reads.)
+//! An indivisible step is one event, and so is all a thread does while it holds the lock: under SC nobody else would come between.
+//! (The thesis defines the relation without locks. Without this rule an execution could be acyclic although no execution under SC,
+//! where the lock is respected, reads the same values.) A load that read from its own thread's buffer conflicts with the next write
+//! after the one it saw, as every other load does. (As printed, the thesis gives such a load no conflict, and an acyclic relation
+//! would not determine what it reads.)
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -169,11 +169,11 @@ impl HappensBefore {
         }
     }
 
-    /// A shortest cycle, if there is one. Where a link leaves from another event of the same indivisible section than the
-    /// one before arrived at, program order joins them.
+    /// A shortest cycle, if there is one. If the cycle enters an indivisible section at one event and leaves it from another, a
+    /// link of program order joins the two.
     pub fn cycle(&self) -> Option<Vec<Link>> {
-        // Program order alone has no cycles, and most events of a long execution have no other relation. So first how long a cycle is,
-        // from the others, then the first one of that length.
+        // Program order alone has no cycles, and most events of a long execution have no other relation. So the length of a
+        // shortest cycle is found first, only from nodes that have another relation; then the first cycle of that length is taken.
         let mut best = usize::MAX;
         for (&start, edges) in &self.edges {
             if edges.values().any(|(_, relation, _)| *relation != Relation::ProgramOrder) {
@@ -187,7 +187,7 @@ impl HappensBefore {
         cycles.find(|cycle| cycle.len() <= best)
     }
 
-    /// A shortest cycle through a node, by breadth-first search; perhaps nothing if it has more nodes than `most`.
+    /// A shortest cycle through a node, by breadth-first search; `None` also if that cycle has more nodes than `most`.
     fn cycle_through(&self, start: usize, most: usize) -> Option<Vec<Link>> {
         let mut from: BTreeMap<usize, usize> = BTreeMap::new();
         let mut queue = VecDeque::from([(start, 1)]);
@@ -233,8 +233,8 @@ impl HappensBefore {
     }
 }
 
-/// A triangular race (S. Owens, ECOOP 2010): a thread loads a cell from memory while an earlier store of it is still buffered, and
-/// the next access to memory is another thread's write to that cell.
+/// A triangular race (S. Owens, ECOOP 2010): a thread loads a cell from memory while one of its earlier stores is still buffered,
+/// and the next access to memory is another thread's write to that cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
     /// The position of the store.
@@ -252,7 +252,7 @@ pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> 
     // How many stores the thread of each event has buffered before it.
     let mut pending = Vec::with_capacity(trace.events.len());
     trace.for_each_event(|event, before| pending.push(before.buffers[event.thread.index()].len()));
-    // Where the locked section that each thread is in began; and before each event, the last one that accessed memory.
+    // For each thread, where its current locked section began; and for each event, the last event before it that accessed memory.
     let mut section: Vec<Option<usize>> = vec![None; program.threads.len()];
     let mut memory_before: Vec<Option<usize>> = Vec::with_capacity(trace.events.len());
     let mut last_at_memory = None;
@@ -286,7 +286,7 @@ pub fn triangular_race(program: &Program, trace: &Replayed) -> Option<Triangle> 
     None
 }
 
-/// The oldest of the stores that the thread of an event has buffered before it, if there are so many.
+/// The oldest of the `pending` stores that the thread of an event has buffered before the event.
 fn oldest_pending(trace: &Replayed, event: usize, pending: usize) -> Option<usize> {
     let buffers = |a: &Access| matches!(a, Access::Write { buffered: true, .. });
     let stores = (0..event).rev().filter(|&n| {
@@ -300,7 +300,7 @@ fn reads_memory(access: &Access, cell: u32) -> bool {
     matches!(access, Access::Read { cell: c, buffered: false, .. } if *c == cell)
 }
 
-/// Whether an access is one to memory itself.
+/// Whether an access goes to memory itself, not to a buffer.
 fn reaches_memory(access: &Access) -> bool {
     match access {
         Access::Read { buffered, .. } | Access::Write { buffered, .. } => !buffered,

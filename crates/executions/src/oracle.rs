@@ -31,7 +31,7 @@ pub enum Incomplete {
     Stopped,
 }
 
-/// There is room for this many states from the beginning: most explorations are small, and growing a table hashes everything again.
+/// The initial capacity of the table of states: most explorations are small, and a table that grows hashes everything again.
 const FEW: usize = 256;
 
 /// All states reachable under `model`, at most `limit` of them; `stop` is asked now and then whether to give up.
@@ -59,14 +59,14 @@ pub fn explore(
         }
         let mut moves = false;
         for event in reference.candidates(&state, &[]) {
-            // A state may be large, so that few of them are a lot of memory.
+            // States may be large, so even a few successors take a lot of memory: ask before each of them.
             if stop() {
                 return Err(Incomplete::Stopped);
             }
             match reference.step(&state, &event) {
                 Ok((next, _)) => {
                     moves = true;
-                    // Most steps lead to a state that is known, and a copy costs more than a second look.
+                    // Most steps lead to a known state, and a copy costs more than a second lookup.
                     if !states.contains(&next) {
                         states.insert(next.clone());
                         queue.push_back(next);
@@ -130,7 +130,7 @@ pub fn initial_states(
 }
 
 impl Reachable {
-    /// Whether `property` holds of a program with these reachable states; nothing if that cannot be computed.
+    /// Whether `property` holds of a program with these reachable states; `None` if that cannot be computed.
     pub fn satisfies(&self, program: &Program, model: MemoryModel, property: &Property) -> Option<bool> {
         let reference = Reference::new(program, model);
         match &property.kind {
@@ -148,7 +148,7 @@ impl Reachable {
         }
     }
 
-    /// Whether no state satisfies the formula. One that does decides; without one, all values must be computable.
+    /// Whether no state satisfies the formula; `None` if the formula cannot be computed in some state and is true in no other.
     fn never<'s>(&self, states: impl Iterator<Item = &'s State>, formula: &Formula) -> Option<bool> {
         let mut computable = true;
         for state in states {

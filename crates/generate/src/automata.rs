@@ -1,9 +1,9 @@
 //! Is there a word that several finite automata accept? CONTEXT24 section 6.1 and Appendix B.
 //!
-//! A single thread. Each state q of each automaton has a register that holds a value of its own, as the program only knows
-//! by comparing; each automaton i has a register with the value of its current state. The thread guesses a letter, takes one
-//! transition of every automaton with it, and repeats that until all current states are accepting. The label `accepted` can be
-//! reached if and only if there is such a word. The question is PSPACE-hard in the number of automata.
+//! A single thread. Each state q of each automaton has a register that holds a value of its own, by which the program recognises
+//! the state, as it can only compare values. Each automaton i has a register with the value of its current state. The thread
+//! guesses a letter, takes one transition of every automaton with it, and repeats that until all current states are accepting. The
+//! label `accepted` can be reached if and only if there is such a word. The question is PSPACE-hard in the number of automata.
 
 use crate::choice::Random;
 use crate::text::Text;
@@ -21,7 +21,7 @@ pub struct Automaton {
     pub accepting: Vec<usize>,
 }
 
-/// Random automata with so many states each: about one transition for each state and letter, one or two accepting states.
+/// Random automata with `states` states each: about one transition for each state and letter, one or two accepting states.
 pub fn random_automata(seed: u64, automata: usize, states: usize, letters: usize) -> Vec<Automaton> {
     let mut random = Random::new(seed);
     (0..automata).map(|_| random_automaton(&mut random, states, letters)).collect()
@@ -37,7 +37,7 @@ fn random_automaton(random: &mut Random, states: usize, letters: usize) -> Autom
     }
     transitions.sort_unstable();
     transitions.dedup();
-    // The empty word is hardly ever the answer.
+    // State 0, the initial one, accepts only if it is the only state: otherwise the empty word would often be the answer.
     let mut accepting = vec![states - 1];
     if states > 2 && random.one_in(4) {
         accepting.insert(0, 1 + random.below(states - 2));
@@ -45,7 +45,8 @@ fn random_automaton(random: &mut Random, states: usize, letters: usize) -> Autom
     Automaton { states, transitions, initial: 0, accepting }
 }
 
-/// The program whose label `accepted` can be reached if and only if some word over so many letters is accepted by all.
+/// The program whose label `accepted` can be reached if and only if all automata accept some word in common. Words have letters
+/// below `letters`.
 pub fn intersection(automata: &[Automaton], letters: usize) -> String {
     let mut text = Text::default();
     text.comment(

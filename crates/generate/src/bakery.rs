@@ -3,7 +3,7 @@
 //! Tickets are only compared, never counted up: a thread draws any number and draws again unless it is larger than every
 //! ticket it reads. Where this differs from the algorithm as printed, which fails even under SC:
 //! - both loops leave out the thread itself;
-//! - line 5 also retries if the tickets are equal, so that a ticket that was accepted is not 0, which is FALSE;
+//! - line 5 also retries if the tickets are equal, so that an accepted ticket is never 0, the value of FALSE;
 //! - line 17 lets the thread with the smaller number go first if two tickets are the same;
 //! - the exit gives the ticket back: `ticket[me] = 0`.
 //!
@@ -11,7 +11,7 @@
 
 use crate::text::Text;
 
-/// The bakery for so many threads, with or without the two fences for each thread that TSO needs.
+/// The bakery for this many threads, with or without the two fences for each thread that TSO needs.
 pub fn bakery(threads: usize, fences: bool) -> String {
     let mut text = Text::default();
     text.comment(
@@ -70,7 +70,7 @@ fn fence(text: &mut Text, fences: bool) {
     }
 }
 
-/// Something for every `j` but `me`.
+/// A loop that runs `body` for every `j` but `me`.
 fn others(text: &mut Text, body: impl FnOnce(&mut Text)) {
     text.open("for j in 0..N");
     text.open("if j != me");

@@ -17,7 +17,7 @@ impl Random {
         fastrand::u64(..1_000_000)
     }
 
-    /// A number below `n`; 0 if there is none.
+    /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         // Not `usize(..)`, which depends on the machine.
         self.0.u64(..n.max(1) as u64) as usize
@@ -33,7 +33,7 @@ impl Random {
         self.0.i64(low..=high)
     }
 
-    /// One of these, of which there is at least one.
+    /// A random element of `choices`, which must not be empty.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }

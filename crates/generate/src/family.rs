@@ -26,7 +26,7 @@ pub enum Family {
         states: usize,
         /// Letters.
         letters: usize,
-        /// Which ones.
+        /// The seed that determines the automata.
         seed: u64,
     },
     /// A random lossy channel system with data.
@@ -39,19 +39,19 @@ pub enum Family {
         letters: usize,
         /// Transitions of the control.
         transitions: usize,
-        /// Which one.
+        /// The seed.
         seed: u64,
     },
     /// A random program.
     Random {
         /// What it looks like.
         shape: Shape,
-        /// Which one.
+        /// The seed.
         seed: u64,
     },
 }
 
-/// A size that a family does not have.
+/// A size outside the range that a family allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
     /// The option that sets it.
@@ -90,7 +90,7 @@ impl Family {
         Ok(format!("// Written by `{}`.\n{program}", self.command()))
     }
 
-    /// Which sizes are set by which option, and how large they may be: so large that a text has at most some megabytes.
+    /// Which sizes are set by which option, and their limits, which keep a text below some megabytes.
     fn sizes(&self) -> Vec<(&'static str, usize, RangeInclusive<usize>)> {
         match *self {
             Family::Bakery { threads, .. } => vec![("--threads", threads, 2..=64)],

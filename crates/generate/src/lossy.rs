@@ -1,11 +1,11 @@
 //! Lossy channel systems with data, whose channel is a store buffer: CONTEXT24 section 5, Fig. 2 and 3, Appendix A.
 //!
 //! A system has a finite control, variables over an infinite domain, and one channel that may lose any message at any time. The
-//! program has two threads. Thread `t` runs the control; the variables are its registers. Letter a has two shared variables
-//! xA and yA. To send, `t` stores the value to xA and then the separator, a value that is none of the data. Thread `ch`
-//! copies from xA to yA what it happens to see, value and separator; `t` receives from yA, and reads the separator before
-//! it goes on, so that no message is received twice. Messages on the way wait in the buffers, and what is overwritten before
-//! it is read is lost. A state is reached by the program under TSO if and only if it is by the system, which nothing can decide.
+//! program has two threads. Thread `t` runs the control; the variables are its registers. Letter a has two shared variables xA and
+//! yA. To send, `t` stores the value to xA and then the separator, a value that no message carries. Thread `ch` copies from xA to
+//! yA what it happens to see, value and separator; `t` receives from yA, and reads the separator before it goes on, so that no
+//! message is received twice. Messages on the way wait in the buffers, and what is overwritten before it is read is lost. A state
+//! is reached by the program under TSO if and only if the system reaches it, which is undecidable.
 //!
 //! Fig. 3 is a drawing that says less than the text; this follows the text: `ch` stores the separator to yA after it has
 //! read it from xA.
@@ -45,7 +45,8 @@ pub enum LossyOp {
     Receive(usize, usize),
 }
 
-/// A random system. Its target is the last state, which the control alone can reach if there are transitions enough.
+/// A random system. Its target is the last state, which is reachable in the control graph if there are at least `states - 1`
+/// transitions.
 pub fn random_lossy(seed: u64, states: usize, variables: usize, letters: usize, transitions: usize) -> Lossy {
     let mut random = Random::new(seed);
     let transition = |n: usize| {
@@ -62,7 +63,7 @@ pub fn random_lossy(seed: u64, states: usize, variables: usize, letters: usize, 
 
 fn random_op(random: &mut Random, variables: usize, letters: usize) -> LossyOp {
     let (x, y, letter) = (random.below(variables), random.below(variables), random.below(letters));
-    // A variable is different from another one if there is one.
+    // The operations on two variables take two different ones if the system has more than one.
     let other = if x == y && variables > 1 { (x + 1) % variables } else { y };
     match random.below(12) {
         0 => LossyOp::Copy(x, other),

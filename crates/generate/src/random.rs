@@ -8,11 +8,11 @@
 use crate::choice::Random;
 use crate::text::Text;
 
-/// Fresh values in one program at most, so that trying them all can decide it.
+/// The most fresh values in one program: few enough to decide the program by trying all of them.
 const FRESH: usize = 4;
-/// Registers that the shapes use: what a thread stores and what it sees.
+/// How many registers the shapes use: `r0`, in most shapes the value that a thread stores, and `r1`, a value that it loads.
 const CORE: usize = 2;
-/// Blocks within blocks at most.
+/// How deeply blocks may be nested.
 const DEPTH: usize = 2;
 
 /// What random programs look like.
@@ -76,7 +76,7 @@ struct Thread {
     name: String,
     registers: usize,
     labels: usize,
-    /// Whether some register may be something else than 0 by now.
+    /// Whether some register may differ from 0 by now.
     changed: bool,
 }
 
@@ -84,7 +84,7 @@ struct Writer {
     random: Random,
     text: Text,
     shape: Shape,
-    /// Whether all threads together are store buffering.
+    /// Whether all threads have the shape of store buffering.
     buffering: bool,
     /// How many fresh values may still be guessed.
     fresh: usize,
@@ -142,11 +142,11 @@ impl Writer {
             // ... and the other.
             _ => core.extend([format!("r0 = {own};"), format!("r1 = {next};")]),
         }
-        // Past this, the thread has seen an old value.
+        // A thread that gets past this has loaded an old value.
         if shape == 0 && self.random.one_in(2) {
             core.push("assume r1 < r0;".to_string());
         }
-        // A thread that has room for one statement only gets the last ones.
+        // If the thread is to be shorter than the core, only the last statements of the core are kept.
         core.split_off(core.len().saturating_sub(self.shape.length))
     }
 
@@ -226,7 +226,7 @@ impl Writer {
         format!("{r} {} {s}", self.comparison())
     }
 
-    /// A guard that only occurs as it is.
+    /// A guard that is never negated.
     fn assumed(&mut self) -> String {
         if !self.shape.distances || self.random.one_in(3) {
             return self.guard();
@@ -241,7 +241,7 @@ impl Writer {
         ["==", "!=", "!=", "<", "<", "<="][self.random.below(6)]
     }
 
-    /// A label, once in so many times.
+    /// Writes a label, with probability 1 in `times`.
     fn maybe_label(&mut self, times: usize) {
         if self.random.one_in(times) {
             self.new_label();
@@ -314,7 +314,7 @@ impl Writer {
         }
     }
 
-    /// Two threads; if there is only one, twice the same.
+    /// Two different threads, or the only thread twice.
     fn two_threads(&mut self) -> (usize, usize) {
         let threads = self.threads.len();
         let p = self.random.below(threads);
@@ -326,13 +326,14 @@ impl Writer {
         format!("{}@{label}", self.threads[thread].name)
     }
 
-    /// At the label before its end.
+    /// The formula that a thread is at its last label.
     fn at_last(&self, thread: usize) -> String {
         let Thread { name, labels, .. } = &self.threads[thread];
         format!("{name}@{}", label(labels - 1))
     }
 
-    /// Registers of two threads compared. Half of the time what both threads of store buffering see, if it is that.
+    /// Compares registers of two threads. Half of the time this is the relaxed outcome of store buffering: each thread has loaded
+    /// an old value.
     fn registers(&mut self, p: usize, q: usize) -> String {
         let seen_by_both = self.random.one_in(2);
         let (p, q) = (&self.threads[p], &self.threads[q]);

@@ -1,6 +1,6 @@
 //! Text in the one style of .fw files: what `fencewright fmt` would not change.
 
-/// Names in one declaration at most, so that no line gets too long.
+/// The most names in one declaration, so that no line gets too long.
 const NAMES: usize = 8;
 
 /// A text that grows line by line.
@@ -50,14 +50,14 @@ impl Text {
         self.line("}");
     }
 
-    /// Declarations of these names; none if there are none.
+    /// Declarations of these names, several to a line.
     pub fn declare(&mut self, keyword: &str, names: &[String]) {
         for names in names.chunks(NAMES) {
             self.line(&format!("{keyword} {};", names.join(", ")));
         }
     }
 
-    /// One of these, as the program chooses. There is at least one.
+    /// A `choose` between the ways, of which there must be at least one; a single way is written without `choose`.
     pub fn choose<T>(&mut self, ways: &[T], mut write: impl FnMut(&mut Self, &T)) {
         if let [only] = ways {
             return write(self, only);

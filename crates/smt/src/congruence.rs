@@ -1,11 +1,11 @@
 //! Systems of linear equations without integer solution.
 //!
-//! Equations are solved one by one: the solutions of those so far are `x = origin + sum of t_k * directions_k` for
-//! integers `t_k`, the directions together with those already used being a lattice basis. In the next equation, Euclid's
-//! algorithm on the directions leaves one parameter with a factor, the greatest common divisor g; if g divides what
-//! remains, the parameter is known, else there is no solution. Then the row of the inverse of the triangular system that
-//! belongs to this parameter is the certificate (Kronecker): the sum of the equations with these factors has all
-//! coefficients divisible by a number that does not divide the constant.
+//! Equations are solved one by one: the solutions of those so far are `x = origin + sum of t_k * directions_k` for integers `t_k`,
+//! the directions together with those already used being a lattice basis. In the next equation, Euclid's algorithm on the
+//! directions leaves a single parameter with a nonzero factor, the greatest common divisor g. If g divides the rest of the
+//! equation, the parameter is known; otherwise there is no solution. In that case the last row of the inverse of the triangular
+//! system is the certificate (Kronecker): the sum of the equations with these factors has all coefficients divisible by a number
+//! that does not divide the constant.
 
 use crate::integer::Int;
 use crate::proof::Fact;
@@ -13,12 +13,13 @@ use crate::solver::{Meter, Reason};
 use crate::term::{Linear, Var};
 use crate::theory::Sum;
 
-/// Larger systems are left alone: a square table of numbers would not be worth it.
+/// Larger systems are not tried: the table of directions is quadratic in the number of variables.
 const MOST_VARIABLES: usize = 300;
 
-/// Factors for equations `linear = 0` whose sum has no integer solution, if the equations have none.
+/// If the equations `linear = 0` have no integer solution: factors for them such that their weighted sum has none either.
 ///
-/// Equations that are contradictory even for rationals, and large systems, are left to others.
+/// `None` proves nothing: large systems are not tried, and contradictions over the rationals are not looked for (simplex finds
+/// those).
 pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {
     let mut variables: Vec<Var> =
         equations.iter().flat_map(|(_, linear)| linear.terms().iter().map(|(var, _)| *var)).collect();
@@ -32,7 +33,8 @@ pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) ->
     let mut free: Vec<Vec<Int>> = (0..width)
         .map(|index| (0..width).map(|other| if index == other { Int::ONE } else { Int::ZERO }).collect())
         .collect();
-    // The directions used up, in order, and for each the equation and the factors of all used parameters in it.
+    // The directions whose parameters are known, in order; and for each, its equation with the factors of the known parameters in
+    // it.
     let mut used: Vec<Vec<Int>> = Vec::new();
     let mut triangle: Vec<(Fact, Vec<Int>)> = Vec::new();
     for (fact, linear) in equations {

@@ -1,7 +1,7 @@
 //! Tier 1: difference constraints in a closed bound matrix, one constraint at a time.
 //!
-//! The matrix holds for each pair of nodes the least `c` known with `left - right <= c`; node 0 is the constant zero.
-//! It is kept closed under `(i - k) + (k - j)`, so entailment is one look. Adding `u - v <= c` improves `i - j` only by
+//! The matrix holds for each pair of nodes the least `c` known with `left - right <= c`; node 0 is the constant zero. It is kept
+//! closed under `(i - k) + (k - j)`, so entailment is one lookup. Adding `u - v <= c` improves `i - j` only by
 //! `(i - u) + c + (v - j)`, and only for an `i` whose distance to `v` improves: one pass over the matrix at most.
 //!
 //! For explanations the matrix also keeps, for each pair, the first node on the path that gives its bound. A bound is
@@ -26,7 +26,7 @@ pub const MOST_NODES: usize = 1 << 9;
 /// No bound is known.
 const FREE: i64 = i64::MAX;
 
-/// Where a constraint comes from: a fact, used as `t = 0` times -1 if `reversed`.
+/// The fact that a constraint comes from. An equality `t = 0` that is used as `-t <= 0` is `reversed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// The number of the fact.
@@ -114,7 +114,7 @@ impl Differences {
                 let cell = self.cells[from * nodes + left];
                 (cell.bound, cell.next)
             };
-            // `from` gains only if its distance to `right` does.
+            // The bounds of `from` improve only if its distance to `right` does.
             if to_left == FREE || to_left + bound >= self.cells[from * nodes + right].bound {
                 continue;
             }
@@ -131,7 +131,7 @@ impl Differences {
         Ok(())
     }
 
-    /// The constraints whose sum is the known bound of `left - right`. There must be one.
+    /// The constraints whose sum is the known bound of `left - right`. A bound must be known.
     pub fn explain(&self, left: usize, right: usize) -> Vec<Source> {
         let mut sources = Vec::new();
         let mut node = left;

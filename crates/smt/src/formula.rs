@@ -119,7 +119,7 @@ impl Formula {
         }
     }
 
-    /// The parts of a conjunction (or disjunction); none if one part decides the whole.
+    /// The parts of a conjunction (or disjunction); `None` if one part decides the whole.
     fn flatten(conjunction: bool, formulas: impl IntoIterator<Item = Formula>) -> Option<Vec<Formula>> {
         let mut parts = Vec::new();
         for formula in formulas {
@@ -152,13 +152,13 @@ impl Formula {
         })
     }
 
-    /// From the leaves (atoms and truth values) up: `join` says what a conjunction (or disjunction) is, given what its parts are.
+    /// Computes a value bottom-up: `join` gives the value of a conjunction (or disjunction) from the values of its parts.
     pub(crate) fn fold<T>(
         &self,
         mut leaf: impl FnMut(&Formula) -> T,
         mut join: impl FnMut(bool, Vec<T>) -> T,
     ) -> T {
-        // The connectives that are open, outermost first, with what is known of their parts.
+        // The connectives that are open, outermost first, with the values of their parts so far.
         let mut open: Vec<(bool, &[Formula], Vec<T>)> = Vec::new();
         let mut current = self;
         loop {

@@ -141,7 +141,8 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
         match step {
             Step::Farkas(_) | Step::Gcd(_) => {}
             Step::Split { fact, branches } => {
-                // Users come after what they use, so this fact is known unless nothing uses this step.
+                // The steps are visited backwards, and a step comes before those that use it. So the fact is known, unless no step
+                // uses this one.
                 let Some((formula, owner)) = facts.get(fact) else { return Err(Failure::WrongProof) };
                 let (formula, owner) = (formula.clone(), *owner);
                 owners[position] = owner;
@@ -181,7 +182,7 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
     sequences.pop().ok_or(Failure::WrongProof)
 }
 
-/// Gives the facts of branches their meaning.
+/// Records the formula and the assertion of each fact that a branch introduces.
 fn register(facts: &mut Facts, cases: &[Formula], branches: &[Branch], owner: usize) -> Result<(), Failure> {
     for (case, branch) in cases.iter().zip(branches) {
         let mut number = branch.first;
@@ -252,7 +253,8 @@ fn join_branches(
 /// bounds on the same sum.
 fn join(conjunction: bool, parts: Vec<Formula>) -> Formula {
     let whole = if conjunction { Formula::and(parts) } else { Formula::or(parts) };
-    // A single part left may be of either kind: what it is decides how its own parts are compared.
+    // If only one part is left, it may be a conjunction or a disjunction, whatever `conjunction` says; its own kind decides how its
+    // parts are compared.
     let (Formula::And(parts) | Formula::Or(parts)) = &whole else { return whole };
     let conjunction = matches!(whole, Formula::And(_));
     let mut seen: HashSet<&Formula> = HashSet::with_capacity(parts.len());
@@ -279,7 +281,7 @@ fn join(conjunction: bool, parts: Vec<Formula>) -> Formula {
     if conjunction { Formula::and(kept) } else { Formula::or(kept) }
 }
 
-/// The inequality that a formula is.
+/// The atom, if the formula is an inequality.
 fn bound(formula: &Formula) -> Option<&Atom> {
     match formula {
         Formula::Atom(atom) if atom.relation() == Relation::Le => Some(atom),

@@ -11,7 +11,7 @@ use crate::term::Var;
 /// take 4.6 microseconds with the matrix and 6.1 with simplex; over about fifty variables both take 31.
 const MOST_MATRIX_VARIABLES: usize = 48;
 
-/// The solver written for this crate. It keeps its buffers, so reuse one for many questions.
+/// The solver written for this crate. It keeps its buffers, so use one solver for many questions.
 #[derive(Default)]
 pub struct Native {
     differences: DifferenceTheory,

@@ -1,4 +1,4 @@
-//! The solver's side of refutations: which facts its formulas are, and how its proofs reach the checker.
+//! The solver's side of refutations: how it divides formulas into facts, and how its proofs reach the checker.
 //!
 //! What a proof says is defined in `fencewright_proof`, which also checks it, with formulas and numbers of its own. The functions here
 //! number facts as that definition does; if they did not, the checker would reject the proofs.
@@ -26,7 +26,7 @@ pub fn conjuncts(formula: &Formula) -> &[Formula] {
     }
 }
 
-/// The cases of a fact that can be split, in the order of the branches; none for other facts.
+/// The cases of a fact that can be split, in the order of the branches; `None` for other facts.
 pub fn cases(fact: &Formula) -> Option<Vec<Formula>> {
     match fact {
         Formula::False => Some(Vec::new()),
@@ -58,7 +58,7 @@ pub fn verify(assertions: &[Formula], proof: &Proof) -> bool {
 
 /// A formula as one of the checker's.
 fn added(formulas: &mut Formulas, formula: &Formula) -> FormulaId {
-    // Both closures add to the list, one at a time.
+    // Both closures add to the list, but never at the same time.
     let formulas = std::cell::RefCell::new(formulas);
     let leaf = |part: &Formula| match part {
         Formula::Atom(atom) => formulas.borrow_mut().atom(&Sum::from(atom.linear()), atom.relation().into()),

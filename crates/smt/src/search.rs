@@ -25,7 +25,7 @@ struct Pending {
     split: bool,
 }
 
-/// What the cases of a frame are the cases of.
+/// What a frame splits into cases.
 enum Origin {
     /// A fact, with its position among those pending.
     Fact(Fact, usize),
@@ -78,7 +78,8 @@ pub(crate) fn search<T: Theory>(
 ) -> Result<Outcome, Reason> {
     let mut search =
         Search { theory, pending: Vec::new(), frames: Vec::new(), steps: Vec::new(), next_fact: 0 };
-    // The numbering of facts counts every assertion, so the ones after a contradiction only go unused.
+    // After a contradiction the search can stop adding assertions: facts are numbered in order, so those already added keep their
+    // numbers.
     let mut conflict = None;
     for assertion in assertions {
         conflict = conflict.or(search.assume(assertion)?);
@@ -128,11 +129,11 @@ pub(crate) fn search<T: Theory>(
 }
 
 impl<T: Theory> Search<'_, T> {
-    /// Adds a formula to the facts; a step if that is contradictory at once.
+    /// Adds a formula to the facts; gives a refuting step if that is contradictory at once.
     fn assume(&mut self, formula: &Formula) -> Result<Option<Step>, Reason> {
         let facts = conjuncts(formula);
         let first = self.next_fact;
-        // Numbers are not used twice; a problem that needs more than four billion is out of reach anyway.
+        // Fact numbers are never reused; a problem that needs more than four billion of them is out of reach anyway.
         let count = u32::try_from(facts.len()).ok();
         self.next_fact = count.and_then(|count| first.checked_add(count)).ok_or(Reason::Steps)?;
         for (fact, formula) in (first..).zip(facts) {
@@ -153,7 +154,7 @@ impl<T: Theory> Search<'_, T> {
         Ok(None)
     }
 
-    /// Finds out whether the current facts hold together as far as the procedure can tell, and what to split if so.
+    /// Checks the asserted atoms, and if the procedure finds no conflict, chooses what to split.
     fn choose(&mut self, meter: &mut Meter<'_>) -> Result<Choice, Reason> {
         if let Status::Conflict(step) = self.theory.check(false, meter)? {
             return Ok(Choice::Conflict(step));
@@ -184,7 +185,8 @@ impl<T: Theory> Search<'_, T> {
         })
     }
 
-    /// A disequality `t != 0` where t lies strictly between -1 and 1: splitting it cuts off this value as well.
+    /// A disequality `t != 0` where t lies strictly between -1 and 1: splitting it into `t <= -1` and `t >= 1` cuts off this
+    /// fractional value as well.
     fn straddled(&self) -> Option<usize> {
         self.pending.iter().position(|pending| match &pending.formula {
             Formula::Atom(atom) if !pending.split => {
@@ -228,8 +230,8 @@ impl<T: Theory> Search<'_, T> {
         Refuted { step: self.steps.len() - 1, used }
     }
 
-    /// Goes back to the innermost split that has a case left, and enters that case; the proof if there is none. The
-    /// inner result is a contradiction that entering the case met at once.
+    /// Goes back to the innermost split that has a case left, and enters that case. The inner `Ok` is the step that refutes this
+    /// case if it is contradictory at once; the inner `Err` is the whole proof, if no split has a case left.
     fn backtrack(
         &mut self,
         mut refuted: Refuted,
@@ -241,7 +243,8 @@ impl<T: Theory> Search<'_, T> {
             };
             self.theory.undo(frame.theory_mark);
             self.pending.truncate(frame.pending_mark);
-            // Numbers grow inwards: those from the case's first on belong to the case (deeper ones are gone already).
+            // Facts are numbered in the order in which they are added, so those from `frame.first` on belong to this case. A
+            // refutation that uses none of them does not need the split.
             let outside = refuted.used.len();
             refuted.used.retain(|fact| *fact < frame.first);
             if refuted.used.len() == outside {
@@ -273,7 +276,7 @@ impl<T: Theory> Search<'_, T> {
         }
     }
 
-    /// The fact of a frame that ends may be split again.
+    /// Allows the fact of a finished frame to be split again.
     fn reopen(&mut self, frame: &Frame) {
         if let Origin::Fact(_, position) = frame.origin {
             self.pending[position].split = false;

@@ -6,11 +6,11 @@
 //! bounds; pivoting repairs rows whose basic column is out of bounds, or finds a row that cannot be repaired, whose
 //! bounds then add up to a contradiction.
 //!
-//! Where this differs from the paper: rows hold integers over one denominator instead of rationals, and since all
-//! bounds are integers (atoms are normalised) all values are integers but those of basic columns, which are fractions
-//! over the denominator of their row. So there is no rational arithmetic at all. Going back restores bounds only.
-//! Bland's rule (smallest column first, both for leaving and entering) makes pivoting terminate; the first pivots of
-//! each check follow a better rule.
+//! Where this differs from the paper: rows hold integers over one denominator instead of rationals, and since all bounds are
+//! integers (atoms are normalised) all values are integers except those of basic columns, which are fractions over the denominator
+//! of their row. So there is no rational arithmetic at all. Backtracking restores bounds, but neither values nor rows. Bland's rule
+//! (smallest column first, both for leaving and entering) makes pivoting terminate; the first pivots of each check follow a better
+//! rule.
 
 use crate::congruence;
 use crate::integer::Int;
@@ -29,7 +29,7 @@ const FREE_PIVOTS: u32 = 100;
 struct Bound {
     value: Int,
     fact: Fact,
-    /// Is the fact an equality? Then it counts negatively as a lower bound.
+    /// Is the fact an equality? As a lower bound it then enters sums with a negative factor.
     equality: bool,
 }
 
@@ -45,7 +45,7 @@ struct Column {
     lower: Option<Bound>,
     upper: Option<Bound>,
     row: Option<u32>,
-    /// The value while there is no row.
+    /// The value of the column while no row defines it.
     value: Int,
 }
 
@@ -58,7 +58,7 @@ struct Row {
     total: Int,
 }
 
-/// What going back has to restore.
+/// What backtracking has to restore.
 enum Undo {
     Bound(u32, Side, Option<Bound>),
     Equality,
@@ -452,7 +452,8 @@ impl Theory for Simplex {
             }
             self.solvable = self.equalities.len();
         }
-        // Towards zero first: the case that comes first is `<= 0`.
+        // The search tries the case `term <= 0` first. The sign of the term is chosen so that this case moves the value towards
+        // zero.
         let term = self.term(column).plus(-&floor);
         Ok(Status::Cut(if floor.is_negative() { (-term).plus(1) } else { term }))
     }

@@ -155,7 +155,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Whether the work may go on, whatever has been spent.
+    /// Whether the deadline and the caller allow the work to go on. Steps do not count here.
     pub(crate) fn look(&self) -> Result<(), Reason> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(Reason::Deadline);

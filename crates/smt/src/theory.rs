@@ -19,13 +19,13 @@ pub(crate) enum Status {
     Cut(Linear),
 }
 
-/// A decision procedure for conjunctions of `<=` and `=` that can go back.
+/// A decision procedure for conjunctions of `<=` and `=` that can backtrack.
 pub(crate) trait Theory {
     /// Adds an atom, not a disequality. An error is a sum of facts for a Farkas step.
     fn assert(&mut self, atom: &Atom, fact: Fact) -> Result<(), Sum>;
 
-    /// Looks for an assignment in which all asserted atoms hold. One that is not yet integer is fine: a cut is asked
-    /// for only if `integers` is true.
+    /// Looks for an assignment in which all asserted atoms hold. The assignment may be fractional; only if `integers` is true may
+    /// the answer then be a cut.
     fn check(&mut self, integers: bool, meter: &mut Meter<'_>) -> Result<Status, Reason>;
 
     /// How a term compares with zero in the current assignment.
@@ -34,7 +34,7 @@ pub(crate) trait Theory {
     /// The value of a variable in the current assignment, which must be an integer one.
     fn value(&self, var: Var) -> Int;
 
-    /// Is it plain to see that the atom cannot be added? A hint: `false` says nothing.
+    /// A cheap test whether the atom contradicts those asserted so far: `true` is certain, `false` says nothing.
     fn refutes(&self, atom: &Atom) -> bool;
 
     /// Where [`Theory::undo`] can go back to.

@@ -1,7 +1,7 @@
-//! All tiers together: the native solver, and where its budget ends Z3, if there is one.
+//! All tiers together: the native solver first, then Z3 (if there is one) when the native solver's budget runs out.
 //!
-//! Z3 is looked for only when it is needed, once for each solver. What it says keeps its weight: a model has been evaluated, an
-//! `unsat` is an opinion ([`Answer::UnsatUnproved`]).
+//! Z3 is looked for only when it is needed, once for each solver. Its answers count as they do in [`crate::z3`]: a model has been
+//! evaluated, an `unsat` is only an opinion ([`Answer::UnsatUnproved`]).
 
 use crate::formula::Formula;
 use crate::native::Native;

@@ -17,7 +17,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How often a cancelled question is noticed while waiting.
+/// The interval at which a wait for Z3 checks whether the question was cancelled.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// The longest line that is read from the process.
@@ -92,7 +92,7 @@ impl Z3 {
                 }
             }
         }
-        // Only a process that answered in full is asked again; any other has been dropped, and with it ended.
+        // Only a process that answered in full is kept. Any other has been dropped, which kills it.
         self.process = Some(process);
         Ok(answer)
     }
@@ -154,7 +154,7 @@ impl Solver for Z3 {
             },
             other => Answer::Unknown(Reason::External(other.chars().take(200).collect())),
         };
-        // A process that cannot even pop is dropped by asking; the next question starts another.
+        // If the `pop` fails, `ask` drops the process, and the next question starts another.
         if self.process.is_some() {
             let _ = self.ask("(pop 1)\n", &Budget::default());
         }

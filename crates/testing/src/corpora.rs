@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Names the folder with the corpora.
+/// The environment variable that names the folder with the corpora.
 pub const VARIABLE: &str = "FENCEWRIGHT_CORPORA";
 
-/// The corpora, if this machine has them. If not, the test that asks must be left out, and that is said.
+/// The corpora, if this machine has them. If not, prints that `test` is skipped; the test must then return.
 pub fn corpora(test: &str) -> Option<PathBuf> {
     let found = std::env::var_os(VARIABLE).map(PathBuf::from);
     if found.is_none() {
@@ -15,7 +15,7 @@ pub fn corpora(test: &str) -> Option<PathBuf> {
     found
 }
 
-/// Says that a test was left out, on the standard error itself: what a test that succeeds prints is not shown.
+/// Says that a test was left out, directly on standard error, because the test harness hides what a passing test prints.
 pub fn tell_skipped(test: &str, why: &str) {
     // If that fails there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");

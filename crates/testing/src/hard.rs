@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// `count` lines, or words.
+/// Concatenates the texts that `each` gives for 0 to `count - 1`.
 fn repeat(count: usize, mut each: impl FnMut(usize) -> String) -> String {
     let mut text = String::new();
     (0..count).for_each(|n| text.push_str(&each(n)));

@@ -27,8 +27,8 @@ pub struct Shape {
     pub length: usize,
     /// Whether control may jump backwards.
     pub loops: bool,
-    /// Whether to look into the corners of the language: ranges and choices below 0, most of them over the naturals; open arrays, of one
-    /// cell or more; indivisible steps that store after they may have faulted; numbers that are called real.
+    /// Whether to test corner cases of the language: ranges and choices below 0, in many programs with `numbers nat`; open arrays,
+    /// and arrays of a single cell; indivisible steps that store after they may have faulted; `numbers real`.
     pub corners: bool,
 }
 
@@ -99,7 +99,8 @@ fn declared(random: &mut Random, corners: bool, high: i64) -> Range {
     Range { low: if corners { random.between(-1, 0) } else { 0 }, high: random.between(1, high) }
 }
 
-/// Without choices, and without operators that the reals do not have, all values are whole numbers, whatever they are called.
+/// Removes choices, and operators that the reals do not have, so that all values are whole numbers although the program declares
+/// reals.
 fn make_exact(program: &mut Program) {
     let registers = program.threads.iter_mut().flat_map(|t| t.registers.iter_mut().map(|r| &mut r.init));
     for init in program.variables.iter_mut().flat_map(|v| &mut v.init).chain(registers) {
@@ -138,8 +139,8 @@ fn make_linear(e: &mut Expr<RegisterId>) {
     }
 }
 
-/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread
-/// loads, or loads of one that another thread stores; one in `kept` stays. Few random programs are not robust otherwise.
+/// Makes a program one in which delayed stores are seen: most edges become stores to a variable that another thread loads, or loads
+/// of one that another thread stores; one edge in `kept` stays as it is. Without this, almost all random programs are robust.
 pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for (t, thread) in program.threads.iter_mut().enumerate() {
@@ -408,7 +409,7 @@ fn mixed(random: &mut Random, program: &Program, depth: usize) -> Formula {
     Expr::binary(op, Expr::Leaf(leaf), Expr::Const(random.between(0, 2)))
 }
 
-/// Something printed for debugging, without the source spans in it: what two syntax trees have in common that were read from different texts.
+/// The debug output of a syntax tree without its source spans, to compare trees that were read from different texts.
 pub fn without_spans(tree: &impl std::fmt::Debug) -> String {
     let text = format!("{tree:?}");
     let mut kept = String::with_capacity(text.len());

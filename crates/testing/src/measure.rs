@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use wait4::Wait4;
 
-/// What a process took.
+/// The time and memory that a process took.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// How it ended.
     pub status: ExitStatus,
     /// How long it ran.
     pub wall: Duration,
-    /// How long it computed: on a busy machine less than it ran.
+    /// Its processor time: on a busy machine less than `wall`.
     pub computed: Duration,
-    /// The most bytes of memory it had at a time.
+    /// Its largest resident memory, in bytes.
     pub peak: u64,
 }
 
-/// How often a process is looked at.
+/// The interval at which a process is polled.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Runs a command without a terminal, for `patience` at most, and measures it. What it prints is lost.
+/// Runs a command without a terminal, and measures it; kills it after `patience`. Its output is discarded.
 pub fn measure(command: &mut Command, patience: Duration) -> io::Result<Measured> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

@@ -1,4 +1,4 @@
-//! What commands do to cells, told as plainly as possible: an ordinary cell has a value, a summary cell a set of values.
+//! A plain interpreter of commands: an ordinary cell has a value, a summary cell has a set of values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Command, Linear};
 use fencewright_program::{BinaryOp, Expr};
 
-/// The values of ordinary cells, and the sets of summary cells, none of them empty.
+/// The values of ordinary cells, and the sets of summary cells. No set is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
     /// The value of each ordinary cell.
@@ -47,7 +47,7 @@ impl Sets {
         cube.iter().all(|linear| self.greatest(linear) <= 0)
     }
 
-    /// The greatest value of a form among all choices.
+    /// The greatest value of a linear term over all choices of one value for each summary cell.
     pub fn greatest(&self, linear: &Linear) -> i64 {
         let term = |&(cell, coefficient): &(CellId, i64)| match self.sets.get(&cell) {
             Some(set) => set.iter().map(|v| coefficient * v).max().expect("sets are not empty"),
@@ -99,7 +99,7 @@ impl Vocabulary {
         match random.below(4) {
             0 if self.arithmetic => Expr::binary(BinaryOp::Add, left, Expr::Const(random.between(-2, 2))),
             1 if self.arithmetic => Expr::binary(BinaryOp::Sub, left, self.operand(random)),
-            // Its truth: two ways through the commands.
+            // The truth value of a comparison, which makes two cases of the command.
             2 => Expr::binary(BinaryOp::Lt, left, self.operand(random)),
             _ => left,
         }

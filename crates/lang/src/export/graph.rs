@@ -1,4 +1,4 @@
-//! A program as it is, graph by graph, written as .fw: for programs that no source text describes.
+//! Writes the control-flow graphs of a program as .fw, for programs that have no source text.
 //!
 //! Every location becomes a label, every edge a statement and a `goto`. The result loads again and has the same executions.
 
@@ -34,7 +34,7 @@ pub fn fw(program: &Program) -> Result<String, String> {
     Ok(fw::print(&File { items }))
 }
 
-/// A name as close to this one as .fw allows. Of `p[0]`, the last bracket is left out.
+/// A name as close to this one as .fw allows. The closing bracket of `p[0]` is left out.
 fn fresh(names: &mut Names<'_>, like: &str) -> String {
     names.fresh(like.trim_end_matches(']'), "n", "_")
 }
@@ -44,7 +44,7 @@ struct ThreadNames {
     name: String,
     registers: Vec<String>,
     labels: Vec<String>,
-    /// The locations that can be reached, in the order in which they are written; the fault location is not.
+    /// The locations that can be reached, in the order in which they are written; the fault location is left out.
     written: Vec<LocationId>,
 }
 
@@ -53,7 +53,7 @@ impl ThreadNames {
         let mut names = Names::inside(global);
         let registers = thread.registers.iter().map(|r| fresh(&mut names, r.name.trim_start_matches('%')));
         let registers = registers.collect();
-        // Labels of the source first: a number must not take the name of one.
+        // Labels of the source get their names first, so that no generated name takes one of theirs.
         let labels = thread.locations.iter().map(|l| l.labels.first().map(|label| fresh(&mut names, label)));
         let labels: Vec<Option<String>> = labels.collect();
         let numbered = labels.into_iter().enumerate();
@@ -120,7 +120,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What can be done at a location.
+    /// The statements for a location and the edges that leave it.
     fn place(&self, thread: usize, location: LocationId) -> Vec<Statement> {
         let code = &self.program.threads[thread];
         let mut ways = code.edges_from(location).map(|(_, edge)| {
@@ -190,7 +190,7 @@ impl Writer<'_> {
         written(value, &mut |r| expr(ExprKind::Place(place(&self.threads[thread].registers[r.index()]))))
     }
 
-    /// A property; `assertions` is not written, and freedom from deadlock cannot be.
+    /// A property; `None` for `assertions`, which need not be written, and for freedom from deadlock, which cannot be.
     fn property(&self, property: &model::Property) -> Option<Property> {
         use model::PropertyKind::{Assertions, Finally, Never, NoDeadlock};
         let (kind, formula) = match &property.kind {

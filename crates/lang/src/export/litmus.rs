@@ -1,7 +1,7 @@
 //! Programs as x86 litmus tests: threads without branches over scalars and constants, and one property of final states.
 //!
-//! Numbers here are mathematical, those of a test have a width. Every instruction runs at most once, so the constants say how
-//! large a value can become: where 32 bits do, the test is one for `X86`, otherwise one for `X86_64` with locations and registers of 64 bits.
+//! Numbers here are mathematical, those of a test have a width. Every instruction runs at most once, so the constants say how large
+//! a value can become: if 32 bits suffice, the test is for `X86`, otherwise for `X86_64` with locations and registers of 64 bits.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::import::{self, is_x86_register};
 
 const FORMAT: &str = "litmus";
 
-/// The registers of a thread, in the order in which they are given out: 32 bits of them, and 64.
+/// The registers of a thread, in the order in which they are given out, each with its 32-bit and its 64-bit name.
 const REGISTERS: [(&str, &str); 14] = [
     ("EAX", "rax"),
     ("EBX", "rbx"),
@@ -43,7 +43,7 @@ pub fn litmus(program: &Program, name: &str) -> Result<String, Vec<Diagnostic>> 
     readable(text, FORMAT, import::litmus)
 }
 
-/// How a test writes things down.
+/// The syntax of a test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     /// `X86`: 32 bits, the target first.
@@ -155,7 +155,7 @@ impl Sizes {
                     }
                     _ => {}
                 }
-                // Bits put together are less than twice the larger side.
+                // The result of a bitwise operation is less than twice the larger operand.
                 self.added = self.added.saturating_add(1);
                 self.doubled = self.doubled.saturating_add(1);
                 self.expression(left);
@@ -338,7 +338,8 @@ impl Column<'_> {
         Ok(())
     }
 
-    /// Exchanges with memory: the register that takes the old value first holds the new one, or what is added.
+    /// An atomic step as XCHG or LOCK XADD. The register holds the new value, or the summand, before the instruction and the old
+    /// value after it.
     fn atomic(&mut self, ops: &[Op], to: usize, span: Span) -> Result<(), Diagnostic> {
         let [Op::Load(old, from), Op::Store(into, value), rest @ ..] = ops else {
             return Err(cannot(FORMAT, "this atomic step", span));
@@ -414,7 +415,8 @@ impl Column<'_> {
     }
 }
 
-/// The x86 register for a register: its own name if that is one, else the first that is free and no register's own name.
+/// The x86 register for a register of the program: the one of the same name, else the first free one whose name no register of the
+/// thread has.
 fn name_register(
     register: RegisterId,
     thread: &Thread,

@@ -1,9 +1,9 @@
 //! Exporters: programs in the formats of other tools.
 //!
-//! Every exporter either says exactly what the program does or says what it cannot say, and where that stands. Two
-//! liberties are taken. A fault stops the thread in both worlds, but that it is a violation is not said: no other format
-//! knows the property `assertions`. And steps that only touch registers may be split or added, which nothing
-//! these formats can ask about tells apart.
+//! Every exporter either expresses the program exactly, or reports what the format cannot express and where that stands in the
+//! source. There are two exceptions. A fault stops the thread in the exported program as well, but it is no violation there: no
+//! other format knows the property `assertions`. And steps that only touch registers may be split or added; no property of these
+//! formats can tell the difference.
 
 mod graph;
 mod litmus;
@@ -23,10 +23,10 @@ pub use litmus::litmus;
 pub use rmm::rmm;
 pub use trencher::trencher;
 
-/// How many ways a `*` with a range may be written out.
+/// The most values that the range of a `*` may have, since each is written out as a choice of its own.
 const CHOICE_LIMIT: u64 = 64;
 
-/// The text, if it can be read again: nothing else is ever written.
+/// The text, if the importer of the format can read it; otherwise an error. No other text is ever exported.
 fn readable(
     text: String,
     format: &str,
@@ -42,7 +42,7 @@ fn readable(
     }
 }
 
-/// What a format cannot say.
+/// The error that a format cannot express something.
 fn cannot(format: &str, what: &str, span: Span) -> Diagnostic {
     Diagnostic::new(span, format!("the {format} format cannot say {what}"))
 }
@@ -92,7 +92,8 @@ fn choices(range: Option<Range>) -> Option<std::ops::RangeInclusive<i64>> {
     range.filter(|r| r.size() <= CHOICE_LIMIT).map(|r| r.low..=r.high)
 }
 
-/// The range a value must lie in when this operation writes it, if it could lie outside: the operation faults otherwise.
+/// The range that the value written by an operation must lie in, and the value unless it is loaded or guessed; `None` if the value
+/// cannot lie outside. The operation faults if the value lies outside.
 fn checked_range<'p>(
     program: &Program,
     thread: &Thread,

@@ -1,8 +1,8 @@
 //! Programs as memorax programs: declarations and the forbidden vectors. [`super::rmm_text`] writes the processes.
 //!
-//! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A domain in memorax blocks what lies
-//! outside, which is what a declared range does here apart from the violation; without one it is all integers. `*` with
-//! a range is only exact if the variable cannot leave the range either.
+//! Every cell is a global, arrays cell by cell, so that a computed index is a pointer. A declared range becomes a domain: both stop
+//! the thread at a value outside, though only a range reports a violation. A variable without a range has all integers as its
+//! domain. The range of an initial `*` also becomes a domain, which is exact only if no store leaves it.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use crate::import::{self, is_rmm_word};
 
 pub(super) const FORMAT: &str = "memorax";
 
-/// How many vectors the properties may become.
+/// The most vectors that the properties may expand to.
 const VECTOR_LIMIT: usize = 10_000;
 
 /// Writes a program in the language of memorax, or says what cannot be written so.
@@ -49,7 +49,8 @@ fn export(program: &Program) -> Result<String, Diagnostic> {
             cells.push(name);
         }
     }
-    // Some locked steps need a write to empty the buffer: nobody reads this one.
+    // memorax empties the buffer only for a locked step that writes. Draining steps without a write of their own write this cell,
+    // which is never read.
     let drain = names.fresh("drain");
     let mut processes = String::new();
     let mut uses_drain = false;
@@ -95,7 +96,7 @@ fn declaration(program: &Program, id: VariableId, init: Init) -> Result<String, 
     }
 }
 
-/// Whether only constants of the range are ever stored.
+/// Whether all stores to the variable store constants in the range.
 fn stays_inside(program: &Program, id: VariableId, range: Range) -> bool {
     let ops = program.threads.iter().flat_map(|t| &t.edges).flat_map(|e| e.action.ops());
     let mut stored = ops.filter_map(|op| match op {
@@ -131,7 +132,7 @@ fn forbidden(program: &Program, labels: &[Vec<String>]) -> Result<Vec<String>, D
     Ok(vectors)
 }
 
-/// For each conjunction of the formula the places where threads must be.
+/// A conjunction: for each thread in it, the locations at one of which the thread must be.
 type Conjunction<'f> = Vec<(ThreadId, &'f [LocationId])>;
 
 /// The formula as a disjunction of conjunctions of places.
@@ -158,7 +159,7 @@ fn alternatives(formula: &Formula, span: Span) -> Result<Vec<Conjunction<'_>>, D
 
 /// The vectors for one conjunction: a thread that may be at several places gives several.
 fn expand(conjunction: &Conjunction<'_>, labels: &[Vec<String>]) -> Vec<String> {
-    // What is possible for each thread; none is anything.
+    // The possible locations of each thread; `None` means any location.
     let mut possible: Vec<Option<Vec<LocationId>>> = vec![None; labels.len()];
     for (thread, locations) in conjunction {
         let so_far = &mut possible[thread.index()];
@@ -181,7 +182,7 @@ fn expand(conjunction: &Conjunction<'_>, labels: &[Vec<String>]) -> Vec<String> 
     vectors
 }
 
-/// The number of the global that is a cell of a variable, by index.
+/// What to add to an index of a variable to get the number of the global for that cell.
 pub(super) fn pointer_offset(variable: &Variable) -> i128 {
     i128::from(variable.base) - variable.indices.map_or(0, |range| i128::from(range.low))
 }

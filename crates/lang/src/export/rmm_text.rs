@@ -12,7 +12,7 @@ use super::{cannot, checked_range, choices, outgoing, register_names};
 use crate::diagnostic::Diagnostic;
 use crate::import::names::Names;
 
-/// The process, and whether it needs the cell that empties buffers.
+/// The process, and whether it writes to the cell `drain` to empty its buffer.
 pub(super) fn write_process(
     program: &Program,
     thread: &Thread,
@@ -172,7 +172,7 @@ impl Writer<'_> {
         Ok(ways.into_iter().map(|way| format!("{before}{way}{after}")).collect())
     }
 
-    /// The ways to write a value. Truth values are chosen by case: memorax computes only sums.
+    /// The ways to write a value. memorax computes only sums, so a truth value becomes two ways, one for each case.
     fn write(&self, target: &str, value: &Expr<RegisterId>, span: Span) -> Result<Vec<String>, Diagnostic> {
         let is_truth = match value {
             Expr::Unary(op, _) => *op == UnaryOp::Not,
@@ -194,7 +194,7 @@ impl Writer<'_> {
         let Some(index) = &address.index else { return Ok(self.cells[variable.base as usize].clone()) };
         let first = pointer_offset(variable);
         match index.constant() {
-            // It lies in the array: anything else is blocked before it comes here.
+            // The index lies in the array: `ways` has handled a constant index outside.
             Some(index) => Ok(self.cells[(first + i128::from(index)) as usize].clone()),
             None if first < 0 => Ok(format!("[{} - {}]", self.arithmetic(index, span)?, -first)),
             None => Ok(format!("[{} + {first}]", self.arithmetic(index, span)?)),

@@ -1,9 +1,9 @@
 //! Programs as trencher's automata.
 //!
-//! Memory cells are addresses in order. Trencher has no atomic steps, only a lock: a draining step is taken under the lock,
-//! and where one of its conditions can fail after a load, the failing way releases the lock and starts over. That is exact
-//! if the values loaded so far are not needed any more and nothing was stored; everything else is an error, as is a
-//! step with several loads that does not drain. `sfence` does nothing under TSO, which is all that trencher knows.
+//! Memory cells are addresses in order. Trencher has no atomic steps, only a lock: a draining step is taken under the lock, and if
+//! one of its conditions fails after a load, the thread releases the lock and starts the step over. That is exact if the values
+//! loaded so far are not needed any more and nothing was stored; everything else is an error, as is a step with several loads that
+//! does not drain. `sfence` does nothing under TSO, which is all that trencher knows.
 
 use std::fmt::Write as _;
 
@@ -68,7 +68,7 @@ fn export(program: &Program) -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// The address of a cell: an open array alone keeps its own indices.
+/// The address of the first cell of a variable. If the only variable is an open array, its addresses are its indices.
 fn first_address(program: &Program, base: u32) -> i64 {
     match &program.variables[..] {
         [only] if only.open => only.indices.map_or(0, |range| range.low),
@@ -274,7 +274,8 @@ impl Writer<'_> {
                 for instruction in alternatives {
                     self.transition(&at, &next, instruction);
                     let Some(condition) = instruction.strip_prefix("check ") else { continue };
-                    // Where an `assume` fails the whole step has not happened: back to its start. A fault ends the thread.
+                    // If an `assume` fails, the whole step has not happened: the thread goes back to its start. A fault ends the
+                    // thread.
                     let retries = matches!(op, Op::Assume(_));
                     let lost = retries && written.iter().any(|&r| self.live.is_live(start.index(), r));
                     if stored || lost {
@@ -296,7 +297,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The way from a failed condition to `back`; none is needed where the thread already is.
+    /// The transitions from a failed condition to `back`; without the lock, no transition is needed if the thread is there already.
     fn fail(&mut self, at: &str, back: &str, check: &str, locked: bool) {
         if locked {
             let failed = self.state();
@@ -312,7 +313,7 @@ fn number(value: i64, span: Span) -> Result<String, Diagnostic> {
     number_wide(value.into(), span)
 }
 
-/// Trencher computes in 32 bits.
+/// A number, if it fits the 32 bits that trencher computes in.
 fn number_wide(value: i128, span: Span) -> Result<String, Diagnostic> {
     let fits = i32::try_from(value).is_ok();
     if fits { Ok(value.to_string()) } else { Err(cannot(FORMAT, &format!("the number {value}"), span)) }

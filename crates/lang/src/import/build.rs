@@ -105,7 +105,7 @@ pub(super) fn array(
     Declarator { name: name(text, span), size: Some(size), open, range: None, init, span }
 }
 
-/// An initial value; none for 0, which need not be written.
+/// An initial value; `None` for 0, which need not be written.
 pub(super) fn initial(value: i64, span: Span) -> Option<Initial> {
     (value != 0).then(|| Initial::Value(int(value, span)))
 }

@@ -7,8 +7,8 @@
 //! with memory, is one indivisible step that empties the store buffer first; an instruction that reads and writes memory without a
 //! lock is a load and then a store.
 //!
-//! Every access of a location has the same width. An address is that of a location, or a register that holds one from
-//! the start and keeps it.
+//! Every access of a location has the same width. An address operand is a location, or a register that holds the address of a
+//! location from the start and is never changed.
 
 use std::collections::HashMap;
 
@@ -71,7 +71,7 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
 pub(super) struct Location {
     /// As the test calls it: `x`, `x[1]`.
     pub(super) written: String,
-    /// The variable.
+    /// The name of its variable in the program.
     pub(super) name: String,
     init: i128,
     pub(super) declared: Option<Type>,
@@ -94,7 +94,8 @@ impl Location {
         reduce(self.init, self.bits())
     }
 
-    /// How the final value reads. Bits above those that are accessed are 0.
+    /// The type in which the final value is shown: unsigned if only the low bits of the declared type are accessed, since the
+    /// others stay 0.
     pub(super) fn shown_as(&self) -> Type {
         match self.declared {
             Some(declared) if declared.bits > self.bits() => Type { bits: self.bits(), signed: false },
@@ -109,7 +110,7 @@ pub(super) struct Register {
     pub(super) family: usize,
     init: i128,
     pub(super) declared: Option<Type>,
-    /// How many of the lowest bits are used, 0 for none.
+    /// How many of the lowest bits are used; 0 if the register is not used.
     used: u32,
     /// The location whose address it holds.
     pub(super) address: Option<usize>,
@@ -157,7 +158,7 @@ pub(super) struct Test {
     pub(super) is_64: bool,
     names: Names<'static>,
     pub(super) locations: Vec<Location>,
-    /// The locations by name; of arrays the first elements.
+    /// The locations by name; the name of an array stands for its first element.
     location_numbers: HashMap<String, usize>,
     pub(super) threads: Vec<TestThread>,
     thread_numbers: HashMap<u32, usize>,
@@ -195,7 +196,7 @@ impl Test {
         Ok(self.locations.len() - 1)
     }
 
-    /// Makes a location an array of so many elements.
+    /// Adds an array of `length` elements, each of them a location, and gives the number of the first.
     fn array(&mut self, word: Token<'_>, length: usize) -> Result<usize, Diagnostic> {
         if self.location_numbers.contains_key(word.text) {
             return Err(Diagnostic::new(word.span, format!("`{}` is declared twice", word.text)));
@@ -208,7 +209,7 @@ impl Test {
         Ok(first)
     }
 
-    /// The location so many bytes behind another one.
+    /// The location `bytes` bytes after another one, in the same array.
     pub(super) fn at_offset(&self, location: usize, bytes: i128, span: Span) -> Result<usize, Diagnostic> {
         let at = &self.locations[location];
         let size = i128::from(at.declared.unwrap_or(Type::INT).bits / 8);
@@ -231,7 +232,7 @@ impl Test {
         Ok(first + index as usize)
     }
 
-    /// Notes an access of so many bits. All accesses of a location have one width, and none reaches beyond it.
+    /// Notes an access of `bits` bits. All accesses of a location must have the same width, at most that of its declared type.
     pub(super) fn access(&mut self, location: usize, bits: u32, span: Span) -> Result<(), Diagnostic> {
         let at = &mut self.locations[location];
         let conflict = |other: u32, whose: &str| {
@@ -287,7 +288,7 @@ impl Test {
         }
     }
 
-    /// Notes that the final value of a register is looked at, of so many bits.
+    /// Notes that the lowest `bits` bits of a register are observed in final states.
     pub(super) fn observe(&mut self, thread: usize, part: RegisterPart, bits: u32, span: Span) {
         let register = self.mention(thread, part, span);
         register.used = register.used.max(bits);
@@ -360,7 +361,7 @@ fn thread_names(
         }
     }
     for (thread, cells) in test.threads.iter_mut().zip(&columns) {
-        // In one column the thread's lines reach from its name to its last instruction.
+        // If there is one column, the thread's span reaches from its name to its last instruction.
         if let (Some(last), 1) = (cells.last(), header.len()) {
             thread.span = thread.span.to(Span::new(last.start, last.end));
         }

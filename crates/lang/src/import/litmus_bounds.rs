@@ -1,8 +1,8 @@
 //! How large the values of a litmus test can become.
 //!
-//! Most tests move a few small constants around. Where every arithmetic instruction runs at most once (no loop contains one), no value is
-//! larger than what is computed here from the constants alone, and if that fits the width of an access nothing wraps around
-//! there: the program can compute with plain integers.
+//! Most tests move a few small constants around. If no arithmetic instruction is in a loop, each runs at most once, and the
+//! constants of the test give an upper bound on all values. Where this bound fits the width of an access nothing wraps around, and
+//! the program can compute with plain integers.
 
 use fencewright_program::BinaryOp;
 
@@ -14,19 +14,21 @@ use super::litmus_types::{Part, RegisterPart, reduce};
 /// What is known about all values that registers and locations ever hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// An upper bound on the magnitude of all values; none if something may wrap around, or values are composed of parts of registers.
+    /// An upper bound on the magnitude of all values; `None` if no bound is known: values may grow in a loop, say, or are composed
+    /// of parts of registers.
     magnitude: Option<u128>,
     /// Whether some value may be below 0.
     negative: bool,
 }
 
 impl Bounds {
-    /// Whether all values, and their sums and differences, are numbers of so many bits.
+    /// Whether all values, and their sums and differences, fit in `bits` bits.
     pub(super) fn fit(self, bits: u32) -> bool {
         self.magnitude.is_some_and(|m| m.saturating_mul(2) < 1 << (bits - 1))
     }
 
-    /// Whether all values are numbers of so many bits, and none is below 0: signed and unsigned then are the same.
+    /// Whether all values fit in `bits` bits and are not negative: then it does not matter whether they are read as signed or
+    /// unsigned.
     pub(super) fn fit_and_positive(self, bits: u32) -> bool {
         self.fit(bits) && !self.negative
     }
@@ -73,7 +75,7 @@ struct Collector {
     /// The smallest width that something is computed in.
     narrowest: u32,
     negative: bool,
-    /// Whether something is extended with zeros, which makes large numbers of those below 0.
+    /// Whether something is extended with zeros, which turns negative numbers into large ones.
     extends: bool,
     unknown: bool,
 }
@@ -110,7 +112,7 @@ impl Collector {
                 self.negative |= op == BinaryOp::Sub;
                 true
             }
-            // The result has no more bits than the operands: below twice the larger one.
+            // The result has no more bits than the operands, so it is below twice the larger operand.
             Action::Binary(_) => {
                 self.added += 1;
                 self.doubled = self.doubled.saturating_add(1);
@@ -144,7 +146,7 @@ impl Collector {
         let most = self.start.saturating_add(self.added);
         let magnitude = most.checked_shl(self.doubled).filter(|m| m >> self.doubled == most);
         let mut bounds = Bounds { magnitude, negative: self.negative };
-        // What does not fit is cut off, and its highest bit becomes the sign.
+        // A value that does not fit is cut off, and the highest bit that is left becomes its sign.
         bounds.negative |= !bounds.fit(self.narrowest);
         let unknown = self.unknown || self.extends && bounds.negative;
         Bounds { magnitude: magnitude.filter(|_| !unknown), ..bounds }

@@ -1,6 +1,6 @@
 //! The instructions of one column of a litmus test as statements.
 //!
-//! The flags are registers of their own, and only those are computed that some instruction of the thread looks at.
+//! Each flag is a register of its own. Only the flags that some instruction of the thread reads are computed.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
@@ -24,7 +24,7 @@ const CARRY: &str = "CF";
 const OVERFLOW: &str = "OF";
 const LESS: &str = "LF";
 
-/// Names of registers that are not in the test, which no location gets.
+/// Names of the registers that the translation adds. No location gets one of these names.
 pub(super) const SCRATCH_NAMES: &[&str] = &[LOADED, SPARE, ZERO, SIGN, CARRY, OVERFLOW, LESS];
 
 /// A thread while its instructions are translated.
@@ -41,7 +41,7 @@ pub(super) struct Code<'t> {
     out: Vec<Statement>,
 }
 
-/// What an arithmetic instruction has computed: the result without a limit, from two operands.
+/// An arithmetic operation and its operands, before the result is wrapped to a width.
 struct Computed {
     op: BinaryOp,
     left: Expr,
@@ -122,8 +122,8 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Writes a value, which has as many bits, to a part of a register: 32 bits make the upper half 0, fewer leave the
-    /// others as they are.
+    /// Writes a value to a part of a register of the same width. Writing 32 bits zeroes the upper half; writing fewer leaves the
+    /// other bits as they are.
     fn write(&self, part: RegisterPart, value: Expr, span: Span) -> Statement {
         let (name, whole) = self.whole(part);
         let old = || build::variable(&name, span);
@@ -139,7 +139,7 @@ impl<'t> Code<'t> {
             Part::High => {
                 let new =
                     build::binary(BinaryOp::Mul, unsigned(value, 8, span), build::int(1 << 8, span), span);
-                // The highest bit may be the sign.
+                // In a variable of 16 bits, bit 15 is the sign.
                 wrap(both(!(mask(8) << 8), new), whole, span)
             }
         };
@@ -177,7 +177,7 @@ impl<'t> Code<'t> {
         match action {
             Action::Fence => self.emit(StatementKind::Fence, span),
             Action::StoreFence => self.emit(StatementKind::StoreFence, span),
-            // Labels at the end stand on nothing at all.
+            // What carries the labels at the end of a thread is an empty statement, not a step.
             Action::Nothing if bits == 0 => self.emit(StatementKind::Empty, span),
             Action::Nothing => self.emit(StatementKind::Skip, span),
             Action::Stop => self.emit(StatementKind::Stop, span),
@@ -193,7 +193,7 @@ impl<'t> Code<'t> {
                     _ => true,
                 };
                 match operand(1) {
-                    // A load and then the work on the register.
+                    // Loads into a scratch register first, then writes a part of the target.
                     Operand::Memory(_) if !direct => {
                         let loaded = self.value(operand(1), bits, span);
                         self.store(operand(0), loaded, span);
@@ -232,7 +232,7 @@ impl<'t> Code<'t> {
                 let op = if action == Action::Test { BinaryOp::BitAnd } else { BinaryOp::Sub };
                 let flags = self.flags(&Computed { op, left, right, bits }, true, span);
                 match flags.is_empty() {
-                    // No flag is needed, but the load is an event of its own.
+                    // No flag is needed: apart from its loads, the instruction is a step that does nothing.
                     true => self.emit(StatementKind::Skip, span),
                     false => self.emit_all(flags),
                 }
@@ -324,7 +324,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// The result in so many bits.
+    /// The result, wrapped to the width of the operation.
     fn result(&self, computed: &Computed, span: Span) -> Expr {
         let Computed { op, left, right, bits } = computed;
         let exact = match (&left.kind, op) {
@@ -386,7 +386,7 @@ impl<'t> Code<'t> {
         build::binary(BinaryOp::Lt, order(left), order(right), span)
     }
 
-    /// Two registers, or a register and memory, change places.
+    /// Two registers, or a register and memory, exchange their values.
     fn exchange(&mut self, one: Operand, other: Operand, span: Span) {
         match (one, other) {
             (Operand::Memory(location), Operand::Register(part))
@@ -412,7 +412,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Target and source change places, then the source's old value is added to the target.
+    /// XADD: the source gets the old value of the target, the target gets the sum of both old values.
     fn exchange_and_add(&mut self, target: Operand, source: Operand, bits: u32, locked: bool, span: Span) {
         let Operand::Register(source) = source else { unreachable!("the source is a register") };
         let variable = |name: &str| build::variable(name, span);
@@ -455,7 +455,7 @@ impl<'t> Code<'t> {
         self.emit_all(flags);
     }
 
-    /// If the target is `EAX` it becomes `new`, otherwise `EAX` becomes the target.
+    /// CMPXCHG: if the target equals `EAX`, it gets the value of `new`; otherwise `EAX` gets the value of the target.
     fn compare_and_exchange(&mut self, target: Operand, new: Operand, bits: u32, locked: bool, span: Span) {
         let (Operand::Memory(location), Operand::Register(new)) = (target, new) else {
             unreachable!("a location and a register")
@@ -479,7 +479,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// The source is read in any case, and 32 bits make the upper half of the target 0 in any case.
+    /// CMOV reads its source, and one of 32 bits zeroes the upper half of the target, even if the condition is false.
     fn move_if(&mut self, condition: Condition, target: Operand, source: Operand, bits: u32, span: Span) {
         let Operand::Register(part) = target else { unreachable!("the target is a register") };
         let value = self.value(source, bits, span);
@@ -502,7 +502,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// What a conditional instruction asks: 1 or 0.
+    /// The value of a condition on the flags: 1 or 0.
     fn condition(&mut self, condition: Condition, span: Span) -> Expr {
         let mut flag = |name| build::variable(self.scratch(name, span), span);
         let holds = match condition.test {

@@ -152,7 +152,7 @@ impl Question {
 /// The name of the property that says which final states count.
 pub(super) const FILTER: &str = "filter";
 
-/// Checks that the condition ends here. What old tests have behind it is not read.
+/// Checks that the condition ends here. Text that old tests have after it is ignored.
 fn end(scanner: &Scanner<'_>) -> Result<(), Diagnostic> {
     let done = scanner.peek().kind == Kind::End || scanner.is("with") || scanner.is("<<");
     if done { Ok(()) } else { Err(scanner.expected("the end of the condition")) }
@@ -180,7 +180,7 @@ fn too_deep(scanner: &Scanner<'_>) -> Diagnostic {
     Diagnostic::new(scanner.peek().span, "nested too deeply")
 }
 
-/// `a => b` from the weakest operator down, then `\/`, `/\`, `~`.
+/// A proposition. The operators from weakest to strongest: `=>`, `\/`, `/\`, `~`.
 fn implication(scanner: &mut Scanner<'_>, test: &mut Test, depth: usize) -> Result<Item, Diagnostic> {
     if depth > NESTING_LIMIT {
         return Err(too_deep(scanner));
@@ -352,8 +352,8 @@ fn check_scalar(location: usize, word: Token<'_>, test: &Test) -> Result<(), Dia
     }
 }
 
-/// How the final value of a register reads: as its declared type says, otherwise `int`, as for herd; fewer bits if that is
-/// what its name means.
+/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd, with fewer bits if the
+/// condition names a narrower part of the register.
 fn register_type(thread: usize, part: RegisterPart, test: &Test) -> Type {
     let declared = test.threads[thread].register(part.family).declared.unwrap_or(Type::INT);
     Type { bits: declared.bits.min(part.bits()), ..declared }
@@ -423,7 +423,7 @@ fn equation(left: Place, right: Side, test: &Test, span: Span) -> Expr {
     let shown = type_of(left, test);
     match right {
         Side::Number(number) => {
-            // Bits above those that are accessed are 0.
+            // Bits of a location above the accessed ones stay 0, so a number that has one of them set is never equal.
             let declared = match left {
                 Place::Location(location) => test.locations[location].declared,
                 Place::Register(..) => None,
@@ -498,7 +498,7 @@ fn shown(place: Place, test: &Test) -> Shown {
     Shown { name: place_name(place, test), place: what, bits, signed }
 }
 
-/// Writes a proposition as herd does; `outer` is how tightly what is around it binds.
+/// Writes a proposition as herd does; `outer` is the precedence of the operator around it.
 fn write(item: &Item, test: &Test, outer: u8, text: &mut String) {
     let joined = |parts: &[Item], symbol: &str, tightness: u8, text: &mut String| {
         if tightness < outer {

@@ -39,7 +39,7 @@ pub(super) enum Action {
     Jump(Option<Condition>),
 }
 
-/// What is asked about the flags.
+/// A condition on the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Condition {
     pub(super) test: FlagTest,
@@ -84,7 +84,7 @@ impl Condition {
     }
 }
 
-/// The instruction that a word means, and the width that it says: `movl` is `mov` of 32 bits.
+/// The instruction that a word names, and the width that its suffix gives: `movl` is `mov` of 32 bits.
 pub(super) fn mnemonic(word: Token<'_>) -> Result<(Action, Option<u32>), Diagnostic> {
     let upper = if word.text.len() <= 12 { word.text.to_ascii_uppercase() } else { String::new() };
     if upper.starts_with("MOVNT") {

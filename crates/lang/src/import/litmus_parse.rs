@@ -39,9 +39,9 @@ pub(super) struct Instruction<'t> {
 struct Written {
     operand: Operand,
     span: Span,
-    /// `DWORD PTR` says so.
+    /// The width that `DWORD PTR` and the like give.
     said: Option<u32>,
-    /// `%eax` and `(x)` are AT&T's way to write.
+    /// Whether it is in AT&T syntax: `%eax`, `(x)`.
     att: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn instructions<'t>(
     Ok(code)
 }
 
-/// Every label is there once, and every jump has one.
+/// Checks that no label is defined twice, and that every jump has a target.
 fn check_labels(code: &[Instruction<'_>]) -> Result<(), Diagnostic> {
     let mut defined = HashMap::new();
     for label in code.iter().flat_map(|i| &i.labels) {
@@ -180,8 +180,9 @@ impl Parser<'_> {
         Ok(Instruction { labels, action, operands, bits, locked: lock.is_some(), label: None, span })
     }
 
-    /// Puts the target first. AT&T's order is source first, Intel's and that of herd's `X86` tests target first; herd reads its
-    /// `X86_64` tests source first, but for CMPXCHG and CMOV. A target in memory, and a source that is a number, leave no choice.
+    /// Puts the target first. AT&T syntax has the source first, Intel syntax and herd's `X86` tests have the target first. herd
+    /// reads `X86_64` tests source first, except for CMPXCHG and CMOV. For exchanges and CMOV, an operand in memory settles the
+    /// order. In `X86_64` tests without `%`, a number does: it is the source.
     fn target_first(&self, action: Action, written: &mut [Written], span: Span) -> Result<(), Diagnostic> {
         let [first, second] = &*written else { return Ok(()) };
         let memory = |w: &Written| matches!(w.operand, Operand::Memory(_));
@@ -318,8 +319,8 @@ impl Parser<'_> {
         Ok(Written { operand, span, said: None, att })
     }
 
-    /// `[x]`, `(x)`, `[eax+4]`, `4(%rdi)`, `x(%rip)`: a location, and whether AT&T would write so. If there is none, nothing
-    /// is read.
+    /// `[x]`, `(x)`, `[eax+4]`, `4(%rdi)`, `x(%rip)`: a location, and whether this is AT&T syntax. Reads nothing if no location
+    /// follows.
     fn memory(&mut self, scanner: &mut Scanner<'_>) -> Result<Option<(usize, bool)>, Diagnostic> {
         let start = *scanner;
         let first = scanner.peek();
@@ -401,7 +402,7 @@ fn register(scanner: &mut Scanner<'_>) -> Result<RegisterPart, Diagnostic> {
     }
 }
 
-/// Whether an instruction takes such operands.
+/// Checks that an instruction takes operands of these kinds.
 fn check_operands(
     action: Action,
     written: &[Written],

@@ -202,7 +202,7 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// How far it is to the `;` that ends a row. The one in `LOCK ; INC [x]` does not.
+/// The distance to the `;` that ends the row. The `;` in `LOCK ; INC [x]` does not end a row.
 pub(crate) fn row_length(text: &str, start: usize) -> Option<usize> {
     let mut from = start;
     loop {

@@ -1,13 +1,13 @@
 //! Widths of x86: types of locations, parts of registers, and numbers modulo a width.
 //!
-//! A value of so many bits is kept as the signed number with these bits: -1, not 255, for eight ones.
+//! A value of n bits is kept as the signed number with these bits: eight ones are -1, not 255.
 
 use fencewright_program::{BinaryOp, Span};
 
 use super::build;
 use crate::ast::{Expr, ExprKind};
 
-/// How many bits a value has (8, 16, 32 or 64), and how its final value reads.
+/// How many bits a value has (8, 16, 32 or 64), and whether its final value is shown as a signed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) bits: u32,
@@ -15,7 +15,7 @@ pub(super) struct Type {
 }
 
 impl Type {
-    /// What herd takes locations and registers for that have no declared type.
+    /// The type that herd assumes for locations and registers without a declared type.
     pub(super) const INT: Type = Type { bits: 32, signed: true };
 
     /// The type that these words of C name.
@@ -48,17 +48,17 @@ impl Type {
     }
 }
 
-/// The signed number with the lowest bits of a value.
+/// The lowest `bits` bits of a value, read as a signed number.
 pub(super) fn reduce(value: i128, bits: u32) -> i64 {
     (value << (128 - bits) >> (128 - bits)) as i64
 }
 
-/// All ones in the lowest bits; fewer than 64.
+/// A mask of the lowest `bits` bits, which must be fewer than 64.
 pub(super) fn mask(bits: u32) -> i64 {
     (1 << bits) - 1
 }
 
-/// The signed number with the lowest bits of a value: nothing is computed that does not fit 64 bits.
+/// An expression for the lowest `bits` bits of a value, read as a signed number. No intermediate result exceeds 64 bits.
 pub(super) fn wrap(value: Expr, bits: u32, span: Span) -> Expr {
     if bits == 64 {
         return value;
@@ -68,7 +68,7 @@ pub(super) fn wrap(value: Expr, bits: u32, span: Span) -> Expr {
     build::binary(BinaryOp::Sub, build::binary(BinaryOp::BitXor, low, half(), span), half(), span)
 }
 
-/// The number of 0 or more with the lowest bits of a value; fewer than 64.
+/// An expression for the lowest `bits` bits of a value (fewer than 64), read as an unsigned number.
 pub(super) fn unsigned(value: Expr, bits: u32, span: Span) -> Expr {
     if let ExprKind::Int(value) = value.kind {
         return build::int(value & mask(bits), span);
@@ -79,7 +79,7 @@ pub(super) fn unsigned(value: Expr, bits: u32, span: Span) -> Expr {
 /// Which bits of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The lowest ones, so many.
+    /// This many of the lowest bits.
     Low(u32),
     /// Bits 8 to 15: `ah`.
     High,
@@ -93,7 +93,7 @@ pub(super) struct RegisterPart {
     pub(super) part: Part,
 }
 
-/// The lettered registers, 16 bits of them, in herd's order.
+/// The lettered registers, by the names of their 16-bit parts, in herd's order.
 const LETTERED: [&str; 8] = ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"];
 /// Where the numbered registers start: `R8` is the first.
 const NUMBERED: usize = 8;
@@ -184,7 +184,7 @@ impl RegisterPart {
     }
 }
 
-/// The names of all registers and their parts, which no location gets.
+/// The names of all registers and their parts. No location gets one of these names.
 pub(super) fn register_names() -> impl Iterator<Item = String> {
     let parts = [Part::Low(64), Part::Low(32), Part::Low(16), Part::Low(8), Part::High];
     let all = (0..FAMILIES).flat_map(move |family| parts.map(|part| RegisterPart { family, part }));

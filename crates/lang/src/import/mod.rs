@@ -28,7 +28,8 @@ pub(crate) use litmus_scan::row_length as litmus_row_length;
 pub use rmm::rmm;
 pub use trencher::trencher;
 
-/// The longest text of another tool that is read: 4 MiB. Importers are not asked to stop; so much takes them a fraction of a second.
+/// The longest text of another tool that is read: 4 MiB. Importers cannot be interrupted, but a text of this size takes them a
+/// fraction of a second.
 pub(crate) const MAX_BYTES: usize = 4 << 20;
 
 /// How a litmus test shows its final states.
@@ -36,7 +37,7 @@ pub(crate) const MAX_BYTES: usize = 4 << 20;
 pub struct View {
     /// The condition as herd writes it, with its quantifier.
     pub condition: String,
-    /// What is shown: what the condition looks at, and what `locations` names.
+    /// The registers and locations that are shown: those in the condition, and those that `locations` names.
     pub shown: Vec<Shown>,
     /// Which final states count at all: a property of the same form as the condition.
     pub filter: Option<ast::Property>,
@@ -49,13 +50,13 @@ pub struct Shown {
     pub name: String,
     /// What it is in the program.
     pub place: ShownPlace,
-    /// So many of the lowest bits are shown.
+    /// How many of the lowest bits are shown.
     pub bits: u32,
-    /// Whether they are read as a signed number.
+    /// Whether these bits are read as a signed number.
     pub signed: bool,
 }
 
-/// What a litmus test shows is in the program.
+/// Where the program keeps a value that a litmus test shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShownPlace {
     /// A shared variable of this name.

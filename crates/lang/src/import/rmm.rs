@@ -1,8 +1,8 @@
 //! Importer for memorax programs (`.rmm`).
 //!
-//! Domains block in memorax: an assignment, store or load of a value outside the domain of its target cannot happen (yet).
-//! A range in `.fw` is instead checked, and a violation if left. So a domain becomes an `assume` in front of the statement
-//! (behind it for a load) wherever it does not hold anyway, and no range is declared.
+//! Domains block in memorax: an assignment, store or load of a value outside the domain of its target cannot happen (yet). In
+//! `.fw`, a value outside a declared range is a violation instead. So no range is declared: a domain becomes an `assume` in front
+//! of the statement (behind it for a load) wherever the value might lie outside the domain.
 //!
 //! | memorax | here |
 //! |---|---|
@@ -65,14 +65,14 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
     Ok(Parsed { file, name: None, notes: notes.into_iter().collect(), view: None })
 }
 
-/// A domain; none is all integers.
+/// A domain; `None` means all integers.
 pub(super) type Domain = Option<(i64, i64)>;
 
 /// A declaration under `data` or `registers`.
 #[derive(Clone, Debug)]
 pub(super) struct Declaration<'a> {
     pub(super) name: &'a str,
-    /// None for `*`.
+    /// `None` for `*`.
     init: Option<i64>,
     pub(super) domain: Domain,
     pub(super) span: Span,
@@ -313,7 +313,7 @@ fn distinct(declarations: &[Declaration<'_>]) -> Result<(), Diagnostic> {
     }
 }
 
-/// Declares globals as scalars and local data as arrays indexed by owner, or as scalars where no array can say it.
+/// Declares globals as scalars and local data as arrays indexed by owner, or as scalars where no array can express it.
 fn declare_memory<'a>(
     globals: &[Declaration<'a>],
     processes: &[&ProcessText<'a>],
@@ -370,8 +370,8 @@ fn declare_memory<'a>(
     memory
 }
 
-/// The array, yet without a name, that holds local data of all processes: if all have it and start with numbers, or all
-/// with the same free choice.
+/// One array, not yet named, for the local data of the same name in all processes. `None` unless every process has such data, and
+/// all of it starts with numbers or all with the same free choice.
 fn array_of_all(owners: &[(usize, &Declaration<'_>)], processes: usize) -> Option<Declarator> {
     let (_, first) = owners[0];
     if owners.len() != processes {

@@ -44,7 +44,7 @@ pub(super) fn translate<'a>(
         return Err(text.cursor.expected("`;` or the end of the process"));
     }
     if let Some(Statement { kind: StatementKind::Goto(_), span, .. }) = body.first() {
-        // memorax puts a step in front of a jump that nothing else leads to.
+        // memorax inserts a step in front of a jump that is the first statement.
         body.insert(0, build::statement(StatementKind::Skip, *span));
     }
     let labels = text.labels;
@@ -145,7 +145,7 @@ impl<'a> Text<'_, 'a> {
         Ok(())
     }
 
-    /// One statement, which becomes at least one.
+    /// Reads one statement and appends its translation, which is at least one statement.
     fn statement(&mut self, out: &mut Vec<Statement>) -> Result<(), Diagnostic> {
         let start = self.cursor.at;
         let token = self.cursor.peek();
@@ -376,7 +376,7 @@ impl<'a> Text<'_, 'a> {
         let owner = if self.cursor.accept("my") {
             self.number
         } else {
-            // `v[k]` is that of the k-th of the other processes.
+            // `v[k]` belongs to the k-th of the other processes.
             let k = usize::try_from(self.cursor.number()?).unwrap_or(usize::MAX);
             if k < self.number { k } else { k.saturating_add(1) }
         };
@@ -493,8 +493,8 @@ impl Access {
     }
 }
 
-/// A branch of `either` is chosen by its first step. Waiting must not choose, so an `await` becomes one step that is
-/// possible or not; and where memorax puts a step of its own in front, there is one.
+/// A branch of `either` is chosen by its first step. Waiting must not choose a branch, so an `await` in front becomes a step that
+/// is either possible or not. Where memorax inserts a step in front (of a label, jump or loop), so does this function.
 fn first_step_chooses(branch: &mut Block) {
     let Some(first) = branch.statements.first_mut() else { return };
     let span = first.span;

@@ -1,7 +1,7 @@
 //! The tokens of a memorax program, with its macros expanded.
 //!
-//! Macros work on tokens, before parsing. A call's arguments are expanded first, then put in place of the parameters,
-//! then the body is expanded; a macro that calls itself is an error, and so is an expansion without end in sight.
+//! Macros work on tokens, before parsing. A call's arguments are expanded first, then put in place of the parameters, then the body
+//! is expanded; a macro that calls itself is an error, and so is an expansion that exceeds the size limit.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Number,
     /// Anything else.
     Operator,
-    /// After the last one.
+    /// After the last token.
     End,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
     pub(super) span: Span,
-    /// Which macro's body it was written in; 0 for none. Spans are only joined within one body.
+    /// The macro in whose body it was written; 0 if it was in no macro. Spans are only joined within one body.
     pub(super) home: u32,
 }
 
@@ -296,7 +296,7 @@ impl<'a> Expander<'a> {
                 return Err(Diagnostic::new(name.span, message));
             }
         }
-        // One for the call itself: calls of empty macros are not free either.
+        // Plus 1 for the call itself, so that calls of empty macros count too.
         self.produced += body.len() + 1;
         self.active.push(index);
         self.expand(&body, depth + 1, out)?;

@@ -151,7 +151,7 @@ impl Value {
         self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
     }
 
-    /// Says that the value lies in the domain, as far as that is not certain.
+    /// Appends an `assume` that the value lies in the domain, unless that is certain.
     pub(super) fn keep_in(&self, domain: Domain, span: Span, out: &mut Vec<Statement>) {
         let Some((low, high)) = domain else { return };
         let compare = |op, bound| build::binary(op, self.expr.clone(), build::int(bound, span), span);

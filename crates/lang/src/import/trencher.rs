@@ -1,10 +1,10 @@
 //! Importer for trencher's automata.
 //!
-//! A state becomes a label, its transitions the branches of a `choose` behind it; the states that no transition leaves are
-//! the end of the thread. Memory in trencher is addressed by any integer: if all addresses are constants, each is a scalar
-//! (`m0`, `m1`, ..., `mm1` for -1), otherwise memory is one array `mem`, a window of an open address space wide enough for all
-//! addresses that [`super::trencher_values`] finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers
-//! are mathematical. Its files state no property, so there is none.
+//! A state becomes a label, its transitions the branches of a `choose` behind it; the states that no transition leaves are the end
+//! of the thread. Memory in trencher is addressed by any integer: if all addresses are constants, each is a scalar (`m0`, `m1`,
+//! ..., `mm1` for -1), otherwise memory is one array `mem`, a window of an open address space wide enough for all addresses that
+//! [`super::trencher_values`] finds. Trencher computes in 32 bits (where signed overflow is undefined); here integers are
+//! mathematical. Trencher's files state no property, so the program has none.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -55,7 +55,7 @@ struct Automaton<'a> {
     name: Word<'a>,
     initial: Word<'a>,
     transitions: Vec<Transition<'a>>,
-    /// Its registers, which have the numbers from here on.
+    /// The number of its first register; the others follow.
     first_register: usize,
     registers: Vec<Word<'a>>,
     span: Span,
@@ -234,8 +234,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The number a C++ stream reads from the start of a word, whatever follows: `1x` is 1. None if there is none that fits 32
-/// bits: then the word names a register.
+/// The number a C++ stream reads from the start of a word, whatever follows: `1x` is 1. `None` if the word does not start with a
+/// number that fits 32 bits: then it names a register.
 fn leading_int(word: &str) -> Option<i32> {
     let sign = word.starts_with(['+', '-']) as usize;
     let digits = word[sign..].bytes().take_while(u8::is_ascii_digit).count();
@@ -416,7 +416,7 @@ fn thread(automaton: &Automaton<'_>, name: &str, memory: &Memory, names: &Names<
         let first = body.len();
         match transitions.as_slice() {
             [] => {
-                // States without a way out are all one: the end of the text, without a step that leads there.
+                // All states without outgoing transitions become labels at the end of the text. No extra step leads there.
                 last.labels.push(build::name(label, state.span));
                 if number == 0 {
                     body.push(build::goto(label, state.span));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
-/// How many values a set may hold before it is anything.
+/// How many values a set may hold before it becomes "anything".
 const SET_LIMIT: usize = 256;
 
 /// How many operations on values the whole analysis may take.
@@ -35,7 +35,7 @@ impl Term {
     }
 }
 
-/// What matters of an instruction.
+/// What the analysis needs to know of an instruction.
 #[derive(Clone, Debug)]
 pub(super) enum Flow {
     /// `register := memory[address]`
@@ -46,20 +46,20 @@ pub(super) enum Flow {
     Local(usize, Term),
 }
 
-/// Possible values; none is anything.
+/// Possible values; `None` means any value.
 type Values = Option<BTreeSet<i64>>;
 
 struct Analysis {
     registers: Vec<Values>,
     /// Contents by address; every address starts with 0.
     memory: BTreeMap<i64, Values>,
-    /// What was stored at addresses nobody knows.
+    /// The values that were stored at unknown addresses.
     anywhere: Values,
     work: usize,
     changed: bool,
 }
 
-/// All addresses that the program can touch; none if that is not known.
+/// All addresses that the program can touch; `None` if they are not known.
 pub(super) fn addresses(flows: &[Flow], registers: usize) -> Values {
     let zero = || Some(BTreeSet::from([0]));
     let mut analysis = Analysis {
@@ -158,7 +158,7 @@ impl Analysis {
     }
 }
 
-/// The set of the values; anything if one is not known or there are too many.
+/// The set of the values; `None` (any value) if one of them is unknown or there are too many.
 fn bounded(values: impl Iterator<Item = Option<i64>>) -> Values {
     let mut set = BTreeSet::new();
     for value in values {
@@ -188,8 +188,8 @@ fn join(into: &mut Values, values: Values) -> bool {
     grew
 }
 
-/// The window into memory to declare for these addresses: all of them if the window has at most `limit` cells, otherwise
-/// one that holds as many of them as any.
+/// The window into memory to declare for these addresses: all of them if the window has at most `limit` cells, otherwise a window
+/// within the limit that holds the most of them.
 pub(super) fn window(addresses: &BTreeSet<i64>, limit: u64) -> (i64, i64) {
     let sorted: Vec<i64> = addresses.iter().copied().collect();
     let (mut best, mut first) = (0..0, 0);
