@@ -1,10 +1,10 @@
 //! Engine `auto`: a simple choice among the others.
 //!
-//! The explicit engine goes first, for a moment: most programs of the literature have few states, and then nothing is faster or
-//! more exact. Then `contexts`, for a moment: most violations take few contexts, whatever the values and however long the buffers. What
-//! is open then goes to the explicit engine and to `cegar` side by side, the one to find violations and finish large finite state
-//! spaces, the other to prove programs that have no finite one (over the reals `contexts` takes its place). The first definite
-//! answer to each property counts, and when all have one the other engine is stopped.
+//! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and
+//! exact. Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers.
+//! Properties that are still open go to the explicit engine and to `cegar` side by side. The first finds violations and finishes large
+//! finite state spaces; the second proves programs whose state space is infinite (over the reals, `contexts` takes its place). The first
+//! definite answer to each property counts. When every property has one, the other engine is stopped.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ const ALONE: Duration = Duration::from_millis(100);
 /// The engine.
 #[derive(Clone, Debug)]
 pub struct Auto {
-    /// The one for finite state spaces.
+    /// The engine for finite state spaces.
     pub explicit: Explicit,
-    /// The one for unbounded programs.
+    /// The engine for unbounded programs.
     pub cegar: Cegar,
-    /// How long the one for finite state spaces goes alone, and then the one that finds violations with few contexts.
+    /// How long the explicit engine runs alone, and then how long `contexts` does.
     pub alone: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Engine for Auto {
         let contexts = ContextBound::default();
         let part = Part::new(task, &open, known.states);
         let mut few = contexts.run(&part.task(), &limits.within(self.alone), progress).by(contexts.name());
-        // A proof without evidence waits: another engine may find one with a certificate.
+        // A definite answer without evidence waits: another engine may find the same answer with a certificate.
         let unproved =
             few.split_off(|answer| !matches!(answer, Answer::Holds(None) | Answer::Violated(None)));
         known.adopt(&open, few);
@@ -106,7 +106,7 @@ impl Auto {
                 let shown = if n == 0 { progress } else { &ignored };
                 scope.spawn(move || {
                     let report = engine.run(task, shared, shown).by(engine.name());
-                    // The receiver waits for both, so sending cannot fail before it has all it needs.
+                    // The receiver waits for the reports of both engines, so sending does not fail.
                     let _ = sender.send(report);
                 });
             }
@@ -155,14 +155,14 @@ impl Report {
         }
         self.states += later.states;
         self.bytes = self.bytes.max(later.bytes);
-        // What a longer search says about the same loops says more.
+        // Of two reports about what grows, that of the longer search is better.
         if !later.growth.is_empty() {
             self.growth = later.growth;
         }
         self.predicates = self.predicates.max(later.predicates);
     }
 
-    /// Leaves only answers to `keep`; the others go to the report that is returned.
+    /// Keeps only the answers that satisfy `keep`; the others go to the report that is returned.
     fn split_off(&mut self, keep: impl Fn(&Answer) -> bool) -> Report {
         let mut other = Report { answers: self.answers.clone(), ..Report::default() };
         other.engines = self.engines.clone();
@@ -174,7 +174,7 @@ impl Report {
     }
 }
 
-/// How much an answer says. An engine that was stopped, or is not made for the question, says least.
+/// How much an answer says: least if the engine was stopped or is not made for the question.
 fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Open => 0,

@@ -1,11 +1,10 @@
-//! Paths as formulas: each step of a path, on one way through its commands, becomes a conjunction of constraints over versions of
-//! cells, so that the path can be taken exactly if they hold together.
+//! Paths as formulas. Each step of a path, on one branch through its commands, becomes a conjunction of constraints over versions of cells.
 //!
-//! Every write to a cell makes a new version of it, a variable of the solver. The formula of a step relates the versions before it to
-//! those after it; what it says about a value that is not linear is nothing, so the formulas may be satisfiable where the path
-//! is not possible, never the other way round.
+//! Every write to a cell makes a new version of it, a variable of the solver. The formula of a step relates the versions before it to those
+//! after it. If the path can be taken, the formulas hold together. The converse is true if all arithmetic is linear: about a nonlinear
+//! value a formula says nothing.
 //!
-//! A summary cell stands for its versions since it was last assigned, one for each value that was folded into it, and a copy of one of its
+//! A summary cell stands for its versions since it was last assigned, one for each value that was folded into it. A copy of one of its
 //! values equals one of these versions.
 
 use std::collections::HashMap;
@@ -26,20 +25,20 @@ pub struct Encoding {
     pub cells: Vec<CellId>,
     /// The version of each cell after the last formula.
     current: HashMap<CellId, Var>,
-    /// The versions whose value is certain: what is not linear can be computed from them.
+    /// The versions whose value is known: nonlinear values can be computed from them.
     constants: HashMap<Var, i64>,
     /// The versions that each summary cell has stood for, up to the last formula.
     folded: HashMap<CellId, Vec<Var>>,
 }
 
 impl Encoding {
-    /// Adds one way through some commands.
+    /// Adds one branch through some commands.
     pub fn push(&mut self, commands: &[Command], way: u32) {
         let simple = ways(commands).into_iter().nth(way as usize).unwrap_or_default();
         self.push_simple(&simple);
     }
 
-    /// Adds commands with all the ways through them. A copy is no new version: both cells have the same one.
+    /// Adds all branches through some commands. A copy makes no new version: both cells have the same one.
     pub fn push_any(&mut self, commands: &[Command]) {
         let mut parts = Vec::new();
         let mut choices = Vec::new();
@@ -79,7 +78,7 @@ impl Encoding {
         value.ok().filter(|_| certain)
     }
 
-    /// A new version of a cell, and the formula that it has the value of the expression.
+    /// Makes a new version of a cell, and the formula that says it equals the expression.
     fn equals(&mut self, cell: CellId, e: &Expr<CellId>) -> Formula {
         if let Some(value) = self.certain(e) {
             let version = self.fresh(cell);
@@ -105,15 +104,15 @@ impl Encoding {
         versions
     }
 
-    /// A new version of a cell, and the formula that it equals one that the summary cell stands for.
+    /// Makes a new version of a cell, and the formula that says it equals one of the versions that the summary cell stands for.
     fn copy(&mut self, cell: CellId, summary: CellId) -> Formula {
         let versions = self.stands_for(summary);
         let version = self.fresh(cell);
         Formula::or(versions.into_iter().map(|v| Formula::eq(version, v)).collect::<Vec<_>>())
     }
 
-    /// The formula that an expression is true (or false). Conjunctions and disjunctions stay what they are, so that large ones
-    /// do not become very many cubes.
+    /// The formula that says an expression is true (or false). Conjunctions and disjunctions keep their structure, because expanding a
+    /// large one would give very many cubes.
     fn condition(&mut self, e: &Expr<CellId>, wanted: bool) -> Formula {
         match e {
             Expr::Unary(UnaryOp::Not, operand) => self.condition(operand, !wanted),

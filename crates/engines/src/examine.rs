@@ -22,8 +22,7 @@ pub enum Examined {
     Unknown,
 }
 
-/// Examines a path: lists of commands, each with the number of the branch through it that the search took if it knows that, and at the end a
-/// condition.
+/// Examines a path: lists of commands, each with the number of the branch that the search took, if known; and a condition at the end.
 pub fn examine(path: &[(&[Command], Option<u32>)], condition: &[Command], budget: &Budget) -> Examined {
     let mut found = Vec::new();
     for way in ways(condition) {

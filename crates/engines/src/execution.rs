@@ -1,7 +1,7 @@
 //! From the events of a path to an execution: choosing the values (CONTEXT24 Lemmas 4 and 5, FENCES12 s.7 case 1).
 //!
-//! The steps of an exact machine say which conditions the values must meet; a solver finds some, and the reference semantics has the last
-//! word.
+//! The steps of an exact machine say which conditions the values must meet. A solver finds such values, and the execution is then replayed
+//! on the reference semantics.
 
 use fencewright_kit::choices::faulting_choices;
 use fencewright_memory::{BufferMachine, Buffers, Command, Control, Outcome, Step};
@@ -12,7 +12,7 @@ use fencewright_smt::{Answer, Budget, Solver, Tiered, Var};
 
 use crate::encode::Encoding;
 
-/// The beginning of an execution: which events, and what they ask of the values.
+/// The beginning of an execution: its events, and the constraints on their values.
 pub struct Execution<'p> {
     machine: BufferMachine<'p>,
     model: MemoryModel,
@@ -21,7 +21,7 @@ pub struct Execution<'p> {
     events: Vec<OpenEvent>,
 }
 
-/// An event whose choices are open.
+/// An event whose chosen values are not known yet.
 struct OpenEvent {
     thread: ThreadId,
     /// The edge and whether it faults, or the memory cell of a flush.
@@ -29,7 +29,7 @@ struct OpenEvent {
 }
 
 impl<'p> Execution<'p> {
-    /// The start of executions with at most so many events.
+    /// The start of an execution, with room for this many events.
     pub fn new(program: &'p Program, model: MemoryModel, events: usize) -> Self {
         let buffers = match model {
             MemoryModel::Sc => Buffers::Sc,
@@ -94,8 +94,8 @@ impl<'p> Execution<'p> {
         trace.replay_for(self.machine.program, self.model, property).is_ok().then_some(trace)
     }
 
-    /// The choices of an edge. One that faults is not written to a cell, so the path does not know its value; those after a fault
-    /// are not made.
+    /// The values chosen at an edge. If a choice faults, its value is not written to a cell, so the path does not have it; choices after a
+    /// fault are not made.
     fn completed(&self, thread: ThreadId, edge: EdgeId, fault: bool, chosen: Vec<i64>) -> Option<Vec<i64>> {
         let program = self.machine.program;
         let ops = program.thread(thread).edge(edge).action.ops();

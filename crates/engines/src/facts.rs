@@ -1,11 +1,12 @@
 //! Backward data-flow analysis of one thread: what can still happen from each of its points.
 //!
-//! Live registers, cells that may still be loaded and labels that can still be reached are found in the same way. A fact holds before a step if
-//! the step needs it, or if the fact holds after the step and the step does not end it; the result is the least solution of these rules.
+//! Live registers, cells that may still be loaded and labels that can still be reached are found in the same way. A fact holds before a
+//! step if the step needs it, or if the fact holds after the step and the step does not end it; the result is the least solution of these
+//! rules.
 //!
-//! 64 facts are computed at a time, in time linear in the size of the thread. The result is kept as runs of neighbouring points at which the
-//! same facts hold: a table of all points and all facts would be quadratic for a long thread with many facts, while there are only as many runs as
-//! there are points at which some fact begins or ends.
+//! 64 facts are computed at a time, in time linear in the size of the thread. The result is kept as runs of neighbouring points at which
+//! the same facts hold: a table of all points and all facts would be quadratic for a long thread with many facts, while there are only as
+//! many runs as there are points at which some fact begins or ends.
 
 use fencewright_program::{EdgeId, Thread};
 
@@ -14,7 +15,7 @@ use crate::task::{Limits, Reason};
 /// The points of a thread: its locations, and those between the operations of indivisible steps.
 pub struct Flow {
     points: usize,
-    /// From point to point, one for each operation.
+    /// Arcs from point to point, one for each operation.
     arcs: Vec<(u32, u32)>,
     /// The first arc of each edge, and the number of arcs at the end.
     first: Vec<u32>,
@@ -68,7 +69,7 @@ impl Flow {
     }
 }
 
-/// Whether a fact holds before an arc whatever holds after it. Of several about the same arc and fact the last one counts.
+/// Says whether a fact holds before an arc, whatever holds after it. Of several effects on the same arc and fact the last one counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
     /// The arc.
@@ -79,20 +80,20 @@ pub struct Effect {
     pub holds: bool,
 }
 
-/// The facts that hold at each point, as sets of 64.
+/// The facts that hold at each point, in blocks of 64 facts.
 pub struct Facts {
-    /// For each 64 facts, the points at which something changes and what holds from there on. Before the first, nothing does.
+    /// For each block, the points at which its facts change, and which of them hold from there on. Before the first such point none holds.
     blocks: Vec<Box<[(u32, u64)]>>,
 }
 
 impl Facts {
-    /// So many facts, all of which hold everywhere.
+    /// This many facts, all of which hold everywhere.
     pub fn everywhere(facts: usize) -> Self {
         let block = |n: usize| Box::from([(0, u64::MAX >> (64 - (facts - 64 * n).min(64)))]);
         Facts { blocks: (0..facts.div_ceil(64)).map(block).collect() }
     }
 
-    /// The least solution in which the facts that `seed` says hold. It is asked for 64 facts at a time, and sets their bits at the
+    /// The least solution that contains the facts which `seed` sets. `seed` is called for each block of 64 facts and sets their bits at the
     /// points where they hold.
     pub fn find(
         flow: &Flow,
@@ -104,7 +105,7 @@ impl Facts {
         effects.sort_by_key(|effect| effect.fact / 64);
         let mut effects = effects.as_slice();
         let mut words = vec![0u64; flow.points];
-        // What holds before each arc in any case, and what of that which holds after it.
+        // For each arc, the facts that always hold before it, and a mask of those that hold before it if they hold after it.
         let mut arcs = vec![(0u64, u64::MAX); flow.arcs.len()];
         let mut work: Vec<u32> = Vec::new();
         let mut waiting = vec![false; flow.points];

@@ -15,8 +15,8 @@ use crate::explicit::{Explicit, Options, Order};
 use crate::loops::loop_depths;
 use crate::task::{Engine, Limits, Progress, Task};
 
-/// A program with a loop may have infinitely many states. It is searched for so long for all its final states; then for one that
-/// decides the condition.
+/// A program with a loop may have infinitely many states. For this long it is searched for all its final states; after that, for a final
+/// state that decides the condition.
 const LOOPS_FOR: Duration = Duration::from_millis(500);
 
 /// Litmus tests with more states are not confirmed. A state costs about twice as much on the reference semantics as in the engine, and a
@@ -33,13 +33,13 @@ pub struct Condition<'p> {
     proposition: Expr<usize>,
     filter: Option<Expr<usize>>,
     observed: Vec<Observable>,
-    /// Where among them something is that is shown, or that the filter or the property looks at.
+    /// The position, among the observed, of everything that is shown or that the filter or the property looks at.
     positions: HashMap<Observable, usize>,
 }
 
 impl<'p> Condition<'p> {
-    /// The condition that a property states, nothing if it is no `finally`. Only final states that pass the filter count. In each of
-    /// them the values of what is `shown` will be known, and of whatever else the filter and the property look at.
+    /// The condition that a property states; `None` if the property is not a `finally`. Only final states that pass the filter count. For
+    /// each of them, the values of everything that is `shown`, and that the filter and the property look at, will be known.
     pub fn new(
         program: &'p Program,
         model: MemoryModel,
@@ -54,7 +54,7 @@ impl<'p> Condition<'p> {
         let proposition = columns.formula(proposition);
         let Columns { mut observed, positions } = columns;
         if observed.is_empty() {
-            // Nothing is looked at, but it matters whether there is a final state; any observable shows that.
+            // No value is asked for, but it matters whether there is a final state; any observable shows that.
             observed.extend(program.threads().map(|(id, _)| Observable::At(id, Vec::new())).take(1));
         }
         let quantifier = *quantifier;
@@ -66,28 +66,29 @@ impl<'p> Condition<'p> {
         self.quantifier
     }
 
-    /// What is known of each final state, each thing once: what is shown, then what else the filter and the property look at.
+    /// The observables whose values are known in each final state, without repetition: those that are shown, then others that the filter
+    /// and the property look at.
     pub fn observed(&self) -> &[Observable] {
         &self.observed
     }
 
-    /// The part of [`Condition::observed`] that is there because it is shown, or the filter or the property looks at it: all of it, unless
-    /// there is no such thing.
+    /// The observables that are shown or that the filter or the property looks at. These are all of [`Condition::observed`],
+    /// except that it has one observable even if nothing is looked at.
     pub fn looked_at(&self) -> &[Observable] {
         &self.observed[..self.positions.len()]
     }
 
-    /// Where something of that is in [`Condition::observed`].
+    /// The position of such an observable in [`Condition::observed`].
     pub fn position(&self, observable: &Observable) -> Option<usize> {
         self.positions.get(observable).copied()
     }
 
-    /// Whether a final state in which what is observed has these values passes the filter; nothing if that cannot be computed.
+    /// Whether a final state in which what is observed has these values passes the filter; `None` if that cannot be computed.
     pub(crate) fn passes(&self, values: &[i64]) -> Option<bool> {
         self.filter.as_ref().map_or(Some(true), |filter| truth(filter, values))
     }
 
-    /// Whether such a final state satisfies the condition; nothing if that cannot be computed.
+    /// Whether such a final state satisfies the condition; `None` if that cannot be computed.
     pub(crate) fn satisfies(&self, values: &[i64]) -> Option<bool> {
         truth(&self.proposition, values)
     }
@@ -102,7 +103,7 @@ impl<'p> Condition<'p> {
         self.run(engine, self.task(Vec::new()), limits, exploration)
     }
 
-    /// The final states of a litmus test. If there is no end to them, those up to the first that decides the condition.
+    /// The final states of a litmus test. If the search for all of them does not end, those up to the first that decides the condition.
     pub fn decide(&self, limits: &Limits) -> FinalStates {
         let loops = self.program.threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
         let first_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };
@@ -111,7 +112,7 @@ impl<'p> Condition<'p> {
         if all.missing().is_none() || !loops || limits.exceeded(0).is_some() {
             return all;
         }
-        // What the first search has seen by then depends on the time it had, so only this one counts.
+        // What the first search has found depends on how fast the computer is, so only the second search counts.
         let mut task = self.task(vec![self.property.clone()]);
         task.first_violation = true;
         self.run(&engine(Order::BreadthFirst), task, limits, Some(CONFIRMED))
@@ -135,7 +136,7 @@ impl<'p> Condition<'p> {
     }
 }
 
-/// Whether a formula about the values at some positions holds; nothing if that cannot be computed in 64 bits.
+/// Whether a formula about the values at some positions holds; `None` if that cannot be computed in 64 bits.
 fn truth(formula: &Expr<usize>, values: &[i64]) -> Option<bool> {
     formula.eval(&mut |&position| values[position]).ok().map(|value| value != 0)
 }

@@ -1,7 +1,7 @@
 //! The verification engines, and the one door through which checked verdicts leave them.
 //!
-//! An [`Engine`] answers a [`Task`]. Nobody outside sees its answer, for a [`Report`] is opaque: [`check`] replays every trace on the
-//! reference semantics, confirms what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness
+//! An [`Engine`] answers a [`Task`]. Its answer is not visible outside this crate, because a [`Report`] is opaque: [`check`] replays every
+//! trace on the reference semantics, confirms what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness
 //! ([`robust::Robustness`]) leave in the same way.
 
 #![forbid(unsafe_code)]
@@ -35,12 +35,12 @@ pub use check::{
 pub use finals::Condition;
 pub use task::{About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token};
 
-/// What engines can be told, each as far as it means something to it.
+/// The options of all engines; each engine uses those that apply to it.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// How to search explicitly.
     pub explicit: explicit::Options,
-    /// Where abstraction starts.
+    /// How precise the abstraction of `cegar` is at the start.
     pub cegar: cegar::Options,
     /// How stores are delayed.
     pub lazy: lazy::Options,
@@ -52,7 +52,7 @@ pub struct EngineOptions {
 pub struct EngineInfo {
     /// Its name.
     pub name: EngineName,
-    /// Makes one.
+    /// Makes the engine.
     pub build: fn(&EngineOptions) -> Box<dyn Engine>,
 }
 

@@ -1,8 +1,8 @@
-//! What a run may use: time, memory, and the patience of whoever asked.
+//! What a run may use: time and memory, until it is cancelled.
 //!
-//! Memory is counted twice. An engine counts what it stores itself and compares that with its share; and where the process counts
-//! everything it has allocated (see [`Limits::measured_by`]) that is compared with the whole limit, so that nothing is forgotten: the program, what is
-//! derived from it, solvers, traces. What is about to be allocated in one piece is named beforehand ([`Limits::exceeded_with`]).
+//! Memory is counted twice. An engine counts what it stores itself and compares that with its share. If the process counts everything it
+//! has allocated (see [`Limits::measured_by`]), that is compared with the whole limit, so that it includes the program, what is derived
+//! from it, solvers and traces. Before a large allocation, its size is added ([`Limits::exceeded_with`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use fencewright_smt::Budget;
 
 use crate::task::Reason;
 
-/// How much more whoever finishes may use: time, and bytes.
+/// How much more time and memory a run has for finishing: see [`Limits::finishing`].
 const MOMENT: Duration = Duration::from_millis(150);
 const ROOM: u64 = 16 << 20;
 
@@ -55,19 +55,19 @@ impl Token {
 pub struct Limits {
     /// When to stop.
     pub deadline: Option<Instant>,
-    /// How long the user allows, for messages.
+    /// How long the user allows; messages name it.
     pub timeout: Option<Duration>,
     /// How many bytes to use at most.
     pub memory: Option<u64>,
     /// Stops the run when it is cancelled.
     pub token: Token,
-    /// How often the memory has been divided by two among engines that run side by side.
+    /// How often the memory was halved, for engines that run side by side.
     halvings: u32,
-    /// Whether only our own solver may be asked, and no program from elsewhere.
+    /// Whether only the built-in solver may be used, and no external program.
     own_solver: bool,
     /// Says how many bytes the process has allocated.
     measured: Option<fn() -> u64>,
-    /// Whether there is something to finish.
+    /// Whether the run may use a little more: see [`Limits::finishing`].
     finishing: bool,
 }
 
@@ -83,7 +83,7 @@ impl Limits {
         Limits { measured: Some(bytes), ..self }
     }
 
-    /// The same limits; if `own_solver`, no solver from elsewhere is run.
+    /// The same limits; if `own_solver`, no external solver is run.
     pub fn with_own_solver(self, own_solver: bool) -> Self {
         Limits { own_solver, ..self }
     }
@@ -97,7 +97,7 @@ impl Limits {
         }
     }
 
-    /// The same limits and a little more: what was found at the last moment still deserves a look, if it is a short one.
+    /// The same limits and a little more, for examining what was found at the last moment.
     pub fn finishing(&self) -> Self {
         Limits { finishing: true, ..self.clone() }
     }
@@ -107,8 +107,8 @@ impl Limits {
         Limits { halvings: self.halvings + 1, ..self.clone() }
     }
 
-    /// The same limits with a token of their own, for a part of the run: whoever cancels that stops this part only, and whoever cancels
-    /// the whole stops the part too.
+    /// The same limits with a child token, for a part of the run: cancelling the child stops this part only, and cancelling the run stops
+    /// the part too.
     pub fn part(&self) -> Self {
         Limits { token: self.token.child(), ..self.clone() }
     }
@@ -147,8 +147,8 @@ impl Limits {
     }
 }
 
-/// Frees what a search of so many states has stored. Millions of small pieces take seconds, which a command that has reached its limit
-/// does not have: a thread of its own does it, for which the end of the process does not wait.
+/// Frees what a search of `states` states has stored. Freeing millions of small pieces takes seconds, which a command that has reached its
+/// limit does not have. So a thread of its own frees them, and the process may end before it is done.
 pub fn discard<T: Send + 'static>(states: usize, garbage: T) {
     if states > SOON_FREED {
         // Without a thread they are freed here.
@@ -156,7 +156,7 @@ pub fn discard<T: Send + 'static>(states: usize, garbage: T) {
     }
 }
 
-/// So many states are freed soon enough, and what is freed here is free when the next search begins.
+/// Up to this many states are freed at once: that is quick, and the memory is available when the next search begins.
 const SOON_FREED: usize = 20_000;
 
 #[cfg(test)]

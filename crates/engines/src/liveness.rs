@@ -23,7 +23,7 @@ impl LiveRegisters {
                 let bits = of[registers.clone()].iter().enumerate().filter(|(_, seen)| **seen);
                 bits.fold(0u64, |set, (n, _)| set | 1 << n)
             };
-            // That includes the middle of an indivisible step: it may end there with a fault.
+            // This includes the points inside an indivisible step, which may end there with a fault.
             points.fill(set(&everywhere));
             let at_end = set(&at_end);
             let ends = (0..thread.locations.len()).filter(|&l| thread.is_end(LocationId(l as u32)));

@@ -7,17 +7,17 @@ use fencewright_program::LocationId;
 /// The locations of a thread in classes, numbered from 0.
 pub struct Looks {
     classes: Vec<u32>,
-    /// How many numbers have been given.
+    /// How many classes there are.
     given: u32,
 }
 
 impl Looks {
-    /// So many locations, all alike.
+    /// One class with all locations.
     pub fn alike(locations: usize) -> Self {
         Looks { classes: vec![0; locations], given: 1 }
     }
 
-    /// Something looks at whether the thread is at one of these locations.
+    /// Splits classes so that these locations are told apart from all others.
     pub fn tell_apart(&mut self, locations: &[LocationId]) {
         // Locations of one class that are in the set go to one new class; the others keep their number.
         let mut moved: HashMap<u32, u32> = HashMap::new();
@@ -33,7 +33,7 @@ impl Looks {
         }
     }
 
-    /// Whether nothing that looks tells two locations apart.
+    /// Whether two locations are in the same class.
     pub fn is_alike(&self, a: LocationId, b: LocationId) -> bool {
         self.classes[a.index()] == self.classes[b.index()]
     }

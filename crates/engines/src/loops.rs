@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fencewright_program::{Edge, EdgeId, LocationId, Thread};
 
-/// Loops inside more loops than this are not told apart.
+/// The greatest depth of loops that is computed; deeper loops count as this deep.
 const DEEPEST_LOOP: u32 = 4;
 
 /// For each location the number of its strongly connected component in the graph of the edges that are `passable` (Tarjan, without
@@ -64,8 +64,8 @@ pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> 
     component
 }
 
-/// For each location how many loops it is in: one if it lies on a cycle, two if it still does without the edges to where that loop
-/// is entered, and so on.
+/// For each location how many loops it is in: one if it lies on a cycle, two if it still does when the edges back to the start of that loop
+/// are removed, and so on.
 pub fn loop_depths(thread: &Thread) -> Vec<u32> {
     let mut depths = vec![0; thread.locations.len()];
     let mut cut = vec![false; thread.edges.len()];

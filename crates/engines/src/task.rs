@@ -22,12 +22,12 @@ pub struct Task<'p> {
     pub model: MemoryModel,
     /// The properties, all answered by one run.
     pub properties: Vec<Property>,
-    /// What to report about final states; nothing for most questions.
+    /// What to report about final states; empty for most questions.
     pub(crate) observed: Vec<Observable>,
-    /// Whether one violation is all that is wanted: then the other properties may stay open, and final states unseen.
+    /// Whether one violation is enough: then the other properties may stay open, and final states unseen.
     pub first_violation: bool,
-    /// Who wants to know each answer at once. Not public, so that a task made from this one does not by chance inherit a
-    /// listener that numbers properties otherwise.
+    /// Receives each answer at once, if there is a listener. The field is not public, so that a task made from this one does not by
+    /// accident inherit a listener that numbers properties differently.
     listener: Option<&'p dyn Listener>,
 }
 
@@ -37,7 +37,7 @@ impl<'p> Task<'p> {
         Task { program, model, properties, observed: Vec::new(), first_violation: false, listener: None }
     }
 
-    /// The same question, with somebody who wants to know each answer at once.
+    /// The same question, with a listener that receives each answer at once.
     pub(crate) fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
     where
         'p: 'a,
@@ -45,28 +45,28 @@ impl<'p> Task<'p> {
         Task { listener: Some(listener), ..self.clone() }
     }
 
-    /// Whether somebody wants to know each answer at once.
+    /// Whether there is a listener.
     pub(crate) fn is_heard(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// Tells the answer to the property with this number. Only answers that carry their evidence are told before the end of a run:
-    /// a trace or an invariant.
+    /// Tells the listener the answer to the property with this number. Before the end of a run, only answers that carry their evidence are
+    /// told: a trace or an invariant.
     pub(crate) fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
         }
     }
 
-    /// Whether the property with this number has a verdict already: nobody need look for an answer any more.
+    /// Whether the property with this number has a verdict already, so that it need not be examined any more.
     pub(crate) fn is_settled(&self, property: usize) -> bool {
         self.listener.is_some_and(|listener| listener.is_settled(property))
     }
 }
 
-/// Somebody who wants to know the answers of a run before it ends, and knows which properties have their verdict.
+/// Receives the answers of a run before it ends, and knows which properties have their verdict.
 pub(crate) trait Listener: Sync + fmt::Debug {
-    /// The answer to the property with this number.
+    /// Receives the answer to the property with this number.
     fn hear(&self, property: usize, early: Early);
     /// Whether this property has its verdict.
     fn is_settled(&self, property: usize) -> bool;
@@ -87,12 +87,12 @@ pub(crate) struct Early {
     pub rounds: Vec<Round>,
 }
 
-/// Some of the properties of a task, to be asked as a task of their own; its answers go to whoever hears the whole.
+/// Some of the properties of a task, as a task of their own. Its answers go to the listener of the whole task.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
     task: &'a Task<'a>,
     numbers: &'a [usize],
-    /// States that were stored before this part is asked.
+    /// States that were stored before this part began.
     states: u64,
 }
 
@@ -170,9 +170,9 @@ pub enum Reason {
     UnboundedChoice(i64),
     /// A value or address that explicit computation cannot hold.
     Limit(Limit, Span),
-    /// The engine does not support something, in words, and where in the source that is if it is somewhere.
+    /// The engine does not support something: what, in words, and where in the source, if there is a place.
     Unsupported(String, Option<Span>),
-    /// There is no violation within so many contexts; and why more were not tried, if not because nobody asked for more.
+    /// There is no violation within this many contexts. The reason says why no more were tried; `None` if no more were asked for.
     Contexts(u32, Option<Box<Reason>>),
     /// There is a proof, but no time was left to check it.
     NotConfirmed,
@@ -224,17 +224,17 @@ pub(crate) enum Answer {
     Holds(Option<Trace>),
     /// It holds, and this invariant shows it.
     Proved(Arc<Invariant>),
-    /// It holds, and this certificate shows it, by way of other programs than the one that was asked about.
+    /// It holds, and this certificate shows it by proofs about other programs than the one that was asked about.
     Certified(Arc<Certificate>),
-    /// It does not; with the execution that shows it, except for `finally exists`.
+    /// It does not hold; with the execution that shows it, except for `finally exists`.
     Violated(Option<Trace>),
     /// No verdict.
     Unknown(Reason),
-    /// Nobody asked: another property was violated and that was enough, or the question has its verdict already.
+    /// It was not examined to the end: another property was violated and that was enough, or the property has its verdict already.
     Open,
 }
 
-/// An inductive invariant: control states of a machine with what holds there, a disjunction of conjunctions of constraints.
+/// An inductive invariant: for each reachable control state of a machine what holds there, a disjunction of conjunctions of constraints.
 #[derive(Clone, Debug)]
 pub(crate) struct Invariant {
     /// The machine.
@@ -263,7 +263,7 @@ pub struct Round {
 pub(crate) enum Seen {
     /// All of them.
     All,
-    /// Those up to where everything that was asked was decided.
+    /// Those that were found before everything that was asked was decided.
     UntilDecided,
     /// Not all of them, for this reason.
     Until(Reason),
@@ -295,7 +295,7 @@ impl Report {
     }
 }
 
-/// What an engine gives back. Outside this crate nobody can look into it: answers leave through the door, as verdicts.
+/// What an engine returns. It is opaque outside this crate: answers leave through the door, as verdicts.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One answer for each property of the task.

@@ -1,8 +1,8 @@
 //! Certificates about transformed programs: of robustness, and of proofs by way of SC.
 //!
-//! The checker of certificates says which programs have to have which properties under SC ([`fencewright_certify::check`]). Here engine
-//! `cegar` is asked for an invariant of each of them, in the same order, whoever has found out before that they have them: an exploration
-//! of single states has no invariant to write down.
+//! The checker of certificates says which programs must have which properties under SC ([`fencewright_certify::check`]). Engine `cegar` is
+//! asked for an invariant of each of them, in the same order. This is necessary even if another engine has already found out that the
+//! properties hold: an exploration of single states has no invariant to write down.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    /// Has found nothing yet.
+    /// A prover without any invariants yet.
     pub fn new(cegar: &'a Cegar, limits: &'a Limits, progress: &'a Progress) -> Self {
         Prover { cegar, limits, progress, proofs: Vec::new() }
     }
@@ -42,7 +42,7 @@ impl<'a> Prover<'a> {
         Ok(self.certificate(program, Claim::Robust { notion }))
     }
 
-    /// A certificate that a program, of which `extended` was made by these extensions, has these properties under TSO, or why there is none.
+    /// A certificate that a program, from which these extensions make `extended`, has these properties under TSO; or why there is none.
     pub fn lazy(
         mut self,
         program: &Program,

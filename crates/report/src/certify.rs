@@ -1,4 +1,4 @@
-//! What became of a certificate, as text and as JSON.
+//! The result of checking a certificate, as text and as JSON.
 
 use fencewright_certify::certificate::NotionName;
 use fencewright_certify::{Accepted, Certificate, Claim};
@@ -12,23 +12,23 @@ use crate::words::grouped;
 /// Whether a certificate is a proof.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It is one, and this much was checked.
+    /// It is a proof, and this much was checked.
     Accepted(Accepted),
-    /// It is none, for this reason.
+    /// It is not a proof, for this reason.
     Rejected(String),
-    /// Nobody knows, for this reason.
+    /// It is not known whether it is a proof, for this reason.
     Unknown(String),
 }
 
-/// A certificate, the program it is checked against, and what became of it.
+/// A certificate, the program it is checked against, and the result.
 pub struct Certified<'a> {
     /// What the file of the certificate is called.
     pub name: &'a str,
     /// What the program is called.
     pub program: &'a str,
-    /// The certificate; nothing if it was not even read to its end.
+    /// The certificate; `None` if it could not be read.
     pub certificate: Option<&'a Certificate>,
-    /// What became of it.
+    /// The result of the check.
     pub answer: Answer,
     /// How long checking took.
     pub seconds: f64,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::json;
 use crate::style::Style;
 
-/// The engines with what each is made of and listens to, for a terminal.
+/// The engines for a terminal: what each is made of, and which options it has.
 pub fn text(engines: &[(EngineName, About)], style: Style) -> String {
     let mut text = String::new();
     for (name, about) in engines {

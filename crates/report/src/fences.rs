@@ -160,7 +160,7 @@ fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
     }
 }
 
-/// An execution that is about no property.
+/// An execution that is not evidence about a property.
 fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
     let cells = Cells::all(source, replayed.states.first());
     table(source, replayed, &cells, &[], style)
@@ -256,7 +256,7 @@ struct Answer<'a> {
     error: Option<&'a str>,
 }
 
-/// What became of the edit that puts the fences in.
+/// The edit that puts the fences in, and whether it was made.
 #[derive(Clone, Copy, Default)]
 pub struct Edited<'a> {
     /// The edit, if it was asked for.

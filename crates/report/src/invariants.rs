@@ -1,9 +1,9 @@
 //! What was proved at each program point, in the program's own names.
 //!
-//! A certificate has an invariant for each control state of the whole program. For a point of one thread this is condensed to the
-//! strongest differences between memory cells and the thread's own registers that hold in all control states with the thread
-//! there. A certificate up to symmetry has only some control states: what holds where one thread of a class is holds where
-//! the others are, too.
+//! A certificate has an invariant for each control state of the whole program. For a point of one thread this is condensed to the strongest
+//! bounds on differences between memory cells and the thread's own registers that hold in all control states in which the thread is at this
+//! point. A certificate up to symmetry has only some control states: what holds where one thread of a class is also holds where another
+//! thread of the class is.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -123,7 +123,7 @@ fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
     Bounds { size: small, entries: entries.collect() }
 }
 
-/// What holds in both.
+/// Keeps the bounds that hold in both.
 fn join(known: &mut Bounds, other: &Bounds) {
     for (bound, other) in known.entries.iter_mut().zip(&other.entries) {
         *bound = bound.zip(*other).map(|(a, b)| a.max(b));

@@ -11,7 +11,7 @@ use crate::step::{Step, cell_of, steps};
 use crate::text::explanations;
 use crate::words::Source;
 
-/// Of a larger memory only the cells are shown that the execution touches.
+/// If memory has more cells than this, only those are shown that the execution touches.
 const FEW_CELLS: usize = 256;
 
 /// The verdict on one property as one line of JSON, line break included.
@@ -46,8 +46,8 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
     line(&result)
 }
 
-/// A question that could not be asked: a file that cannot be read, is no program, or does not have what was asked about.
-/// Every command that prints JSON prints this in place of an answer.
+/// A question that could not be asked: a file cannot be read, is not a program, or does not have what was asked about. Every command that
+/// prints JSON prints this in place of an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
     /// The file, or the option that does not fit.
@@ -61,7 +61,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Something is wrong with a file. If it is somewhere, the position says in which file.
+    /// An error about a file. The position, if there is one, says in which file.
     pub fn new(file: impl Into<String>, error: impl Into<String>, position: Option<Position<'_>>) -> Self {
         let file = position.map_or_else(|| file.into(), |at| at.file.to_owned());
         let (line, column) = (position.map(|at| at.line), position.map(|at| at.column));
@@ -74,7 +74,7 @@ impl Failure {
     }
 }
 
-/// Where something stands: keys of the object that has this place.
+/// A place in a source file: keys that are part of the object which has this place.
 #[derive(Serialize)]
 pub(crate) struct At<'a> {
     line: Option<usize>,

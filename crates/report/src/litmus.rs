@@ -111,7 +111,7 @@ enum ColumnValue {
 }
 
 impl<'a> Test<'a> {
-    /// A condition of a program: for a litmus test with what it asks to show. Nothing if the property is no `finally`.
+    /// A condition of a program, for a litmus test with what the test asks to show; `None` if the property is not a `finally`.
     pub fn new(loaded: &'a Loaded, property: &'a Property, model: MemoryModel) -> Option<Self> {
         let program = &loaded.program;
         let places = loaded.view.iter().flat_map(|view| &view.shown);
@@ -142,8 +142,8 @@ impl<'a> Test<'a> {
         Some(Test { condition, loaded, property, model, columns })
     }
 
-    /// Summarises the final states that were found in so many seconds. States that look the same are one: satisfied if one of them is,
-    /// and only known not to be if all are known.
+    /// Summarises the final states that were found. States that look the same are listed as one. It satisfies the condition if one of them
+    /// does, and fails to satisfy it only if all of them are known to fail.
     pub fn outcome(&self, test: String, found: FinalStates, seconds: f64) -> Outcome {
         let mut states: BTreeMap<Vec<Value>, Option<bool>> = BTreeMap::new();
         for FinalState { values, satisfies } in found.states() {
@@ -174,7 +174,7 @@ impl<'a> Test<'a> {
 }
 
 impl Column {
-    /// What this column shows of a final state in which what is observed has these values.
+    /// What this column shows of a final state in which the observables have these values.
     fn value(&self, values: &[i64]) -> Value {
         match &self.value {
             ColumnValue::Observed { position, bits, signed } => Value::new(values[*position], *bits, *signed),
@@ -183,7 +183,7 @@ impl Column {
     }
 }
 
-/// What a litmus test shows, as the program knows it; nothing for an address, which never changes.
+/// The program's observable for what a litmus test shows; `None` for an address, which never changes.
 fn observable(program: &Program, place: &ShownPlace) -> Option<Observable> {
     let found = match place {
         ShownPlace::Memory(name) => {
@@ -199,7 +199,7 @@ fn observable(program: &Program, place: &ShownPlace) -> Option<Observable> {
     Some(found.expect("the importer has made the variables that it shows"))
 }
 
-/// As herd writes it.
+/// Which final states satisfy the condition, in herd's words.
 fn observation(found: &FinalStates) -> Option<&'static str> {
     found.observation().map(|observation| match observation {
         Observation::Always => "Always",

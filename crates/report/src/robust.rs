@@ -70,7 +70,7 @@ pub fn text(source: Source<'_>, answer: &Robustness, list: bool, quiet: bool, st
     text
 }
 
-/// What the proofs stand on, all of which were checked.
+/// What the proofs stand on; all of them were checked.
 fn proofs(evidence: &Evidence) -> &'static str {
     let Evidence::Proofs(proofs) = evidence else { return "" };
     let certificates = proofs.iter().filter(|proof| proof.evidence.certificate().is_some()).count();

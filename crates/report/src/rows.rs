@@ -1,13 +1,13 @@
 //! Which steps of an execution share a row, so that a long one can be read.
 //!
-//! Two things are put together, and both leave an execution that is the same to everybody else:
+//! Two kinds of steps are put together. Both leave an execution that looks the same to every other thread:
 //!
 //! * A condition on what was just read stands with the read. Evaluating it touches registers only, so it may stand there although other
 //!   threads moved in between. Reads of the same statement stand together if nothing happened in between.
-//! * Passes through a loop become one row that says what they changed: if they touch registers only; or if no other thread moves
-//!   meanwhile and the thread's buffer is empty before and after, so that nobody can have seen anything but the outcome.
+//! * Several passes through a loop become one row that says what they changed. Either they touch registers only; or no other thread moves
+//!   meanwhile, and the thread's buffer is empty before and after, so that no other thread can see more than the outcome.
 //!
-//! Every step is in exactly one row, and rows name their steps.
+//! Every step is in exactly one row, and each row has the numbers of its steps.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -18,42 +18,42 @@ use fencewright_program::{Action, EventKind, FileId, LocationId, Op, Replayed, S
 use crate::step::{Step, steps};
 use crate::words::Source;
 
-/// Fewer steps of a loop are shown one by one.
+/// Loops with fewer steps than this are shown step by step.
 const FEWEST_FOLDED: usize = 4;
 
 /// Steps that are shown in one row.
 pub struct Row {
     /// Their numbers, counted from 0, in order.
     pub steps: Vec<usize>,
-    /// If they are passes through a loop, which.
+    /// The loop, if the steps are passes through one.
     pub passes: Option<Passes>,
 }
 
 /// Passes through a loop.
 pub struct Passes {
-    /// How many.
+    /// How many passes.
     pub times: usize,
     /// The file of the loop.
     pub file: FileId,
     /// The lines of the loop that they go through.
     pub lines: RangeInclusive<usize>,
-    /// Whether memory is involved; if not, registers only.
+    /// Whether the passes touch memory; if not, they touch registers only.
     pub touches_memory: bool,
 }
 
 /// What matters about a step here.
 struct Fact {
     thread: ThreadId,
-    /// Its statement, as [`Statements`] numbers them; none for a flush.
+    /// Its statement, as [`Statements`] numbers them; `None` for a flush.
     statement: Option<usize>,
     /// Its file and line.
     line: Option<(FileId, usize)>,
     kind: Kind,
-    /// Whether it reads, alone or among other things.
+    /// Whether it reads memory or the buffer, perhaps among other things.
     reads: bool,
     from: LocationId,
     to: LocationId,
-    /// Whether the thread's buffer is empty and nobody holds the lock, before and after.
+    /// Whether the thread's buffer is empty and the lock is free, before and after.
     quiet: (bool, bool),
 }
 
@@ -69,7 +69,7 @@ enum Kind {
     Other,
 }
 
-/// Numbers statements: parts of one statement have spans of their own.
+/// Numbers statements. The parts of one statement have different spans but the same number.
 #[derive(Default)]
 struct Statements {
     known: HashMap<Span, (usize, usize)>,
@@ -136,7 +136,7 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
         let open = last.get(&fact.thread).copied().filter(|&row| {
             let steps = &rows[row].steps;
             let (first, previous) = (&facts[steps[0]], steps[steps.len() - 1]);
-            // A loop comes back to the statement: that is another time.
+            // If a loop has come back to the statement, the step gets a new row.
             let same = fact.statement.is_some()
                 && facts[previous].statement == fact.statement
                 && fact.from != first.from
@@ -150,7 +150,7 @@ pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row>
         match open {
             Some(row) => rows[row].steps.push(n),
             None => {
-                // A flush is none of the thread's doing, and no condition depends on it.
+                // A flush is not a step of the thread's code, and no condition depends on it.
                 if fact.statement.is_some() {
                     last.insert(fact.thread, rows.len());
                 }
@@ -167,7 +167,7 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut covered = vec![false; facts.len()];
     kept.iter().for_each(|&n| covered[n] = true);
-    // Nobody else moves.
+    // Passes during which no other thread moves.
     let mut start = 0;
     for n in 0..=facts.len() {
         let goes_on =
@@ -179,7 +179,7 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
         }
     }
     rows.iter().flat_map(|row: &Row| &row.steps).for_each(|&n| covered[n] = true);
-    // Only registers change.
+    // Passes that touch only registers.
     let mut runs: HashMap<ThreadId, Vec<usize>> = HashMap::new();
     let mut ended = Vec::new();
     for (n, fact) in facts.iter().enumerate() {
@@ -195,7 +195,7 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
     rows
 }
 
-/// Passes through loops within a run of steps of one thread: from a location as far as the run comes back to it.
+/// The passes through loops within a run of steps of one thread: each from a location to the last time the run is there again.
 fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bool)) -> Vec<Row> {
     let mut returns: HashMap<LocationId, usize> = HashMap::new();
     for (position, &n) in run.iter().enumerate() {

@@ -25,7 +25,7 @@ pub struct Step<'a> {
     pub after: Rc<State>,
 }
 
-/// The steps of a replayed execution, in order. Two states at a time are there, unless somebody keeps more.
+/// The steps of a replayed execution, in order. Only two states are in memory at a time, unless the caller keeps more.
 pub fn steps<'a>(source: Source<'a>, replayed: &'a Replayed) -> impl ExactSizeIterator<Item = Step<'a>> {
     let mut before = Rc::new(replayed.states.first().clone());
     let mut after = Rc::clone(&before);
@@ -49,7 +49,7 @@ impl<'a> Step<'a> {
         self.source.program.thread(self.event.thread)
     }
 
-    /// The statement it comes from; none for a flush.
+    /// The statement it comes from; `None` for a flush.
     pub fn span(&self) -> Option<Span> {
         match &self.event.kind {
             EventKind::Step { edge, .. } => Some(self.thread().edge(*edge).span),
@@ -104,7 +104,7 @@ impl<'a> Step<'a> {
         self.before.buffers[thread].len() < self.after.buffers[thread].len()
     }
 
-    /// A branch: which condition decided it. What a load has just brought is shown as its value.
+    /// A branch, in words: the condition that decided it. A register that was just loaded is shown by its value.
     fn condition_in_words(&self, e: &Expr<RegisterId>) -> String {
         let (e, outcome) = match e {
             Expr::Unary(UnaryOp::Not, inner) => (&**inner, "false"),

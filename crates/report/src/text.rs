@@ -16,14 +16,14 @@ use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
 use crate::words::{Source, grouped, shortened};
 
-/// Of a longer table the middle is left out.
+/// If a table has more rows than this, the middle is left out.
 const MOST_ROWS: usize = 400;
-/// Of more reasons why there is no verdict only the number is told.
+/// If there are more reasons than this why there is no verdict, the rest is only counted.
 const MOST_EXPLANATIONS: usize = 10;
-/// How wide the column of statements is.
+/// The least and the greatest width of the column of statements.
 const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
-/// More cells than this are shown only where they have changed.
+/// If there are more cells than this, only those are shown that have changed.
 const FEW_CELLS: usize = 10;
 /// At most so many cells, buffer entries or registers are shown in one line.
 const MOST_SHOWN: usize = 40;
@@ -64,7 +64,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
     line
 }
 
-/// Why there is no verdict, one sentence each, with the place in the source that it speaks of.
+/// Why there is no verdict: sentences, each with the place in the source that it speaks of.
 pub(crate) fn explanations(checked: &Checked) -> Vec<(String, Option<Span>)> {
     let place = match checked.verdict() {
         Verdict::Unknown(Reason::Limit(_, span)) => Some(("it is reached here".to_string(), Some(*span))),
@@ -121,7 +121,7 @@ fn contexts(count: usize) -> String {
     format!("{count} context{}", if count == 1 { "" } else { "s" })
 }
 
-/// Seconds, as exactly as one cares.
+/// Seconds, with as many digits as are useful.
 pub fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
@@ -236,7 +236,7 @@ struct Draft {
     line: String,
     statement: String,
     words: String,
-    /// What memory and buffers hold afterwards, as far as the row changed them and does not say it.
+    /// What memory and buffers hold afterwards, if the row changed them and its words do not say so.
     below: Option<String>,
 }
 
@@ -284,7 +284,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
     drafts
 }
 
-/// What passes through a loop have changed, of which this is the last step.
+/// What passes through a loop have changed; `last` is the last step of the last pass.
 fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usize) -> String {
     let (thread, after) = (last.event.thread.index(), &last.after);
     let cells = (0..after.memory.len()).filter(|&cell| after.memory[cell] != before.memory[cell]);
@@ -489,7 +489,7 @@ pub fn threads(source: Source<'_>, state: &State) -> String {
     text
 }
 
-/// What a state means that is evidence about this property.
+/// What a state that is evidence about this property means for it.
 pub fn conclusion(source: Source<'_>, property: &Property, style: Style) -> String {
     let name = escape(&property.name);
     let stated = match property.span == Span::default() {

@@ -1,4 +1,4 @@
-//! Expressions, actions and places as the source writes them. Nothing is escaped here: that depends on where it is shown.
+//! Expressions, actions and places as the source writes them. Nothing is escaped here: escaping depends on where the text is shown.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub struct Source<'a> {
     pub program: &'a Program,
     /// The text.
     pub files: &'a Sources,
-    /// What knows the language of the text.
+    /// The front end of the language in which the text is written.
     pub front_end: &'static dyn FrontEnd,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
         self.files.position(span)
     }
 
-    /// A line, as a text that is about the main file names it.
+    /// The name of a line in a text about the main file.
     pub fn line_name(&self, file: FileId, line: usize) -> String {
         let name = &self.files.file(file).name;
         Position { file: name, included: file != FileId::MAIN, line, column: 1 }.line_name()
@@ -124,7 +124,7 @@ pub fn expression_with(e: &Expr<RegisterId>, mut leaf: impl FnMut(RegisterId) ->
     text
 }
 
-/// Writes an expression with as few parentheses as its reading needs, where operators that bind less than `context` take some.
+/// Writes an expression with as few parentheses as possible: only operators that bind less tightly than `context` get them.
 fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) -> String, context: u8) {
     match e {
         Expr::Const(value) => text.push_str(&value.to_string()),

@@ -1,12 +1,12 @@
-//! Engine `cegar`: buffers abstracted by what they keep in order, integers by zones or predicates, both refined by
-//! counterexamples (FENCES12).
+//! Engine `cegar`: buffers are abstracted to the stores that they keep in order, integers to zones or predicates, and both abstractions are
+//! refined by counterexamples (FENCES12).
 //!
 //! An abstract counterexample is examined as in s.7 of the paper. (1, 2) If its events are an execution of the exact memory model, the
 //! program is unsafe. (3) If they are possible with the abstract buffers but exact integers, more stores must be kept in
 //! order. (4) Otherwise the integers were known too coarsely, and the domain is refined: the clip constant of zones grows, or interpolants
-//! give new predicates. Where neither helps, or only very many stores in order, the values of the other stores are kept in
-//! summary cells, for as few memory cells as rule the counterexample out. A search that ends without a counterexample is a proof,
-//! and its states are an inductive invariant.
+//! give new predicates. Sometimes neither helps, or only keeping very many stores in order. Then the values of the other stores are kept in
+//! summary cells, for as few memory cells as rule the counterexample out. A search that ends without a counterexample is a proof, and its
+//! states are an inductive invariant.
 
 mod path;
 
@@ -28,20 +28,20 @@ use crate::task::{
     About, Answer, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason, Report, Task,
 };
 
-/// Where to start.
+/// How precise the abstraction is at the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How many stores to keep in order.
     pub k: u32,
-    /// Which ones.
+    /// Which stores to keep in order.
     pub kept: Kept,
-    /// Whether to keep the values of the others from the start, in summary cells.
+    /// Whether the values of all other stores are kept in summary cells from the start.
     pub summaries: bool,
     /// How integers are represented.
     pub domain: DomainName,
     /// The clip constant of zones.
     pub clip: i32,
-    /// What stays as it starts.
+    /// What is not refined.
     pub fixed: Fixed,
     /// Exact buffers with at most so many stores instead of abstract ones; a run that needs more is `unknown`.
     pub buffer_bound: Option<u32>,
@@ -49,14 +49,14 @@ pub struct Options {
     pub order: Order,
 }
 
-/// What is never refined: a counterexample that only this would rule out leaves the question open.
+/// What is never refined. If only such a refinement would rule out a counterexample, the answer is `unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fixed {
     /// How many stores are kept in order.
     pub k: bool,
     /// The clip constant.
     pub clip: bool,
-    /// The predicates: those that the source suggests are all there are.
+    /// The predicates: only those that the source suggests are used.
     pub predicates: bool,
 }
 
@@ -75,11 +75,11 @@ impl Default for Options {
     }
 }
 
-/// Keeping more than this in order has never helped.
+/// Keeping more stores than this in order has never helped.
 const MOST_KEPT: u32 = 8;
-/// Summaries of the other stores are tried before more than this are kept in order. A loop can give a spurious counterexample for each
-/// k, one store longer than the last one: in `examples/dijkstra.fw`, `assertions` took 105,066 states with all k up to 8 tried first,
-/// and takes 36,886.
+/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for
+/// each k, one store longer than the last one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried
+/// first; now it takes 36,886.
 const FEW_KEPT: u32 = 4;
 /// The checker accepts no certificates about exact buffers with more stores than this.
 const LARGEST_BOUND: u32 = 64;
@@ -115,7 +115,7 @@ impl Engine for Cegar {
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            // What an over-approximation cannot show: that a state exists, or that nothing can move.
+            // An over-approximation cannot show that a state exists or that no thread can move.
             let reals = task.program.has_real_choices();
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
@@ -142,7 +142,7 @@ impl Engine for Cegar {
                 run.leave_open(&open, &Answer::Unknown(reason));
             }
         }
-        // Left open is what another engine has answered meanwhile.
+        // A property without an answer was answered by another engine meanwhile.
         let answers = run.answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open));
         run.report.answers = answers.collect();
         run.report
@@ -247,7 +247,7 @@ impl Run<'_, '_> {
         self.answers[n] = Some(answer);
     }
 
-    /// Gives what is still open of these properties this answer, which decides nothing.
+    /// Gives each of these properties that is still open this answer, which decides nothing.
     fn leave_open(&mut self, open: &[usize], answer: &Answer) {
         open.iter().for_each(|&n| _ = self.answers[n].get_or_insert_with(|| answer.clone()));
     }
@@ -293,8 +293,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Buffers that rule out a path which is possible with the present ones and exact integers: how many stores are kept in order, and
-    /// for which memory cells the values of the others are kept. Or why there are none, in words.
+    /// Finds buffers that rule out a path which is possible with the present buffers and exact integers: how many stores they keep in
+    /// order, and for which memory cells they keep the values of the others. An error says in words why there are none.
     fn finer_buffers(&self, path: &Spurious<'_>, keeps_summaries: bool) -> Result<(u32, Summarised), String> {
         let more = (self.k + 1..=MOST_KEPT).find(|&k| self.rule_out(path, k, self.summaries));
         let allowed = more.filter(|_| !self.options.fixed.k);
@@ -338,7 +338,7 @@ impl Run<'_, '_> {
     ) -> Result<(), Reason> {
         let nonlinear = nonlinear_step(task.program, path.path);
         let stuck = |what: &str| {
-            // Out of time, every question was answered as if nothing helped.
+            // When time is up, questions to the solver fail, which must not be taken for "no refinement helps".
             if let Some(reason) = path.limits.exceeded(0) {
                 return reason;
             }
@@ -365,7 +365,8 @@ impl Run<'_, '_> {
                 }
             }
         };
-        // What the domain cannot know of an arbitrary value it may know of one of those that were stored.
+        // The abstract buffer gives a flushed cell an arbitrary value, about which the domain knows nothing. About one of the stored values
+        // it may know something.
         let finer = if is_abstract { self.summarising_buffers(path, keeps) } else { None };
         (self.k, self.summaries) = finer.ok_or_else(|| stuck(&coarse))?;
         Ok(())

@@ -24,7 +24,7 @@ pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Lim
     execution.finish(property, &limits.budget())
 }
 
-/// Examines a path with exact integers, on the ways through its commands that the search took.
+/// Examines a path with exact integers, on the branches through its commands that the search took.
 pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, limits: &Limits) -> Examined {
     let last = match path.last() {
         Some((Step { outcome: Outcome::Control(control), .. }, _)) => control.clone(),
@@ -38,8 +38,8 @@ pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, li
     examine::examine(&steps, &[Command::Assume(violation)], &limits.budget())
 }
 
-/// Whether the events of a path can happen on a machine, with cells as precisely as a domain knows them, and end in a violation. The
-/// machine may be another one than that of the path.
+/// Whether the events of a path can happen on a machine and end in a violation, as far as a domain can tell. The machine may be another one
+/// than that of the path.
 pub fn is_feasible<D: Domain>(
     machine: &BufferMachine<'_>,
     live: &LiveCells,
@@ -48,7 +48,7 @@ pub fn is_feasible<D: Domain>(
     domain: &mut D,
     limits: &Limits,
 ) -> bool {
-    // What the domain cannot represent may be possible.
+    // Where the domain cannot represent a state, the path counts as possible.
     follow(machine, live, path, property, domain, limits).unwrap_or(true)
 }
 
@@ -75,7 +75,7 @@ fn follow<D: Domain>(
     };
     let mut front: Vec<(Control, Vec<D::State>)> = vec![(first, only(states))];
     for (event, _) in path {
-        // Out of time, anything may be possible.
+        // When time is up, the path counts as possible.
         limits.exceeded(0).map_or(Ok(()), Err)?;
         let mut next: Vec<(Control, Vec<D::State>)> = Vec::new();
         for (control, states) in &front {
@@ -113,14 +113,16 @@ fn follow<D: Domain>(
     Ok(false)
 }
 
-/// These memory cells, and those that a flush on the path gives an arbitrary value: summaries of the stores to them would say which one.
+/// The known memory cells, and those to which a flush on the path gives an arbitrary value: a summary of the stores to such a cell would
+/// restrict it.
 pub fn summarised(path: &Path, known: Summarised) -> Summarised {
     let arbitrary =
         |step: &Step| step.name.flushed.filter(|&cell| step.commands.contains(&Command::Havoc(cell)));
     known.cells().chain(path.iter().filter_map(|(step, _)| arbitrary(step))).collect()
 }
 
-/// Of all these memory cells, the known ones and as few others as are enough, where leaving out one after the other finds them.
+/// A small subset of all these memory cells that is enough and contains the known ones: leaves out one cell after the other, where the rest
+/// is enough.
 pub fn fewest(all: Summarised, known: Summarised, mut enough: impl FnMut(Summarised) -> bool) -> Summarised {
     let mut kept = all;
     for cell in all.cells().filter(|&cell| !known.contains(cell)) {

@@ -1,4 +1,4 @@
-//! What confirms an answer: its trace replayed, its invariant checked, the reference semantics explored.
+//! Confirms an answer: replays its trace, checks its invariant, or explores the reference semantics.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,16 +14,16 @@ use super::proof::proof;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
 use crate::task::{Answer, Early, Invariant, Limits, Reason, Task};
 
-/// Confirms answers; the exploration, and the check of each invariant, is done at most once.
+/// Confirms answers. The exploration and the check of each invariant are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
     confirm: Confirm,
-    /// What the exploration has found, once it was tried: nothing if the state space is too large.
+    /// What the exploration has found, once it was tried: the inner `None` if the state space is too large.
     reachable: Option<Option<Reachable>>,
     /// The certificates made of invariants.
     invariants: Vec<(Arc<Invariant>, Arc<Certificate>)>,
-    /// What became of certificates.
+    /// The certificates that were checked, with the result.
     certificates: Vec<(Arc<Certificate>, (Verdict, Evidence))>,
 }
 
@@ -39,7 +39,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// The verdict that comes of an answer to the property with this number, `seconds` after the start.
+    /// The verdict that follows from an answer to the property with this number, `seconds` after the start.
     pub(super) fn checked(
         &mut self,
         n: usize,
@@ -149,7 +149,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         found
     }
 
-    /// All states that the reference semantics reaches; nothing if there are too many.
+    /// All states that the reference semantics reaches; `None` if there are too many.
     pub(super) fn reachable(&mut self) -> Option<&Reachable> {
         let (task, limits, confirm) = (self.task, self.limits, self.confirm);
         self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()
@@ -169,7 +169,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     }
 }
 
-/// What a certificate is as evidence about a program, or why it is none.
+/// A certificate as evidence about a program, or why the checker does not accept it.
 pub(crate) fn accepted(
     certificate: &Arc<Certificate>,
     program: &Program,
@@ -191,7 +191,7 @@ pub(crate) fn accepted(
     }
 }
 
-/// Whether an execution without its flushes, every store going straight to memory, violates the property under SC.
+/// Whether an execution violates the property under SC too, if its flushes are left out and every store goes straight to memory.
 fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();
@@ -210,13 +210,13 @@ pub(super) fn contradiction(what: String) -> (Verdict, Evidence) {
     (Verdict::Unknown(Reason::Contradiction(what)), Evidence::None)
 }
 
-/// So many values may be stored between two looks at the limits.
+/// The exploration checks its limits after storing at most so many values.
 const UNWATCHED_VALUES: usize = 1_000;
 
 /// All states that the reference semantics reaches, if they are few enough.
 fn reachable(task: &Task<'_>, limits: &Limits, exploration: Exploration) -> Option<Reachable> {
     let limits = limits.within(exploration.time);
-    // A look at the limits takes as long as a step to a small state; a large one is a lot of memory.
+    // Checking the limits takes as long as a step to a small state, so it is not done at each step; but large states take a lot of memory.
     let registers: usize = task.program.threads.iter().map(|t| t.registers.len()).sum();
     let every = (UNWATCHED_VALUES / (1 + registers + task.program.cells())).max(1);
     let mut asked = 0;

@@ -1,8 +1,8 @@
 //! The door for final states: the only place that makes [`FinalStates`].
 //!
-//! Where the state space is small, the reference semantics is explored and must reach exactly the final states that the engine has
-//! found. A condition that is decided before all of them are seen needs an execution, which is replayed. Everything else stands on
-//! the engine alone and says so: `checked` is false.
+//! Where the state space is small, the reference semantics is explored and must reach exactly the final states that the engine has found.
+//! If the condition is decided before all final states are seen, the execution that decides it is replayed. Everything else stands on the
+//! engine alone and says so: `checked` is false.
 
 use std::collections::BTreeSet;
 
@@ -101,7 +101,7 @@ impl FinalStates {
     }
 
     /// True if the reference semantics reaches exactly these final states, or, where there may be more, the execution that decides the
-    /// condition was replayed; false if the answer stands on the engine alone; nothing if there is no answer.
+    /// condition was replayed; false if the answer stands on the engine alone; `None` if there is no answer.
     pub fn checked(&self) -> Option<bool> {
         self.holds().map(|_| self.checked)
     }
@@ -110,8 +110,8 @@ impl FinalStates {
         self.states.iter().any(|state| state.satisfies == satisfies)
     }
 
-    /// Admits what an engine reports about the final states that a condition is about. The task may ask about the condition too; then
-    /// the search may have ended when that was decided.
+    /// Admits what an engine reports about the final states that a condition is about. If the task asks about the condition too, the search
+    /// may have ended as soon as it was decided.
     pub(crate) fn admit(
         condition: &Condition<'_>,
         engine: &Explicit,
@@ -186,7 +186,7 @@ impl FinalStates {
     }
 }
 
-/// A final state in which what is observed has these values; nothing if the filter holds it back.
+/// The final state in which the observables have these values; `None` if the filter excludes it.
 fn state(condition: &Condition<'_>, values: &[i64]) -> Option<FinalState> {
     let passes = condition.passes(values);
     let satisfies = passes.and_then(|_| condition.satisfies(values));
@@ -200,7 +200,7 @@ fn finals(task: &Task<'_>, reachable: &Reachable) -> BTreeSet<Vec<i64>> {
     finals.map(|state| task.observed.iter().map(|o| value(state, o)).collect()).collect()
 }
 
-/// What an observable is in a state of the reference semantics.
+/// The value of an observable in a state of the reference semantics.
 fn value(state: &State, observable: &Observable) -> i64 {
     match observable {
         Observable::At(thread, locations) => locations.contains(&state.locations[thread.index()]).into(),

@@ -1,4 +1,4 @@
-//! No proof is to be had by lying: an engine whose domain claims too much is caught at the door.
+//! Tests that lying yields no proof: an engine whose domain claims too much is caught at the door.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::Reduced;
 use crate::task::{About, Answer, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task};
 
-/// Zones that claim to cover everything after so many questions.
+/// Zones that, after a number of honest answers, claim to cover everything.
 struct LyingZones {
     honest: Zones,
     questions: std::cell::Cell<usize>,

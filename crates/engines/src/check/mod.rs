@@ -2,11 +2,11 @@
 //!
 //! * A trace is replayed on the reference semantics; one that does not replay is never shown.
 //! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it.
-//! * `safe` without either is confirmed by exploring the reference semantics itself, where the state space is small enough.
-//!   Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
-//! * If the two disagree, there is no verdict.
+//! * `safe` without a trace or an invariant is confirmed by exploring the reference semantics itself, where the state space is small
+//!   enough. Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
+//! * If the engine and its confirmation disagree, there is no verdict.
 //!
-//! An answer that carries its evidence comes through while the engine still works on the others ([`check_each`]).
+//! An answer that carries its evidence passes the door while the engine still works on other properties ([`check_each`]).
 
 mod confirm;
 mod finals;
@@ -41,13 +41,13 @@ pub fn check(
     check_each(engine, task, limits, progress, confirm, &mut |_, _| {}).verdicts
 }
 
-/// Engines recurse over expressions: as deep as the main thread could.
+/// Engines recurse over expressions: their threads have as much stack as the main thread.
 const STACK: usize = 8 << 20;
 
-/// Runs an engine and lets its answers through the door, each as soon as the engine has it: `on_verdict` hears the number of the
+/// Runs an engine and lets its answers through the door, each as soon as the engine has it. `on_verdict` is called with the number of the
 /// property and the verdict, in the order in which they are found, while the engine goes on with the rest.
 ///
-/// Every property is heard of once; a second time only if a later answer contradicts the first, which then is no verdict any more.
+/// It is called once for every property, and a second time only if a later answer contradicts the first: then there is no verdict any more.
 pub fn check_each(
     engine: &dyn Engine,
     task: &Task<'_>,
@@ -61,7 +61,7 @@ pub fn check_each(
     let report = std::thread::scope(|scope| {
         let (sender, arriving) = mpsc::channel();
         let settled = &settled;
-        // The sender ends with the thread, however that ends.
+        // The sender is dropped when the thread ends, even by a panic.
         let run = move || {
             let anteroom = Anteroom { sender, settled };
             engine.run(&task.heard_by(&anteroom), limits, progress)
@@ -90,7 +90,7 @@ pub(crate) fn admit(
     Door::new(task, limits, confirm, &settled, &mut on_verdict).admit_report(engine.name(), report)
 }
 
-/// Where answers wait for the door while their engine goes on.
+/// The queue in which answers wait for the door while their engine goes on.
 #[derive(Debug)]
 struct Anteroom<'a> {
     sender: mpsc::Sender<(usize, Early)>,
@@ -149,7 +149,8 @@ impl<'a, 'p> Door<'a, 'p> {
         self.verdicts.into_iter().map(|checked| checked.expect("every property was admitted")).collect()
     }
 
-    /// Admits an answer while the engine still runs. One that cannot be confirmed now may be later, or another engine has a better one.
+    /// Admits an answer while the engine still runs. If it cannot be confirmed now, it is left: it may be confirmed later, or another
+    /// engine may have a better answer.
     fn admit_early(&mut self, n: usize, early: Early) {
         let seconds = self.start.elapsed().as_secs_f64();
         let checked = match &self.verdicts[n] {
@@ -179,7 +180,7 @@ impl<'a, 'p> Door<'a, 'p> {
         self.verdicts[n] = Some(checked);
     }
 
-    /// Compares an answer with the verdict that is already there: if they disagree, there is none.
+    /// Compares an answer with the verdict that is already there. If they disagree, there is no verdict.
     fn compare(&mut self, n: usize, early: &Early) {
         let holds = match early.answer {
             Answer::Holds(_) | Answer::Proved(_) | Answer::Certified(_) => true,

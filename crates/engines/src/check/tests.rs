@@ -1,5 +1,5 @@
-//! The door and its engines: verdicts come as soon as they are found, engines do not look any further for what has its verdict, and
-//! an engine that claims what is not so gets nothing through.
+//! Tests of the door and its engines: verdicts come as soon as they are found, engines stop looking for what has its verdict, and an engine
+//! that makes a false claim gets nothing through.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,7 +125,7 @@ fn a_violation_is_heard_of_while_the_engine_runs() {
 #[test]
 fn several_violations_come_one_after_the_other() {
     let program = program(PROGRAM);
-    // Depth first, the other thread never gets its turn.
+    // Only breadth first: depth first, the other thread would never move.
     let breadth_first = [1, 2, 3].map(|workers| explicit(Order::BreadthFirst, workers));
     let auto = Auto::default();
     let engines = breadth_first.iter().map(|e| e as &dyn Engine).chain([&auto as &dyn Engine]);

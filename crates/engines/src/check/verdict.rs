@@ -15,7 +15,7 @@ pub enum Verdict {
     Safe,
     /// It does not.
     Unsafe,
-    /// Nobody knows.
+    /// It is not known whether it holds, for this reason.
     Unknown(Reason),
 }
 
@@ -28,7 +28,7 @@ pub enum Evidence {
     Explored,
     /// This certificate, accepted by the checker.
     Certified(Arc<Certificate>),
-    /// This certificate, which nobody has checked.
+    /// This certificate, which was not checked.
     Unchecked(Arc<Certificate>),
     /// The engine alone.
     Engine,
@@ -43,8 +43,8 @@ pub struct Checked {
     pub(super) evidence: Evidence,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// Whether the violating execution, with every store reaching memory at once, is one under SC too: then no fence can help
-    /// (FENCES12 s.7, case 1). If not, another violation may still be one.
+    /// Whether the violating execution, with every store reaching memory at once, is also a violation under SC: then no fence can help
+    /// (FENCES12 s.7, case 1). If it is not, another violating execution may still be one.
     pub happens_under_sc: bool,
     /// The property.
     pub property: Property,
@@ -102,7 +102,7 @@ impl Evidence {
     }
 
     /// True if the trace was replayed, the certificate accepted, or the reference semantics explored everything; false if the
-    /// verdict stands on the engine alone; nothing if there is no verdict.
+    /// verdict stands on the engine alone; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match self {
             Evidence::Replayed(_) | Evidence::Explored | Evidence::Certified(_) => Some(true),
@@ -130,7 +130,7 @@ pub struct Confirm {
     pub exploration: Option<Exploration>,
 }
 
-/// How far the reference semantics is explored. A larger state space confirms nothing.
+/// How far the reference semantics is explored. If the state space is larger, nothing is confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
     /// At most so many states.
@@ -155,8 +155,8 @@ impl Confirm {
     /// Nothing at all.
     pub const NOTHING: Confirm = Confirm { certificates: false, exploration: None };
 
-    /// The same, but without an exploration that would come to nothing: the reference semantics leaves no steps out, so it reaches at
-    /// least about as many states as an engine has stored.
+    /// The same, but without an exploration that cannot succeed: the reference semantics has no reductions, so it reaches at least about as
+    /// many states as an engine has stored.
     pub(crate) fn unless_hopeless(self, states: u64) -> Confirm {
         let exploration = self.exploration.filter(|e| states <= e.states as u64);
         Confirm { exploration, ..self }

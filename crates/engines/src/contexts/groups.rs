@@ -1,20 +1,21 @@
-//! Stores in groups: what is left of a TSO buffer if one only wants to know which stores leave together.
+//! Stores in groups: what remains of a TSO buffer if all that matters is which stores leave it together.
 //!
-//! CONTEXT24 Fig. 4 guesses, when a store happens, the context in which it will leave the buffer, and keeps for each context and
-//! variable the last value. Which context that is matters to nobody before the store leaves; only where one context's stores end and the
-//! next one's begin does. So a buffer is a list of *groups*, oldest first: the stores of one group leave in the same context, with
-//! no other thread looking in between, and of several stores to one memory cell in a group only the last one counts. As long as there
-//! is room every store is a group of its own and nothing has been guessed. When one more would be too many, two neighbours
-//! become one group, any two: with k contexts, k + 1 groups mean that two of them leave in the same context.
+//! CONTEXT24 Fig. 4 guesses, when a store happens, the context in which it will leave the buffer, and keeps the last value for each context
+//! and variable. Until a store leaves, the number of that context does not matter; it only matters which stores leave in the same context.
+//! So a buffer is a list of *groups*, oldest first. The stores of one group leave in the same context, and no other thread looks in
+//! between: of several stores to one memory cell in a group only the last one counts. As long as there is room, every store is a group of
+//! its own and nothing has been guessed. When a store would make one group too many, two neighbouring groups are merged, and every choice
+//! of two neighbours is tried: with k contexts, k + 1 groups mean that two of them leave in the same context.
 //!
 //! The value of memory cell c in group g of a thread is in its entry cell g * (memory cells) + c, so moving a group is a list of
-//! assignments. Every value moves to an older group or stays, so in the order of groups none is overwritten before it has moved.
+//! assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is overwritten before it has
+//! moved.
 
 use fencewright_memory::{BufferShape, Cell, CellId, Cells, Change, Command, Entry, StoreBuffers, Stored};
 use fencewright_program::{Expr, MemoryModel, ThreadId};
 
-/// Buffers whose stores are in groups, under TSO; under SC there are none. For showing what can happen, not for proofs: a
-/// bound on the number of groups leaves behaviour out.
+/// TSO buffers whose stores are in groups; under SC there are no buffers. They can show what happens but not prove what does not: the bound
+/// on the number of groups leaves executions out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupedBuffers {
     /// SC or TSO.
@@ -48,18 +49,18 @@ impl StoreBuffers for GroupedBuffers {
         Groups::of(shape).newest(cells, thread, target)
     }
 
-    /// Under TSO stores leave in order without it.
+    /// A store fence changes nothing: under TSO stores leave in order without it.
     fn barrier(self, shape: &BufferShape) -> BufferShape {
         shape.clone()
     }
 }
 
-/// The groups of a buffer, oldest first: each the memory cells it writes, sorted, without repetition.
+/// The groups of a buffer, oldest first. Each is the list of the memory cells it writes, sorted, without repetition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups(pub Vec<Vec<u32>>);
 
 impl Groups {
-    /// The groups of a shape: barriers stand between them.
+    /// The groups that a shape describes; in a shape, barriers separate them.
     pub fn of(shape: &BufferShape) -> Self {
         if shape.queue.is_empty() {
             return Groups::default();
@@ -98,8 +99,8 @@ impl Groups {
         self.newest_group(target).map(|g| value(cells, thread, g, target))
     }
 
-    /// A store: as a new group or, if there are `most` already, with some neighbours made one. The way with number n makes one of
-    /// groups n and n + 1, where the store itself is the last group.
+    /// What a store does: it becomes a new group or, if there are `most` groups already, two neighbours are merged. Result number n merges
+    /// groups n and n + 1, where the new store counts as the last group.
     pub fn stored(
         &self,
         cells: &Cells,
@@ -133,7 +134,7 @@ impl Groups {
         ways
     }
 
-    /// Groups n and n + 1 made one.
+    /// Merges groups n and n + 1.
     fn merged(&self, cells: &Cells, thread: ThreadId, n: usize) -> (Vec<Command>, Groups) {
         let mut sources: Vec<Vec<(usize, u32)>> = self.sources().collect();
         let newer = sources.remove(n + 1);
@@ -144,7 +145,7 @@ impl Groups {
         moved(cells, thread, &sources)
     }
 
-    /// All groups made one.
+    /// Merges all groups into one.
     pub fn united(&self, cells: &Cells, thread: ThreadId) -> (Vec<Command>, Groups) {
         let mut newest: Vec<(usize, u32)> = Vec::new();
         for (g, c) in self.sources().rev().flatten() {
@@ -168,7 +169,7 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// For each group, for each memory cell, the group its value is in.
+    /// For each group and each memory cell it writes, the group that holds the value now.
     fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }
@@ -179,7 +180,7 @@ fn value(cells: &Cells, thread: ThreadId, group: usize, cell: u32) -> CellId {
     cells.id(Cell::Entry(thread, group as u32 * cells.memory() + cell))
 }
 
-/// The groups whose values come from these groups, and the commands that move them there.
+/// The groups that take their values from these groups, and the commands that move the values there.
 fn moved(cells: &Cells, thread: ThreadId, sources: &[Vec<(usize, u32)>]) -> (Vec<Command>, Groups) {
     let mut commands = Vec::new();
     for (to, group) in sources.iter().enumerate() {
@@ -259,7 +260,7 @@ mod tests {
             }
             buffers = longer;
         }
-        // Three groups of six stores, in all ways to cut them twice.
+        // Six stores in three groups, in all ways to cut the list twice.
         let mut seen = std::collections::BTreeSet::new();
         for (groups, values, stores) in &buffers {
             let found = contents(groups, &cells, values);

@@ -1,11 +1,11 @@
 //! The strategy: contexts one after the other, each explored to its end before the next begins.
 //!
-//! A state does not know how many contexts it took to reach it. It belongs to the first one, its *layer*, in which it is found:
-//! everything that a later context could make of it, an earlier one could too. So a state is expanded once, and to allow one more context
-//! means to go on from the newest layer. The last context is different: nobody else moves after it, so its states are kept apart and
-//! hold less (see [`super::relevance`]). For k contexts, layers 1 to k - 1 lead to all beginnings of a last context; of these only
-//! those of layer k - 1 are new, the others have been last contexts before. Evidence is looked for in last contexts only: every
-//! context was one, when it was its turn.
+//! A state does not know how many contexts it took to reach it. It belongs to the first context in which it is found, its *layer*: whatever
+//! can follow from it in a later context can follow from it there. So a state is expanded only once, and allowing one more context means
+//! continuing from the newest layer. The last context is different: no other thread moves after it, so its states are kept apart and hold
+//! less (see [`super::relevance`]). For k contexts, a last context can begin after any of the layers 1 to k - 1. Only those that begin
+//! after layer k - 1 are new; the others were explored with smaller k. Evidence is looked for in last contexts only: each context is the
+//! last one for some k.
 
 use std::mem::{replace, take};
 use std::sync::atomic::Ordering;
@@ -18,21 +18,21 @@ use crate::domain::Domain;
 use crate::search::explore::{Counterexample, Finding, Search, Unmodelled};
 use crate::task::{Limits, Progress, Reason};
 
-/// How a search goes on.
+/// What a search has come to.
 pub enum Next<'a, 'p> {
-    /// A path to what may be evidence was found. Searching on finds others.
+    /// A path to a state that may be evidence. Calling [`Layers::next`] again finds others.
     Evidence(Counterexample<Relevant<'a, 'p>>),
-    /// There is nothing more within the bound; and if `saturated`, neither beyond it.
+    /// Everything within the bound has been explored.
     Done {
-        /// Whether more contexts would not lead to more states.
+        /// Whether more contexts would lead to no more states.
         saturated: bool,
     },
-    /// A limit.
+    /// A limit was reached.
     Stopped(Reason),
 }
 
-/// How many groups a buffer can usefully have with so many contexts: one for each context of its thread after which somebody else can
-/// look, and one for stores that nobody will see leave.
+/// The most groups that a buffer can need with `bound` contexts: one for each context of its thread that another thread's context follows,
+/// one for stores that never leave, and, if a property looks at memory, one for stores that leave in the last context.
 pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
     1 + (bound - 1).div_ceil(2) + sees_memory as u32
 }
@@ -44,27 +44,27 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     sees_memory: bool,
     /// How many groups a buffer may have before the last context.
     groups: u32,
-    /// The first layer in which stores were put together for lack of groups.
+    /// The first layer in which stores were merged because there were not enough groups.
     merged: Option<u32>,
-    /// How many contexts there are.
+    /// How many contexts are allowed.
     bound: u32,
     /// How many layers have been explored.
     explored: u32,
     stage: Stage,
-    /// Whether a layer had no new states.
+    /// Whether some layer had no new states: then there are no further layers.
     closed: bool,
-    /// The states of the newest layer, and whether their contexts have ended in last ones.
+    /// The states of the newest layer, and whether last contexts have been begun from them.
     frontier: Vec<u32>,
     ended: bool,
-    /// Those of the layers before it whose contexts have not.
+    /// The states of earlier layers from which this search has not begun last contexts.
     earlier: Vec<u32>,
-    /// The states whose contexts are to end; those before `turned` have.
+    /// The states from which the next context is to begin; those before position `turned` are done.
     turning: Vec<u32>,
     turned: usize,
-    /// The states of the layer that is being explored; those before `expanded` have taken their edges.
+    /// The states of the layer that is being explored; those before position `expanded` are done.
     queue: Vec<u32>,
     expanded: usize,
-    /// Evidence that nobody has looked at yet.
+    /// Evidence that has not been returned yet.
     findings: Vec<Finding>,
 }
 
@@ -80,7 +80,7 @@ enum Stage {
 }
 
 impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
-    /// A search of so many contexts, with so many groups in a buffer.
+    /// A search with this bound on the contexts and this many groups in a buffer.
     pub fn new(
         machine: &'s Relevant<'a, 'p>,
         properties: &'s [Property],
@@ -108,13 +108,13 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         }
     }
 
-    /// One more context, after all with fewer have been explored.
+    /// Allows one more context, after everything within the present bound has been explored.
     pub fn deepen(&mut self) {
         self.bound += 1;
         self.stage = Stage::Waiting;
     }
 
-    /// Whether there are groups enough for so many contexts: no stores were put together that could have left in different ones.
+    /// Whether there are enough groups for `bound` contexts: no two stores were merged that could have left in different contexts.
     pub fn suffices_for(&self, bound: u32) -> bool {
         let needed = |layer: u32| most_groups(bound + 1 - layer, self.sees_memory);
         self.merged.is_none_or(|layer| needed(layer) <= self.groups)
@@ -135,7 +135,7 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         self.search.domain()
     }
 
-    /// The first reason why the states that were found are not all there are, if there is one.
+    /// The first reason why some reachable states may be missing, if there is one.
     pub fn unmodelled(&self) -> Option<&Unmodelled> {
         self.search.unmodelled()
     }
@@ -208,8 +208,8 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         }
         if last {
             self.ended = true;
-            // A search with a smaller bound has ended the contexts of the earlier layers in last ones. It found the same states there,
-            // unless states cover others: then it may have dropped a state that this search has.
+            // An earlier search, with a smaller bound, has already begun last contexts from the earlier layers. If the domain is discrete,
+            // it had the same states there. Otherwise it may have dropped a state, as covered by another, that this search has kept.
             let earlier = take(&mut self.earlier);
             if !self.domain().is_discrete() {
                 self.turning.extend(earlier);
@@ -239,7 +239,7 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
         })
     }
 
-    /// Notices where stores are put together for lack of groups before the last context.
+    /// Notes the first layer before the last context in which stores are merged because there are not enough groups.
     fn notice_merged(&mut self, node: u32) -> Result<(), Reason> {
         if self.search.control_of(node).last {
             return Ok(());

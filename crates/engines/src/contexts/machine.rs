@@ -1,22 +1,23 @@
 //! The machine `contexts`: executions in which threads take turns (CONTEXT24 s.6.2, Fig. 4).
 //!
-//! An execution consists of contexts. In each one thread is *active*: only it takes edges, and only its stores leave the buffer. A
-//! load of another thread cannot come in between, so it makes no difference when in a context stores leave: they do at its end, or
-//! where the thread needs an empty buffer. Stores that leave together are a [group](super::groups).
+//! An execution is a sequence of contexts. In each context one thread is *active*: only this thread takes edges, and only its stores leave
+//! the buffer. No other thread loads in between, so it makes no difference at which point of the context stores leave: here they leave at
+//! its end, or where the thread needs an empty buffer. Stores that leave together are a [group](super::groups).
 //!
 //! | Fig. 4 | here |
 //! |---|---|
 //! | init | any thread is active first |
 //! | local, buffer read, memory read | the edge, as in every [`Machine`] |
-//! | write | the edge; the context in which the store leaves is open until it does |
+//! | write | the edge; the context in which the store leaves is not chosen yet |
 //! | buffer arw, memory arw | all groups leave, then the edge, on memory; so do fences and locks |
-//! | context switch | the oldest groups leave, as many as one likes, and another thread is active |
+//! | context switch | any number of the oldest groups leave, and another thread becomes active |
 //!
-//! Differences from the paper. It guesses beforehand who is active in each context and, at each write, when it leaves. Here both are
-//! decided when they happen. It requires every write to leave in one of the k contexts; an execution may end with stores in a buffer, and
-//! the store buffering test needs that to show its violation in two contexts. Its memory arw writes memory and forgets that an
-//! older write of this context to the same variable would follow at the end; here the older ones have left before. Under SC there
-//! are no buffers, and all of this is the usual context bound.
+//! Differences from the paper. The paper guesses beforehand which thread is active in each context and, at each write, in which context it
+//! leaves; here both are decided when they happen. The paper requires every write to leave in one of the k contexts; here an execution may
+//! end with stores in a buffer, which the store buffering test needs to show its violation in two contexts. In the paper, memory arw writes
+//! memory although an older write of the same context to the same variable is yet to leave, and at the end of the context that one
+//! overwrites the newer value; here the older writes leave first. Under SC there are no buffers, and the machine is the usual context
+//! bound.
 
 use fencewright_memory::{
     BufferMachine, Cell, CellId, Cells, Command, Contents, Control, Evidence, Machine, Outcome, Step,
@@ -25,7 +26,7 @@ use fencewright_program::{EdgeId, MemoryModel, Observable, Op, Program, Property
 
 use super::groups::{GroupedBuffers, Groups};
 
-/// A control state: one of the machine, and who is active.
+/// A control state of the buffer machine, and the active thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContextControl {
     /// Locations, groups of stores, the lock.
@@ -34,7 +35,7 @@ pub struct ContextControl {
     pub active: ThreadId,
 }
 
-/// What tells a step from others.
+/// The name of a step: no other step of the control state has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextStepName {
     /// The active thread.
@@ -54,12 +55,12 @@ pub enum Move {
         case: u32,
         /// How many groups leave before it.
         flushed: u32,
-        /// For a store, which group and its successor become one.
+        /// For a store that merges two groups, the number of the older one.
         merged: Option<u32>,
     },
     /// The context ends.
     Switch {
-        /// How many groups leave before that.
+        /// How many groups leave before the switch.
         flushed: u32,
         /// Who is active next.
         to: ThreadId,
@@ -69,12 +70,12 @@ pub enum Move {
 /// A step.
 pub type ContextStep = Step<ContextStepName, ContextControl>;
 
-/// The steps of a control state, apart.
+/// Which steps of a control state are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextPhase {
-    /// Those inside the context: edges of the active thread.
+    /// The steps inside the context: edges of the active thread.
     Inside,
-    /// The ends of the context.
+    /// The switches to another thread, which end the context.
     Switch,
 }
 
@@ -85,13 +86,13 @@ pub struct Contexts<'p> {
 }
 
 impl<'p> Contexts<'p> {
-    /// The machine of a program with at most so many groups in each buffer. Under PSO there is none.
+    /// The machine of a program with at most `groups` groups in each buffer; `None` under PSO.
     pub fn new(program: &'p Program, model: MemoryModel, groups: u32) -> Option<Self> {
         let buffers = GroupedBuffers { model, groups };
         (model != MemoryModel::Pso).then(|| Contexts { machine: BufferMachine::new(program, buffers) })
     }
 
-    /// The same machine, with the same cells, but from here on with fewer groups.
+    /// The same machine, with the same cells, but with fewer groups from now on.
     pub fn with_groups(&self, groups: u32) -> Self {
         let buffers = GroupedBuffers { groups, ..self.machine.buffers };
         Contexts { machine: BufferMachine { buffers, ..self.machine.clone() } }
@@ -117,7 +118,7 @@ impl<'p> Contexts<'p> {
         self.groups(&at.control, at.active).0.len() as u32
     }
 
-    /// The edges that the active thread can take, unless `stop` says so.
+    /// The edges that the active thread can take; `None` if `stop` interrupts the computation.
     pub fn edges(&self, at: &ContextControl, stop: &dyn Fn() -> bool) -> Option<Vec<ContextStep>> {
         let thread = at.active;
         let code = self.program().thread(thread);
@@ -153,7 +154,7 @@ impl<'p> Contexts<'p> {
     ) -> ContextStep {
         let thread = step.name.thread;
         let edge = step.name.edge.expect("it is an edge");
-        // A buffer with as many groups as before although a store has come has merged two.
+        // If a store was added and the buffer has as many groups as before, two were merged.
         let merged = match &step.outcome {
             Outcome::Control(next) => {
                 let fault = next.locations[thread.index()] == self.program().thread(thread).fault;
@@ -174,8 +175,8 @@ impl<'p> Contexts<'p> {
         Step { name: ContextStepName { thread, what }, commands, outcome }
     }
 
-    /// The end of the context: the oldest groups leave and another thread is active. Not possible if groups should leave and another
-    /// thread holds the lock.
+    /// The end of the context: the oldest groups leave and another thread becomes active. If groups are to leave while another thread holds
+    /// the lock, this is not possible.
     pub fn switch(&self, at: &ContextControl, flushed: u32, to: ThreadId) -> Option<ContextStep> {
         if flushed > 0 && !at.control.may_access(at.active) {
             return None;

@@ -1,13 +1,11 @@
-//! Engine `contexts`: everything that can happen within so many contexts (CONTEXT24).
+//! Engine `contexts`: everything that can happen within a bounded number of contexts (CONTEXT24).
 //!
-//! The machine `Contexts` with one of the domains: `order`, for which programs of the paper's fragment are decided exactly, whatever the
-//! values and however long the buffers; or zones or predicates for everything else, where a path that is no execution makes
-//! the domain more precise, as in `cegar`. The number of contexts grows from 1 on, so a violation is found with the
-//! smallest number that shows it.
+//! The engine runs the machine `Contexts` with one of the domains. `order` decides programs of the paper's fragment exactly, whatever the
+//! values and however long the buffers. Zones and predicates serve all other programs: there, a path that is no execution makes the domain
+//! more precise, as in `cegar`. The number of contexts grows from 1 on, so a violation is found with the smallest number that shows it.
 //!
-//! Without a violation the answer is `unknown`: there is none within that many contexts. Only if more contexts would not lead to
-//! a single new state, and no two stores were put together because of the bound, is the program safe; `cegar` is then asked for a
-//! certificate.
+//! If there is no violation within the bound, the answer is `unknown`. The program is safe only if more contexts would not lead to a single
+//! new state and no two stores were merged because of the bound; then `cegar` is asked for a certificate.
 
 pub mod groups;
 mod layers;
@@ -37,7 +35,7 @@ use relevant::Relevant;
 pub struct Options {
     /// How many contexts at most.
     pub contexts: Option<u32>,
-    /// How integers are represented: `order` where that is exact and otherwise zones, unless something is said.
+    /// How integers are represented. By default `order` where it is exact, and zones elsewhere.
     pub domain: Option<DomainName>,
 }
 
@@ -46,7 +44,7 @@ pub const MOST_CONTEXTS: u32 = 64;
 /// Zones begin with this clip constant.
 const FIRST_CLIP: i32 = 2;
 
-/// How long to look for a certificate at least, once it is known that there is no violation.
+/// The least time for finding a certificate, once it is known that there is no violation.
 const PROOF: Duration = Duration::from_secs(2);
 
 /// The engine.
@@ -60,10 +58,10 @@ pub struct ContextBound {
 enum Ended {
     /// With an answer to the property with this number.
     Answer(usize, Answer),
-    /// With nothing, or only paths that are no executions as far as one can tell, for these properties; and whether more contexts
-    /// would find nothing more.
+    /// Without an answer. For the `doubtful` properties there are paths to evidence, but none that could be shown to be an execution. If
+    /// `saturated`, more contexts would find nothing more.
     Nothing { saturated: bool, doubtful: BTreeSet<usize> },
-    /// It must be done again: with a more precise domain, or with more groups.
+    /// The search must be repeated, with a more precise domain or with more groups.
     Again,
     /// At a limit.
     Stopped(Reason),
@@ -111,7 +109,7 @@ impl Engine for ContextBound {
     }
 }
 
-/// What the engine cannot decide whatever it finds.
+/// The answer to a property that this engine cannot decide, whatever it finds.
 fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     let what = match (&property.kind, task.model) {
         (_, MemoryModel::Pso) => "engine contexts knows SC and TSO, not PSO",
@@ -122,7 +120,7 @@ fn unanswerable(task: &Task<'_>, property: &Property) -> Option<Answer> {
     Some(Answer::Unknown(Reason::Unsupported(what.into(), None)))
 }
 
-/// Nothing within so many contexts, and why no more were tried.
+/// There is no violation within this many contexts; `reason` is why no more were tried.
 fn within(contexts: u32, reason: Reason) -> Reason {
     if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
 }
@@ -137,7 +135,7 @@ struct Run<'a, 'p> {
     /// How many contexts are allowed now, and at most.
     bound: u32,
     most: u32,
-    /// When they were allowed.
+    /// When the present number of contexts was allowed.
     since: Instant,
     /// When the run began.
     began: Instant,
@@ -176,7 +174,7 @@ impl WithDomain for &mut Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
-    /// More and more contexts, until everything is answered.
+    /// Allows more and more contexts until every property is answered.
     fn iterate<D: Domain>(&mut self, mut domain: D) {
         while self.bound <= self.most && !self.open().is_empty() {
             match self.explore(&mut domain) {
@@ -218,7 +216,7 @@ impl Run<'_, '_> {
         self.task.tell(n, Early { answer, engine: EngineName::Contexts, states, bytes, rounds });
     }
 
-    /// All executions with so many contexts and more, for the properties that are open.
+    /// Explores the executions with the present number of contexts and with more, for the open properties.
     fn explore<D: Domain>(&mut self, domain: &mut D) -> Ended {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();
@@ -233,7 +231,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// A search of all executions. If a path that is no execution makes it necessary, the domain is a more precise one afterwards.
+    /// Searches for evidence. If a path that is no execution calls for it, `domain` is more precise afterwards.
     fn search<D: Domain>(&mut self, task: &Task<'_>, domain: &mut D) -> Ended {
         let relevance = match Relevance::new(task, self.limits) {
             Ok(relevance) => relevance,
@@ -275,7 +273,7 @@ impl Run<'_, '_> {
                 }
                 Next::Done { .. } if !layers.suffices_for(self.bound) => break Ended::Again,
                 Next::Done { saturated } => {
-                    // The states that were found are not all there are.
+                    // Some reachable states may be missing.
                     match layers.unmodelled() {
                         Some(Unmodelled::Machine(what, span)) => {
                             break Ended::Stopped(Reason::Unsupported(what.to_string(), Some(*span)));
@@ -332,7 +330,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Gives what is still open this answer, which decides nothing.
+    /// Gives every open property this answer, which decides nothing.
     fn leave_open(&mut self, answer: &Answer) {
         self.answers.iter_mut().for_each(|a| _ = a.get_or_insert_with(|| answer.clone()));
     }

@@ -1,15 +1,15 @@
-//! What can still matter: which cells somebody can still read, where a context may as well end, and which states of the last
-//! context lead nowhere.
+//! What can still matter: which cells can still be read, where a context may as well end, and which states of the last context lead
+//! nowhere.
 //!
-//! Three observations keep the state space small, none of which loses an execution.
+//! Three observations keep the state space small. None of them loses evidence about a property.
 //!
-//! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, stores that only the thread
-//!   itself could still see and that a newer one hides.
-//! * *A context ends right behind something that others can notice* ([`Relevance::ending`]): a load (it could have seen something else
-//!   later), a lock, a store that leaves at once, or what a property looks at. Anything after it could as well be done first
-//!   thing in the next context of the thread, and if there is none, nobody misses it.
-//! * *In the last context nobody else moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads only what properties
-//!   see of them matters, and if that rules out every violation, the context is not begun.
+//! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, and buffered stores that
+//!   only their own thread could still read and that a newer store hides from it.
+//! * *A context ends right behind something that others can notice* ([`Relevance::ending`]): a load (it could have read another value
+//!   later), a lock, a store that leaves at once, or a change that a property looks at. Whatever the thread does after that can as well be
+//!   done at the start of its next context; if it has no further context, nobody misses it.
+//! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only what
+//!   properties look at matters. If that rules out every violation, the context is not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,12 +53,12 @@ impl CellSet {
             .flat_map(|(n, word)| (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| n as u32 * 64 + b))
     }
 
-    /// Adds what is in both of two others.
+    /// Adds the intersection of two sets.
     fn add_both(&mut self, a: &CellSet, b: &CellSet) {
         self.0.iter_mut().zip(a.0.iter().zip(&b.0)).for_each(|(mine, (a, b))| *mine |= a & b);
     }
 
-    /// Adds all of another set; whether that made a difference.
+    /// Adds another set; true if that changed this one.
     fn add(&mut self, other: &CellSet) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -74,7 +74,7 @@ impl CellSet {
 pub struct Ending {
     /// In any way.
     pub any: bool,
-    /// With all stores leaving.
+    /// Only with all stores leaving.
     pub drained: bool,
 }
 
@@ -82,19 +82,20 @@ pub struct Ending {
 struct ThreadFacts {
     /// For each location the live registers.
     live: LiveRegisters,
-    /// For each location the memory cells that may still be loaded, and behind them the arrays of which any cell may be.
+    /// For each location the memory cells that may still be loaded. The facts after those of the cells are for arrays: any cell of the
+    /// array may be loaded.
     loads: Facts,
     /// For each location how a context may end there.
     endings: Vec<Ending>,
-    /// For each location whether the thread may still fault: one fact.
+    /// A single fact, for each location: whether the thread may still fault.
     may_fault: Facts,
-    /// For each location one that looks the same to all properties.
+    /// For each location a location that looks the same to all properties.
     representatives: Vec<LocationId>,
     /// The registers that properties look at, in order.
     observed: BTreeSet<RegisterId>,
     /// The sets of locations that properties name, numbered.
     sets: BTreeMap<Vec<LocationId>, usize>,
-    /// For each location which of them can still be reached.
+    /// For each location which of these sets can still be reached.
     reaches: Facts,
 }
 
@@ -110,7 +111,7 @@ pub struct Relevance<'p> {
 }
 
 impl<'p> Relevance<'p> {
-    /// For the properties of a task.
+    /// Analyses a program for the properties of a task.
     pub fn new(task: &Task<'p>, limits: &Limits) -> Result<Self, Reason> {
         let program = task.program;
         let mut observed = CellSet::new(program.cells());
@@ -145,7 +146,7 @@ impl<'p> Relevance<'p> {
         self.threads[thread.index()].representatives[location.index()]
     }
 
-    /// The cells whose values matter in a control state, sorted; in the `last` context only the active thread goes on.
+    /// The cells whose values matter in a control state, sorted. In the `last` context only the active thread moves.
     pub fn live(&self, contexts: &Contexts<'_>, at: &ContextControl, last: bool) -> Vec<CellId> {
         let cells = contexts.cells();
         let locations = &at.control.locations;
@@ -154,7 +155,7 @@ impl<'p> Relevance<'p> {
         let ids = || (0..locations.len() as u32).map(ThreadId);
         let buffers: Vec<_> = ids().map(|t| contexts.groups(&at.control, t)).collect();
         let mut read = self.observed.clone();
-        // Of how many threads each cell may still be loaded by: nobody, one, or several.
+        // The cells that some thread may still load, and those that several threads may.
         let (mut some, mut several) =
             (CellSet::new(self.program.cells()), CellSet::new(self.program.cells()));
         let mut loads = vec![CellSet::default(); locations.len()];
@@ -163,7 +164,7 @@ impl<'p> Relevance<'p> {
             let own = self.loaded(&facts.loads, location);
             several.add_both(&some, &own);
             some.add(&own);
-            // What a thread has buffered itself hides memory from it until it is overwritten.
+            // A thread reads its own buffered store and not memory.
             let mut seen = own.clone();
             loads[t.index()] = own;
             buffers[t.index()].0.iter().flatten().for_each(|&c| seen.remove(c));
@@ -235,7 +236,7 @@ impl<'p> Relevance<'p> {
     }
 }
 
-/// The value of a formula if what is known of its observables decides it.
+/// The value of a formula, if the known values of its observables determine it.
 fn possible(formula: &Expr<Observable>, known: &dyn Fn(&Observable) -> Option<i64>) -> Option<i64> {
     match formula {
         Expr::Const(value) => Some(*value),
@@ -288,7 +289,7 @@ impl ThreadFacts {
                 | Action::Atomic { .. }
                 | Action::Lock
                 | Action::Unlock => ending.any = true,
-                // A fence lets stores leave that could have left at the end of the context before it.
+                // A fence makes stores leave, but they could have left at the end of the thread's previous context.
                 Action::Op(_) | Action::Fence | Action::StoreFence => {}
             }
             ending.any |= visible(edge);
@@ -322,7 +323,8 @@ fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits
 
 static EMPTY: Vec<LocationId> = Vec::new();
 
-/// For each location the memory cells that may be loaded from there on; and behind them the arrays of which any cell may be.
+/// For each location the memory cells that may be loaded from there on; the facts after those of the cells are for arrays, of which any
+/// cell may be loaded.
 fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

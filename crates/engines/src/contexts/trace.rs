@@ -1,6 +1,6 @@
 //! From a path of the machine `contexts` to an execution of the exact memory model.
 //!
-//! A group stands for several stores: here they are counted, so that when a group leaves, as many stores leave a real buffer.
+//! A group stands for several stores. The replay counts them, so that when a group leaves, the same number of stores leaves a real buffer.
 
 use fencewright_program::{Property, ThreadId, Trace};
 
@@ -10,7 +10,7 @@ use crate::execution::Execution;
 use crate::search::explore::Counterexample;
 use crate::task::{Limits, Task};
 
-/// A path on the exact machine.
+/// A path that is followed on the exact machine.
 struct Replay<'a, 'p> {
     execution: Execution<'p>,
     /// For each thread, how many stores each of its groups stands for.
@@ -18,7 +18,7 @@ struct Replay<'a, 'p> {
     limits: &'a Limits,
 }
 
-/// The execution that a path describes and that is evidence about the property, if there are values for it.
+/// The execution that a path describes, if there are values with which it is evidence about the property.
 pub fn execution(
     task: &Task<'_>,
     path: &Counterexample<Relevant<'_, '_>>,

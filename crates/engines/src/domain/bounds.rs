@@ -1,9 +1,9 @@
-//! Matrices of difference bounds: entry (i, j) bounds variable i minus variable j; index 0 is the constant 0. A matrix is closed
-//! if no bound follows from two others.
+//! Matrices of difference bounds: entry (i, j) is an upper bound of variable i minus variable j; index 0 is the constant 0. A matrix is
+//! closed if entry (i, j) is never greater than the sum of entries (i, k) and (k, j).
 
 /// No bound.
 pub const NONE: i32 = i32::MAX;
-/// Bounds beyond this are treated as none (above) or raised to it (below), so that sums of two fit.
+/// Larger bounds are dropped, and bounds below its negative are raised to that, so that the sum of two bounds fits.
 pub const MOST: i64 = 1 << 28;
 
 /// The sum of two bounds, the second one finite.
@@ -19,7 +19,7 @@ pub fn add(a: i32, b: i32) -> i32 {
     if total > MOST { NONE } else { total.max(-MOST) as i32 }
 }
 
-/// Adds `i - j <= c` to a closed matrix and closes it again; false if nothing is left.
+/// Adds `i - j <= c` to a closed matrix and closes it again; false if the constraints contradict each other.
 pub fn bound(m: &mut [i32], size: usize, i: usize, j: usize, c: i32) -> bool {
     if i == j {
         return c >= 0;

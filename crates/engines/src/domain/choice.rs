@@ -1,4 +1,4 @@
-//! Choosing a domain by name: the one place that knows which domains there are.
+//! Choosing a domain by name: the only place that lists all domains.
 
 use super::Domain;
 use super::concrete::Concrete;
@@ -24,27 +24,28 @@ pub enum DomainName {
 /// Which domain is wanted, and how precise it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// The domain: `order` where that is exact and otherwise zones, unless something is said.
+    /// The domain. By default `order` where it is exact, and zones elsewhere.
     pub name: Option<DomainName>,
     /// The clip constant of zones.
     pub clip: i32,
-    /// Whether it stays as it is.
+    /// Whether the clip constant is never refined.
     pub clip_is_fixed: bool,
-    /// Whether the predicates that the source suggests are all there are.
+    /// Whether only the predicates that the source suggests are used.
     pub predicates_are_fixed: bool,
-    /// Whether states are to be written as certificates. That two values differ cannot be said there, so order keeps which is less.
+    /// Whether states are to be written as certificates. A certificate cannot say that two values differ, so `order` must know which is
+    /// less.
     pub certificates: bool,
 }
 
-/// What is done with a domain, whichever it is.
+/// A computation with a domain, whichever it is.
 pub trait WithDomain {
-    /// What comes of it.
+    /// Its result.
     type Output;
-    /// Does it.
+    /// Runs the computation.
     fn run<D: Domain>(self, domain: D) -> Self::Output;
 }
 
-/// Does something with the chosen domain. An error says why that domain cannot represent the program.
+/// Runs a computation with the chosen domain. An error says why that domain cannot represent the program.
 pub fn with_domain<W: WithDomain>(
     choice: Choice,
     task: &Task<'_>,
@@ -57,7 +58,7 @@ pub fn with_domain<W: WithDomain>(
             match fragment(task.program, &task.properties, least, limits) {
                 Ok(order) => return Ok(with.run(order)),
                 Err(reason) if choice.name.is_some() || limits.exceeded(0).is_some() => return Err(reason),
-                // No other domain knows the reals.
+                // No other domain represents reals.
                 Err(reason) if task.program.has_real_choices() => return Err(reason),
                 Err(_) => DomainName::Zones,
             }

@@ -1,11 +1,11 @@
 //! Domain `concrete`: one value for each live cell.
 //!
-//! It is exact: a state stands for one valuation, and every operator, the nonlinear ones included, is computed as the reference
-//! semantics does. The price is that `x := *` gives one state for each value, so it takes a range (and the machine assumes one right
-//! after the choice, if the program declares one). A choice without a range, or a value that does not fit 64 bits, cannot be represented:
-//! the search is told so, and whatever it finds elsewhere is not all there is.
+//! It is exact: a state stands for one valuation, and every operator, the nonlinear ones included, is computed as in the reference
+//! semantics. The price is that `x := *` gives one state for each value, so the choice needs a range. (If the program declares one, the
+//! machine assumes it right after the choice.) A choice without a range, or a value that does not fit 64 bits, cannot be represented: the
+//! search is told that states are missing.
 //!
-//! A certificate can say which value a cell has, but the checker knows linear arithmetic only. See [`Domain::is_checkable`].
+//! A certificate can say which value a cell has, but its checker knows linear arithmetic only. See [`Domain::is_checkable`].
 
 use fencewright_memory::linear::{Cube, Linear};
 use fencewright_memory::{CellId, Command};
@@ -20,19 +20,19 @@ use crate::task::Reason;
 /// The values of the live cells.
 pub type Values = SmallVec<[i64; 12]>;
 
-/// A step tries at most so many values; with more it takes too long.
+/// A step tries at most so many values, because more would take too long.
 const MOST_TRIES: usize = 1 << 16;
 
 /// The domain.
 #[derive(Clone, Debug, Default)]
 pub struct Concrete {
-    /// Whether a step has computed what the checker cannot: something that is not linear, or the one integer of 64 bits whose negative is
-    /// none, which no constraint `cell = value` can be about.
+    /// Whether a step has computed something that the checker cannot: a nonlinear value, or the smallest 64-bit integer, whose negative
+    /// does not fit and which no constraint `cell = value` can name.
     uncheckable: bool,
     work: Vec<i64>,
 }
 
-/// A step on values. The first indices are the cells before the step, then come others.
+/// A step on values. The first indices are the cells before the step; other cells that it touches follow.
 pub struct ConcreteTransition {
     ops: Vec<ValueOp>,
     /// How many indices there are.
@@ -47,7 +47,7 @@ enum ValueOp {
     Assign(u32, Expr<u32>),
     /// Any of these values, both ends included.
     Choose(u32, i64, i64),
-    /// The step cannot be represented from here on, for this reason.
+    /// From here on the step cannot be represented, for this reason.
     Decline(&'static str),
 }
 
@@ -65,7 +65,7 @@ fn declined(what: &str) -> Reason {
     Reason::Unsupported(what.into(), None)
 }
 
-/// The values of a cell that the conditions directly after a choice leave.
+/// The values of a cell that the conditions directly after a choice allow.
 #[derive(Clone, Copy, Default)]
 struct Range {
     low: Option<i64>,
@@ -91,7 +91,7 @@ impl Range {
                     BinaryOp::Eq => (Some(bound), Some(bound)),
                     _ => return false,
                 };
-                // Nothing is less than every bound.
+                // No value is less than every bound.
                 self.low = self.low.max(low);
                 self.high = self.high.into_iter().chain(high).min();
                 true
@@ -101,7 +101,7 @@ impl Range {
     }
 }
 
-/// What to do where a cell takes any value: the commands that follow may say which ones matter.
+/// The operation for a cell that takes any value: the commands that follow may restrict the values.
 fn choice(cell: CellId, index: u32, later: &[Command], after: &Live) -> ValueOp {
     let mut range = Range::default();
     let (mut is_read, mut is_overwritten) = (false, false);
@@ -131,7 +131,7 @@ fn choice(cell: CellId, index: u32, later: &[Command], after: &Live) -> ValueOp 
     match (range.low, range.high) {
         (Some(low), Some(high)) => ValueOp::Choose(index, low, high),
         _ if matters => ValueOp::Decline(NO_RANGE),
-        // Nobody looks at it, so one value is as good as all.
+        // The value is never used, so one value stands for all.
         (low, high) => {
             let value = low.or(high).unwrap_or(0);
             ValueOp::Choose(index, value, value)
@@ -167,7 +167,7 @@ impl Indices {
         index as u32
     }
 
-    /// A cell has no value any more.
+    /// Notes that a cell has no value any more.
     fn forget(&mut self, cell: CellId) {
         if let Some(i) = self.position(cell) {
             self.known[i] = false;
@@ -207,7 +207,7 @@ impl Domain for Concrete {
                 Command::Assume(e) => indices.expression(e).map(ValueOp::Assume),
                 Command::Assign(to, e) => match indices.expression(e) {
                     Some(e) => Some(ValueOp::Assign(indices.write(*to), e)),
-                    // A copy of what nobody knows: a summary cell that is renamed.
+                    // A copy of an unknown value: a summary cell that is renamed.
                     None => {
                         indices.forget(*to);
                         continue;
@@ -309,7 +309,7 @@ fn perform(
     for (n, op) in ops.iter().enumerate() {
         let value = |e: &Expr<u32>| match e.eval(&mut |i| work[*i as usize]) {
             Ok(value) => Ok(Some(value)),
-            // That is a step of its own, which faults.
+            // A division by zero is a separate step, which faults.
             Err(EvalError::DivisionByZero) => Ok(None),
             Err(EvalError::Overflow) => Err(Limit::Overflow.describe()),
         };

@@ -1,12 +1,12 @@
 //! Domains: how the integer cells of a machine are represented.
 //!
-//! A domain never looks at control: it is given the cells that are live before and after a step, and the commands in between. What
-//! it needs to know about a cell it is told by the machine ([`Contents`]); how cells are numbered is none of its business.
+//! A domain never looks at control: it is given the cells that are live before and after a step, and the commands in between. The machine
+//! tells it what each cell contains ([`Contents`]); a domain does not depend on how cells are numbered.
 //!
-//! Summary cells stand for several values each ([`Cells`](fencewright_memory::Cells) says what commands do with them). With them, a
-//! state stands for those valuations all of whose choices, of one value for each summary cell, satisfy its cube. `post` must
-//! respect that: for every such valuation and every way to take the step there is *one* resulting state that all choices after the step
-//! satisfy.
+//! A summary cell stands for several values ([`Cells`](fencewright_memory::Cells) says what commands do with it). A valuation gives such a
+//! cell a set of values, and a *choice* picks one value for each summary cell. A state stands for those valuations all of whose choices
+//! satisfy its cube. `post` must respect that: for every such valuation and every way to take the step, there is *one* resulting state that
+//! all choices after the step satisfy.
 
 mod bounds;
 mod choice;
@@ -25,18 +25,18 @@ use crate::task::Reason;
 /// The cells that are live in a control state, sorted.
 pub type Live = [CellId];
 
-/// A representation of the contents of cells. A state stands for a set of valuations of the live cells; every operation may
-/// make it larger, never smaller.
+/// A representation of the contents of cells. A state stands for a set of valuations of the live cells; an operation may make this set
+/// larger than the exact result, never smaller.
 pub trait Domain: Sized + 'static {
     /// A set of valuations.
     type State: Clone + Eq + std::hash::Hash + Send;
     /// The commands of a step, prepared for the cells that are live before and after it.
     type Transition: Send;
 
-    /// What the machine says about its cells, before the first transition is prepared. Few domains need it.
+    /// Tells the domain what the machine's cells contain, before the first transition is prepared. Few domains need it.
     fn attach(&mut self, _contents: &[Contents]) {}
 
-    /// Whether so many live cells can be represented and a single step ends soon; if not, why not, in words.
+    /// Whether this many live cells can be represented and a single step takes little time; if not, why not, in words.
     fn fits(&self, cells: usize) -> Result<(), String> {
         const MOST: usize = 300;
         match cells <= MOST {
@@ -51,9 +51,9 @@ pub trait Domain: Sized + 'static {
     /// Prepares the commands of a step.
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Self::Transition;
 
-    /// The valuations after the step, as states whose union covers them, each with the number of the branch through the commands
-    /// ([`fencewright_memory::linear::ways`]) that leads to it; none if the step is impossible. An error says that there are
-    /// valuations which the domain cannot represent: those that it can are in `out` nevertheless.
+    /// Adds the valuations after the step to `out`, as states whose union covers them, each with the number of the branch through the
+    /// commands ([`fencewright_memory::linear::ways`]) that leads to it. If the step is impossible there are no states. An error says that
+    /// some valuations cannot be represented; the others are in `out` nevertheless.
     fn post(
         &mut self,
         transition: &Self::Transition,
@@ -61,14 +61,14 @@ pub trait Domain: Sized + 'static {
         out: &mut Vec<(u32, Self::State)>,
     ) -> Result<(), Reason>;
 
-    /// The state to store for one that a step led to: from a finite choice, so that a search ends.
+    /// The state that is stored for the result of a step. There are finitely many such states, so that a search ends.
     fn stored(&self, state: &Self::State) -> Self::State;
 
-    /// Whether every valuation in `smaller` (as a step gave it) is one in `larger` (as it is stored). Every state is covered by the one
-    /// that is stored for it, and what covers a stored state covers all that it covers.
+    /// Whether every valuation in `smaller` (the result of a step) is one in `larger` (a stored state). Every state is covered by the one
+    /// that is stored for it. What covers a stored state also covers every state that the stored one covers.
     fn covers(&self, larger: &Self::State, smaller: &Self::State) -> bool;
 
-    /// Whether a state covers no other than itself.
+    /// Whether each state covers only itself.
     fn is_discrete(&self) -> bool {
         false
     }
@@ -95,7 +95,7 @@ pub trait Domain: Sized + 'static {
         true
     }
 
-    /// How precise it is at the moment, in a few words; nothing if it is always as precise.
+    /// How precise the domain is at the moment, in a few words; `None` if its precision never changes.
     fn describe(&self) -> Option<String> {
         None
     }
@@ -106,13 +106,13 @@ pub trait Domain: Sized + 'static {
     /// What to say about a path that is no execution and that no refinement rules out.
     fn doubt(&self) -> &'static str;
 
-    /// How many predicates it knows, if that is what it is made of.
+    /// How many predicates it has, if it is made of predicates.
     fn predicates(&self) -> usize {
         0
     }
 }
 
-/// Those of some cells that a domain keeps: summary cells only if it can say something about their values.
+/// The cells that a domain keeps, of those given: summary cells only if it can say something about their values.
 pub(crate) fn kept<D: Domain>(domain: &D, contents: &[Contents], mut cells: Vec<CellId>) -> Vec<CellId> {
     if !domain.keeps_summaries() {
         cells.retain(|&cell| !matches!(contents[cell as usize], Contents::Summary(_)));
@@ -122,7 +122,7 @@ pub(crate) fn kept<D: Domain>(domain: &D, contents: &[Contents], mut cells: Vec<
 
 /// A path that a search found and that is no execution, as a domain sees it.
 pub trait SpuriousPath<D> {
-    /// Whether the path can be taken as far as another domain can tell.
+    /// Whether the path can be taken, as far as another domain can tell.
     fn is_feasible(&mut self, domain: &mut D) -> bool;
 
     /// Constraints on cells along the path that show together that it cannot be taken with exact integers, if a solver found some.

@@ -1,10 +1,10 @@
 //! Domain `predicates`: conjunctions over a vocabulary of predicates and predicate templates (FENCES12 s.5.4 and s.8).
 //!
-//! A template is the shape of a linear predicate, like `_ - _ + 1 <= 0`; in a control state it stands for all predicates that one
-//! gets by putting live cells into it ("parameterized predicates"). A state is the set of those predicates that hold. The abstract post of
-//! a step keeps every predicate that follows from the predicates before the step and from what the step assumes: each
-//! predicate, with the values after the step written in terms of those before, is checked for entailment. Difference
-//! constraints are decided by shortest paths, prepared once for each step; anything else by the solver, with a cache.
+//! A template is the shape of a linear predicate, like `_ - _ + 1 <= 0`. In a control state it stands for all predicates that result from
+//! putting live cells into it ("parameterized predicates"). A state is the set of those predicates that hold. The abstract post of a step
+//! keeps every predicate that follows from the predicates before the step and from what the step assumes. To check this entailment, the
+//! values after the step are written in terms of those before. Difference constraints are decided by shortest paths, prepared once for each
+//! step; all others by the solver, with a cache.
 //!
 //! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step
 //! these are its old values and those that were folded into it, so the predicate must follow for each of them. A copy (`Expand`)
@@ -36,7 +36,7 @@ impl Template {
         Template { coefficients, constant: linear.constant }
     }
 
-    /// The predicates one gets by putting different live cells into the shape.
+    /// The predicates that result from putting different live cells into the shape.
     fn instances(&self, live: &Live, out: &mut BTreeSet<Linear>) {
         // A shape with many places has too many instances to be of use.
         const MOST_PLACES: usize = 3;
@@ -69,21 +69,21 @@ impl Template {
 #[derive(Debug, Default)]
 pub struct Predicates {
     templates: BTreeSet<Template>,
-    /// Whether there will be no others.
+    /// Whether no template is ever added.
     fixed: bool,
-    /// What the solver has said: whether these constraints entail (or, for none, contradict) that one.
+    /// Answers of the solver: whether the constraints entail the conclusion or, if there is no conclusion, contradict each other.
     cache: RefCell<HashMap<Question, bool>>,
     /// What the solver may use for a question.
     budget: Budget,
 }
 
-/// More answers than this are not remembered.
+/// At most so many answers are remembered.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// Do these constraints entail that one, or contradict each other?
+/// Do these constraints entail the conclusion or, if there is none, contradict each other?
 type Question = (Cube, Option<Linear>);
 
-/// A set of predicates that hold, as bits, one for each of the vocabulary of the live cells.
+/// A set of predicates that hold: one bit for each predicate of the vocabulary of the live cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Known {
     bits: Box<[u64]>,
@@ -91,7 +91,7 @@ pub struct Known {
 
 /// A step on predicates.
 pub struct PredicateTransition {
-    /// The vocabulary before the step, as it is and as bounds of the matrix.
+    /// The vocabulary before the step, as linear forms and as bounds of the matrix.
     vocabulary: Vec<Linear>,
     before: Vec<Predicate>,
     /// How many variables the matrix has.
@@ -117,14 +117,14 @@ enum Predicate {
 struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Cube,
-    /// What predicates about summary cells say about copies of their values: the number of the predicate before the step, and the
-    /// same about a copy.
+    /// Predicates about summary cells also hold of copies of their values: the number of the predicate before the step, and the same
+    /// predicate about a copy.
     copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }
 
 impl Predicates {
-    /// The domain with these templates, and no others ever if they are `fixed`.
+    /// The domain with these templates; if `fixed`, none is ever added.
     pub fn new(templates: BTreeSet<Template>, fixed: bool, budget: Budget) -> Self {
         Predicates { templates, fixed, cache: RefCell::default(), budget }
     }
@@ -136,7 +136,7 @@ impl Predicates {
         all.into_iter().collect()
     }
 
-    /// Whether the constraints entail the conclusion, or contradict each other if there is none.
+    /// Whether the constraints entail the conclusion or, if there is none, contradict each other.
     fn entails(&self, known: &[Linear], conclusion: Option<&Linear>) -> bool {
         let key = (known.to_vec(), conclusion.cloned());
         if let Some(&answer) = self.cache.borrow().get(&key) {
@@ -235,7 +235,7 @@ impl Domain for Predicates {
             if !possible {
                 continue;
             }
-            // Where something is not a difference, the solver is asked about everything that is known.
+            // Where a predicate is not a difference, the solver gets everything that is known.
             let known = || -> Cube {
                 let held = transition.vocabulary.iter().enumerate().filter(|(n, _)| state.holds(*n));
                 let copied = copied().map(|(_, _, linear)| linear);
@@ -320,7 +320,7 @@ impl Values {
         self.0.get(&cell).cloned().unwrap_or_else(|| vec![Linear::cell(cell)])
     }
 
-    /// The values of a form, one for each choice of values of its cells, if they fit and are not too many.
+    /// The values of a linear form, one for each choice of values of its cells; `None` if they do not fit or are too many.
     fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
         // No machine folds more than a few values in one step.
         const MOST_CHOICES: usize = 64;
@@ -360,7 +360,7 @@ fn execute(way: &[Simple]) -> Executed {
             }
             Simple::Expand(cell, summary) => {
                 let copy = fresh();
-                // Of a summary that this step has changed, a copy is any value.
+                // A copy of a summary cell that this step has changed may have any value.
                 if !values.0.contains_key(summary) {
                     copies.push((copy, *summary));
                 }
@@ -371,8 +371,7 @@ fn execute(way: &[Simple]) -> Executed {
     Executed { assumed, values, copies }
 }
 
-/// What a predicate says about the cells in it and about copies of their values: with each cell that has copies, or one of these
-/// copies in its place.
+/// A predicate and its instances about copies: each cell that has copies stays or is replaced by one of them, in all combinations.
 fn instances(predicate: &Linear, copies: &[(CellId, CellId)]) -> Vec<Linear> {
     let mut values = Values::default();
     for &(copy, summary) in copies {

@@ -6,10 +6,9 @@
 //! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all.
 //!
 //! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands
-//! for. A zone may be closed and clipped as usual: what follows from bounds that all choices of values satisfy, all choices satisfy.
-//! `Fold` takes, of each bound, the greater one of the old values and the new value; the greater bounds of two closed matrices are closed.
-//! `Expand` copies the bounds of the summary. How the copy differs from other values of the summary is known only by way of
-//! third cells.
+//! for. A zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy what follows from these
+//! bounds. `Fold` takes the greater of two bounds, that of the old values and that of the new value; this keeps a matrix closed. `Expand`
+//! copies the bounds of the summary. How far the copy is from other values of the summary is bounded only through third cells.
 //!
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them.
@@ -21,7 +20,7 @@ use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
 use super::{Domain, Live, SpuriousPath};
 use crate::task::Reason;
 
-/// Knowing differences beyond this has never helped.
+/// A larger clip constant has never helped.
 const MOST_CLIP: i32 = 64;
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
@@ -45,9 +44,9 @@ pub struct Zones {
 pub struct ZoneTransition {
     /// How many indices the working matrix has.
     size: usize,
-    /// For each index of the working matrix, that of the state before the step, or nothing.
+    /// For each index of the working matrix, its index in the state before the step, if it has one.
     before: Vec<Option<usize>>,
-    /// For each index of the state after the step, that of the working matrix.
+    /// For each index of the state after the step, its index in the working matrix.
     after: Vec<usize>,
     ways: Vec<Vec<ZoneOp>>,
 }
@@ -72,7 +71,7 @@ enum ZoneOp {
 }
 
 impl Zones {
-    /// Zones clipped at this constant, for good if that is `fixed`.
+    /// Zones clipped at this constant, which is never refined if it is `fixed`.
     pub fn new(clip: i32, fixed: bool) -> Self {
         Zones { clip, fixed, scratch: Vec::new(), saved: Vec::new() }
     }
@@ -149,7 +148,7 @@ impl Domain for Zones {
                 Command::Expand(cell, summary) => [*cell, *summary].into_iter().for_each(&mut touch),
             }
         }
-        // A value that is folded has an index of its own for a moment.
+        // A value that is to be folded first gets an index of its own.
         let folded = cells.len() + 1;
         let folds = commands.iter().any(|c| matches!(c, Command::Fold(..)));
         let size = folded + folds as usize;
@@ -270,7 +269,7 @@ fn indexed(linear: &Linear, index: &impl Fn(CellId) -> usize) -> Vec<(usize, i64
 }
 
 impl ZoneOp {
-    /// Applies the operation to a closed matrix, which stays closed; false if nothing is left.
+    /// Applies the operation to a closed matrix, which stays closed; false if the constraints contradict each other.
     fn apply(&self, m: &mut [i32], size: usize) -> bool {
         match self {
             ZoneOp::Bound(i, j, c) => return bound(m, size, *i, *j, *c),
@@ -309,7 +308,8 @@ impl ZoneOp {
                 forget(m, size, *j);
             }
             ZoneOp::Expand(i, j) => {
-                // Two values of the summary differ by no more than each of them differs from any one cell, the old value of i included.
+                // Two values of the summary lie between the same bounds relative to any cell k, so they differ by at most the sum of these
+                // two bounds. The old value of i may serve as k too.
                 let between = |k: usize| match (m[j * size + k], m[k * size + j]) {
                     (NONE, _) | (_, NONE) => NONE,
                     (above, below) => add(above, below),

@@ -1,5 +1,5 @@
-//! The program as the explicit engine runs it: registers and memory cells are slots of a packed state, expressions are short
-//! instruction lists, edges know what they may change that a property can see.
+//! The program as the explicit engine runs it: registers and memory cells are slots of a packed state, expressions are short instruction
+//! lists, and each edge knows whether a property can see what it changes.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub struct ThreadCode {
     pub fault: u64,
     /// Whether the thread has ended at a location.
     pub ended: Vec<bool>,
-    /// The slots that nobody needs any more after an edge, sorted by edge.
+    /// The slots that are not needed any more after an edge, sorted by edge.
     pub freed: Vec<(EdgeId, Slot)>,
     /// The slots of registers that are dead after a fault.
     pub dead_after_fault: Vec<Slot>,
@@ -100,7 +100,7 @@ pub enum ActionCode {
     },
 }
 
-/// Where a value goes: the slot, unless the register is dead afterwards, and the range it must lie in.
+/// Where a value goes: the slot, or none if the register is dead afterwards; and the range in which the value must lie.
 pub struct Target {
     /// The slot.
     pub slot: Option<Slot>,
@@ -137,7 +137,7 @@ pub enum OpCode {
 pub enum AddressCode {
     /// This cell.
     Cell(u32),
-    /// A computed one: the index, the indices, the cell of the first one, and whether the array is open.
+    /// A cell of an array whose index is computed.
     Computed {
         /// The index.
         index: ExprCode,
@@ -200,7 +200,7 @@ impl Code {
         self.threads.len() + 1
     }
 
-    /// The slots that grow together with this one: the cells of an array, which programs treat alike.
+    /// The slots that grow together with this one: all cells of an array, because programs treat them alike.
     pub fn group(&self, slot: Slot) -> std::ops::Range<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
         match after.checked_sub(1).map(|n| &self.arrays[n]) {
@@ -254,7 +254,7 @@ impl Code {
 }
 
 impl ThreadCode {
-    /// How many kinds of buffer entries there are: a cell each, and the barrier last.
+    /// How many kinds of buffer entries there are: one for each cell, and the barrier, which is the last.
     pub fn buffer_kinds(&self) -> usize {
         self.buffered_cells.len() + 1
     }
@@ -269,9 +269,9 @@ impl ThreadCode {
 struct Visible {
     /// For each thread, its locations in classes that formulas cannot tell apart.
     labels: Vec<Looks>,
-    /// For each thread and register.
+    /// Whether each register of each thread is looked at.
     registers: Vec<Vec<bool>>,
-    /// For each memory cell.
+    /// Whether each memory cell is looked at.
     memory: Vec<bool>,
 }
 
@@ -380,7 +380,7 @@ fn thread_code(
     }
 }
 
-/// Local events (THESIS16 s.4.3): neither loads nor flushes nor anything about locks; under SC a store includes its flush.
+/// Local events (THESIS16 s.4.3): anything but loads, flushes, atomic steps and locks. Under SC a store is a flush too, so it is not local.
 fn is_local(action: &Action, model: MemoryModel) -> bool {
     match action {
         Action::Op(Op::Load(..)) | Action::Atomic { .. } | Action::Lock | Action::Unlock => false,

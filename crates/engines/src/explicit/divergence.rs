@@ -6,9 +6,9 @@ use super::code::Code;
 use super::layout::Sizes;
 use crate::loops::components;
 
-/// A buffer with fewer entries is not worth a word.
+/// Shorter buffers are not reported.
 const LONG_BUFFER: u32 = 6;
-/// Nor is a value that stays in a range smaller than this.
+/// Values that stay in a smaller range are not reported.
 const WIDE_RANGE: u64 = 24;
 
 /// One sentence for each thing that grew, with the place that makes it grow.

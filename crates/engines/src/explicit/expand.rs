@@ -1,8 +1,8 @@
-//! The steps that leave a packed state: the reference semantics again, but on bits, without allocation.
+//! The steps that leave a packed state: the reference semantics again, but on bits and without allocation.
 //!
-//! Rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state
-//! whose favourite thread can move is left only by events of that thread (Algorithm 4.3); a favourite that has ended or is
-//! blocked is released, and so is one that performs a non-local event.
+//! Rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state whose favourite
+//! thread can move is left only by events of that thread (Algorithm 4.3). The favourite is released when it has ended, when it is blocked,
+//! and when it performs a non-local event.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{EvalError, MemoryModel, Span};
@@ -48,7 +48,7 @@ pub struct Summary {
     pub sampled: bool,
     /// Whether a store was left out because of the bound on buffers.
     pub bounded: bool,
-    /// An action that explicit computation cannot do.
+    /// An action whose result the explicit engine cannot represent.
     pub limit: Option<(Limit, Span)>,
 }
 
@@ -88,7 +88,7 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Gives all steps from `state` to the sink; on [`Growth`] some may be missing, and it must be called again.
+    /// Gives all steps from `state` to the sink. On [`Growth`] some may be missing: the state must be expanded again in a wider layout.
     pub fn expand<S: Sink>(
         &mut self,
         layout: &Layout,
@@ -218,7 +218,7 @@ impl<'c> Expander<'c> {
                 };
                 if *sampled {
                     self.summary.sampled = true;
-                    // A `*` can always move, even when no sample happens to lie in its range.
+                    // A thread at a `*` can always move, even when none of the samples lies in the range.
                     self.summary.moved = true;
                     for &value in self.samples.iter().filter(|&&v| range.contains(v)) {
                         choose(self, value)?;
@@ -412,7 +412,7 @@ impl<'c> Expander<'c> {
         Ok(Flow::Done)
     }
 
-    /// `sfence`: under PSO a barrier, unless nothing stands before it.
+    /// `sfence`: under PSO it adds a barrier, unless the buffer is empty or already ends with a barrier.
     fn barrier(&mut self, layout: &Layout, t: usize) -> Result<(), Growth> {
         if self.code.model != MemoryModel::Pso {
             return Ok(());

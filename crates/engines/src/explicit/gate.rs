@@ -1,12 +1,11 @@
-//! A gate at which workers wait for each other, and which can be destroyed: when a worker panics, the others must not wait for
-//! it forever.
+//! A gate at which workers wait for each other. It can be destroyed: when a worker panics, the others must not wait for it forever.
 //!
-//! A worker waits awake for a while before it goes to sleep: levels are often shorter than it takes to be woken up.
+//! A worker spins for a while before it goes to sleep: levels are often shorter than the time it takes to wake a thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How often a waiting worker lets others run before it goes to sleep.
+/// How often a waiting worker yields to other threads before it goes to sleep.
 const AWAKE: usize = 64;
 
 /// A meeting point for a fixed number of workers.
@@ -30,7 +29,7 @@ impl Gate {
         Gate { workers, state: Mutex::new(state), round: AtomicU64::new(0), changed: Condvar::new() }
     }
 
-    /// Waits until all workers are here; true for exactly one of them, nothing if the gate was destroyed.
+    /// Waits until all workers are here; true for exactly one of them, `None` if the gate was destroyed.
     pub fn wait(&self) -> Option<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.waiting += 1;
@@ -55,7 +54,7 @@ impl Gate {
         (!state.destroyed).then_some(false)
     }
 
-    /// Lets everybody go, for good.
+    /// Releases all workers, now and for good.
     pub fn destroy(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).destroyed = true;
         self.changed.notify_all();

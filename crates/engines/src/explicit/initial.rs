@@ -1,4 +1,4 @@
-//! Initial states: the product of what the program says about registers and memory at the start.
+//! Initial states: all combinations of the values that registers and memory may have at the start.
 
 use fencewright_program::Init;
 use fencewright_program::reference::MOST_CHOICES;
@@ -55,7 +55,7 @@ pub fn states(
     (sizes, layout, states, sampled)
 }
 
-/// All combinations, like an odometer.
+/// Packs all combinations, counting through them like an odometer.
 fn product(
     task: &Task<'_>,
     code: &Code,

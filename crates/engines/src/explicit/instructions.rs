@@ -11,7 +11,7 @@ pub enum ExprCode {
     Const(i64),
     /// A slot.
     Slot(Slot),
-    /// A slot and a constant.
+    /// An operator on a slot and a constant.
     SlotConst(BinaryOp, Slot, i64),
     /// Anything else: instructions for a stack.
     Stack(Box<[Instruction]>),

@@ -1,12 +1,12 @@
 //! How a state is packed into 64-bit words.
 //!
-//! Every part of a state (a program counter, a register, a memory cell, the entries of a buffer) is a field of just as many bits as
-//! the values seen so far need. When a value does not fit, or a buffer needs one more entry, the search asks for a [`Growth`], a
-//! wider layout is made, and all stored states are packed anew. That happens a few dozen times, mostly while few states are
-//! stored, so it costs nothing that can be measured.
+//! Every part of a state (a program counter, a register, a memory cell, the entries of a buffer) is a field with no more bits than the
+//! values seen so far need. When a value does not fit, or a buffer needs one more entry, the search asks for a [`Growth`]: a wider layout
+//! is made, and all stored states are repacked. That happens a few dozen times, mostly while few states are stored, so its cost cannot be
+//! measured.
 //!
-//! Program counters, the lock and the favourite thread never grow and come first: their place is the same in every layout, which lets the
-//! parallel search distribute states by them once and for all.
+//! Program counters, the lock and the favourite thread never grow and come first. Their place is the same in every layout, so the parallel
+//! search can assign a state to a worker by them, and the assignment never changes.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use super::code::{Code, ThreadCode};
 pub struct Field {
     word: u32,
     shift: u32,
-    /// The largest raw value, and the mask of its bits.
+    /// The largest raw value, which is also the mask of the field's bits.
     mask: u64,
     /// The value whose raw form is 0.
     base: i64,
@@ -33,7 +33,7 @@ impl Field {
         self.base.wrapping_add(self.raw(state) as i64)
     }
 
-    /// The bits of the field.
+    /// The raw value of the field.
     #[inline(always)]
     pub fn raw(self, state: &[u64]) -> u64 {
         (state[self.word as usize] >> self.shift) & self.mask
@@ -51,7 +51,7 @@ impl Field {
         fits
     }
 
-    /// Writes the bits of the field.
+    /// Writes a raw value to the field.
     #[inline(always)]
     pub fn set_raw(self, state: &mut [u64], raw: u64) {
         let word = &mut state[self.word as usize];
@@ -73,7 +73,7 @@ impl Bounds {
         64 - (self.high.wrapping_sub(self.low) as u64).leading_zeros()
     }
 
-    /// The widest bounds of the same number of bits with the same least value: all that a field of these bounds can hold.
+    /// Everything that a field for these bounds can hold: the same least value, and the greatest one that needs no more bits.
     pub fn rounded(self) -> Bounds {
         let span = u64::MAX.checked_shr(64 - self.bits()).unwrap_or(0);
         Bounds { low: self.low, high: self.low.saturating_add_unsigned(span) }
@@ -106,16 +106,16 @@ pub enum Growth {
 /// How large everything must be.
 #[derive(Clone, Debug)]
 pub struct Sizes {
-    /// For each slot.
+    /// For each slot, its bounds.
     pub values: Vec<Bounds>,
     /// For each buffer, how many entries.
     pub entries: Vec<u32>,
-    /// For each buffer, its values.
+    /// For each buffer, the bounds of the values in it.
     pub buffered: Vec<Bounds>,
 }
 
 impl Sizes {
-    /// Makes room for what did not fit; in an array, in all its cells.
+    /// Makes room for what did not fit. For a cell of an array, all cells of the array grow.
     pub fn grow(&mut self, code: &Code, growth: Growth) {
         match growth {
             Growth::Value(slot, value) => {
@@ -158,18 +158,18 @@ pub struct Layout {
     pub words: usize,
     /// The field of each slot.
     pub slots: Vec<Field>,
-    /// The slots with more than one value that are no registers.
+    /// The slots, other than registers, that can hold more than one value.
     varying: Vec<u32>,
     /// The fields of each store buffer; none under SC.
     pub buffers: Vec<BufferFields>,
-    /// For each thread and edge, the bits (word, mask) of registers that nobody needs after it.
+    /// For each thread and edge, the bits (word, mask) of registers that are not needed after the edge.
     pub freed: Vec<Vec<Bits>>,
     /// For each thread the bits of registers that are dead after a fault.
     pub dead_after_fault: Vec<Bits>,
-    /// For states of one word: for each thread and edge, and behind them for a fault, the bits to keep and those to set when the thread
-    /// arrives. It is half of the work of most steps; measured, 8 % of a search.
+    /// Only for states of one word: for each thread, the bits to keep and the bits to set when the thread arrives at the end of each edge,
+    /// and as a last entry the same for a fault. Arriving is half of the work of most steps; this table saves 8 % of a search, as measured.
     pub arrive: Vec<Vec<(u64, u64)>>,
-    /// The bits of the parts that never grow, in the words they are in.
+    /// The mask of the parts that never grow, for each word that has any.
     pub fixed: Vec<u64>,
 }
 
@@ -220,7 +220,7 @@ impl Layout {
             fits &= self.slots[slot as usize].set(to, old.slots[slot as usize].get(from));
         };
         self.varying.iter().for_each(|&slot| copy(slot));
-        // A dead register is raw 0 in every layout, though raw 0 may have stood for another value before.
+        // A dead register has raw value 0 in every layout, even if raw 0 stood for another value in the old one.
         for thread in 0..code.threads.len() {
             let location = old.slots[code.pc(thread)].raw(from);
             live.at(code, thread, location).iter().for_each(|&slot| copy(slot));
@@ -249,7 +249,7 @@ pub struct LiveSlots {
 }
 
 impl LiveSlots {
-    /// So many slots are remembered at most.
+    /// At most this many slots are remembered.
     const MOST: usize = 1 << 20;
 
     /// The slots of the registers that are live at a location of a thread.
@@ -268,7 +268,7 @@ impl LiveSlots {
     }
 }
 
-/// For each edge of a thread the slots that nobody needs after it.
+/// For each edge of a thread the slots that are not needed after it.
 fn by_edge(thread: &ThreadCode) -> impl Iterator<Item = Vec<u32>> + '_ {
     let mut rest = thread.freed.as_slice();
     (0..thread.targets.len() as u32).map(move |edge| {
@@ -319,7 +319,7 @@ struct Packer {
 }
 
 impl Packer {
-    /// So many words from the end are looked at for room.
+    /// Only this many words, from the end, are searched for room.
     const NEAR: usize = 64;
 
     fn words(&self) -> usize {

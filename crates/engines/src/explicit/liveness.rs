@@ -1,8 +1,8 @@
 //! Live registers, and how registers share fields.
 //!
-//! A register is live at a location if its value there can still matter. In a stored state a dead register is always 0, so states
-//! that differ only in dead registers are one state (the live-variable reduction of THESIS16 ch. 5). And two registers that
-//! are never live together share one field of the packed state: the temporaries of all statements usually fit into one.
+//! A register is live at a location if its value there can still matter. In a stored state a dead register is always 0, so states that
+//! differ only in dead registers are the same state (the live-variable reduction of THESIS16 ch. 5). Two registers that are never live
+//! together share one field of the packed state: one field is usually enough for the temporaries of all statements.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use crate::task::{Limits, Reason, Task};
 
 /// Which registers are live where, and which field each one has.
 pub struct Liveness {
-    /// The live registers. A dead write must not happen, because its field may belong to another register.
+    /// The live registers. The engine must not perform a write to a dead register, because its field may belong to another register.
     pub live: LiveRegisters,
     /// The field of each register, counted from 0.
     pub colours: Vec<usize>,
     /// How many fields there are.
     pub fields: usize,
-    /// The fields that may hold something before each edge or inside it, and that nobody needs after it; sorted by edge.
+    /// The fields that may hold a value before an edge or inside it and are not needed after it; sorted by edge.
     pub freed: Vec<(EdgeId, usize)>,
 }
 
@@ -36,7 +36,7 @@ impl Liveness {
         }
         let live = LiveRegisters::new(task, id, limits)?;
         let (colours, fields) = colour(registers, &live, limits)?;
-        // A field that another register needs after the edge was written by the edge.
+        // If another register needs the field after the edge, then the edge has written it.
         let taken_over = |edge: EdgeId, field: usize| {
             let to = thread.edge(edge).to;
             let written = thread.edge(edge).action.ops().iter().filter_map(written_register);
@@ -55,12 +55,12 @@ impl Liveness {
     }
 }
 
-/// Looking for a field that is free takes at most so many tries, a fraction of a second; registers that are left then have their own.
+/// The search for shared fields ends after this many tries, a fraction of a second. Each remaining register gets a field of its own.
 const MOST_TRIES: usize = 1 << 20;
 
-/// Fields for registers such that no two that are live together share one; greedy, in the order of declaration.
+/// Assigns fields to registers so that no two registers that are live together share one. Greedy, in the order of declaration.
 fn colour(registers: usize, live: &LiveRegisters, limits: &Limits) -> Result<(Vec<usize>, usize), Reason> {
-    // For each field where it is taken: the ends of ranges, by their starts.
+    // For each field the ranges of points at which it is taken: the start of each range, and its end.
     let mut taken: Vec<BTreeMap<u32, u32>> = Vec::new();
     let mut tries = 0;
     let mut colours = Vec::with_capacity(registers);

@@ -25,7 +25,7 @@ pub struct Origin {
 }
 
 impl Batch {
-    /// Forgets everything and keeps the room.
+    /// Forgets everything but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.states.clear();
         self.origins.clear();
@@ -43,7 +43,7 @@ pub const VISIBLE: u32 = 1;
 /// The thread faulted.
 pub const FAULT: u32 = 2;
 
-/// Which worker a state belongs to: decided by the part of it that looks the same in every layout.
+/// The worker that a state belongs to. It depends only on the part of the state that is the same in every layout.
 #[inline]
 pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
     if workers == 1 {

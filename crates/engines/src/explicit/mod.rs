@@ -1,14 +1,14 @@
 //! Engine `explicit`: all reachable states, one by one (THESIS16 Algorithms 2.3 and 2.4, chapter 4).
 //!
 //! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)), found by breadth-first or depth-first search
-//! on all cores, and reduced by live variables and local events first. If the search ends by itself, the state space was finite
-//! and the answer is a proof. If not (buffers or integers grow without end, or a `*` has infinitely many values) it goes on to a
-//! violation or to a limit: `unknown`, never `safe`.
+//! on all cores, and reduced by live variables and local events first. If the search ends by itself, the state space is finite and the
+//! answer is a proof. If buffers or integers grow without end, or a `*` has infinitely many values, the search goes on until it finds a
+//! violation or reaches a limit; then the answer is `unknown`, never `safe`.
 //!
-//! Local events first (Algorithms 4.2 and 4.3) as printed preserves memory contents only. Here properties speak of labels and
-//! registers, so: an event that changes a label or register some property looks at is not local; neither is anything about locks and
-//! atomic steps, which releases the favourite thread; a favourite that has ended or is blocked is released too; and the
-//! favourite is part of the stored state. Without these corrections states are missed.
+//! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also speak of labels and
+//! registers, so four corrections are needed; without them states are missed. An event that changes a label or register that some property
+//! looks at is not local. Operations on locks and atomic steps are not local either, and release the favourite thread. A favourite that has
+//! ended or is blocked is released too. And the favourite is part of the stored state.
 
 mod code;
 mod divergence;
@@ -44,7 +44,7 @@ pub struct Options {
     pub local_first: bool,
     /// How many threads to search with.
     pub workers: usize,
-    /// So many states must be waiting before these threads are started; until then one does all the work.
+    /// Worker threads are started when this many states wait to be expanded; until then one thread does all the work.
     pub threads_from: usize,
     /// At most so many buffered stores in each thread; a run that needs more is `unknown`.
     pub buffer_bound: Option<u32>,
@@ -97,7 +97,8 @@ impl Engine for Explicit {
             Ok(code) => code,
             Err(reason) => return give_up(report, reason),
         };
-        // An unbounded `*` is tried with more and more values; without one, the first round is the only one.
+        // An unbounded `*` is tried with more and more values, one round for each radius; a program without such a `*` needs one round
+        // only.
         let mut radius = 2;
         loop {
             let samples = samples(task.program, radius);
@@ -116,7 +117,7 @@ impl Engine for Explicit {
                 Err(reason) => return give_up(report, reason),
             };
             let undecided = answers.iter().any(Option::is_none);
-            // Once everything is decided, the search goes on only for final states, if it was asked for all of them.
+            // Once every property is decided, the search goes on only if the task asks for all final states.
             let wanted = undecided || (!task.observed.is_empty() && !task.first_violation);
             let more = found.sampled && wanted && found.stopped.is_none() && radius < MOST_SAMPLES;
             report.bytes = report.bytes.max(found.bytes);
@@ -144,7 +145,7 @@ impl Engine for Explicit {
     }
 }
 
-/// Sampling an unbounded `*` beyond this distance from 0 finds nothing new.
+/// The largest radius: samples of an unbounded `*` that are further from 0 are not worth trying.
 const MOST_SAMPLES: i64 = 1 << 13;
 
 /// The values tried for an unbounded `*`: all within the radius, and those near constants of the program.
@@ -195,7 +196,7 @@ fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reaso
     found.sampled.then_some(Reason::UnboundedChoice(radius))
 }
 
-/// What a state that decides a property shows: the execution that leads there.
+/// The answer to a property that a state decides, with the execution that leads to this state.
 fn shown(
     task: &Task<'_>,
     code: &Code,
@@ -214,10 +215,10 @@ fn shown(
     }
 }
 
-/// What follows for a property that no state decides, if nothing speaks against having seen all of them.
+/// The answer to a property that no state decides. It is definite only if all reachable states were seen.
 fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>) -> Answer {
     match incomplete {
-        // Nobody looked at the states found after that.
+        // The property had its verdict, so states found after that were not checked.
         _ if task.is_settled(property) => Answer::Open,
         Some(reason) => Answer::Unknown(reason.clone()),
         None if task.properties[property].kind.is_existence() => Answer::Violated(None),

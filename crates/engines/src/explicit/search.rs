@@ -1,11 +1,11 @@
 //! The search: breadth first or depth first, on one core or several, without recursion.
 //!
-//! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers ever touch
-//! the same table. A round goes: every worker expands some of its states and posts successors that belong to others; all
-//! wait for each other; every worker stores what was posted to it; all wait again and, together, decide what comes next: the next
-//! level (breadth first is level by level, so the first violation has a shortest trace), a wider layout, or the end. While there is
-//! little to do, one thread does the work of all workers in turn: most searches end before it pays to start others. When a property is
-//! decided and somebody wants to know at once, the threads come together, for the execution leads through the states of all of them.
+//! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers ever touch the
+//! same table. In a round, every worker expands some of its states and posts successors that belong to others; all wait for each other;
+//! every worker stores what was posted to it; all wait again and agree on what comes next: the next level, a wider layout, or the end.
+//! Breadth first goes level by level, so the first violation has a shortest trace. While there is little to do, one thread does the work of
+//! all workers in turn: most searches end before it pays to start others. When a property is decided and a listener wants to know at once,
+//! the worker threads end for a moment, because the execution leads through states of all workers.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ use super::store::{NONE, Store, hash};
 use super::{Options, Order};
 use crate::task::{Limits, Progress, Reason, Task};
 
-/// How many states a worker expands before it looks up.
+/// How many states a worker expands in a round.
 const ROUND: usize = 4096;
 /// How many successors are looked up together.
 const BATCH: usize = 64;
@@ -43,7 +43,7 @@ pub struct Found {
     pub sampled: bool,
     /// Whether the bound on buffers was reached.
     pub bounded: bool,
-    /// An action that explicit computation cannot do.
+    /// An action whose result the explicit engine cannot represent.
     pub limit: Option<(Limit, Span)>,
     /// The values of the observed parts in all final states.
     pub finals: BTreeSet<Vec<i64>>,
@@ -79,13 +79,13 @@ struct Shared<'a> {
     growth: Mutex<Vec<Growth>>,
     decided: Mutex<Vec<Option<u32>>>,
     undecided: AtomicUsize,
-    /// Whether a property was decided that nobody has been told about yet, although somebody wants to know at once.
+    /// Whether a property was decided that the listener, if there is one, has not heard of yet.
     news: AtomicBool,
     stopped: Mutex<Option<Reason>>,
     stop: AtomicBool,
     /// Whether the search is over.
     over: AtomicBool,
-    /// How many workers have more of the current level to do, and how many have anything at all to do.
+    /// How many workers have states of the current level left to expand, and how many have any states left.
     busy: AtomicUsize,
     pending: AtomicUsize,
     bytes: Vec<AtomicU64>,
@@ -215,14 +215,14 @@ pub fn search(
 enum Pause {
     /// The search is over.
     Over,
-    /// It pays to start more threads.
+    /// There is enough work to start more threads.
     Crowd,
-    /// A property was decided, and somebody wants to know.
+    /// A property was decided, and a listener wants to know at once.
     News,
 }
 
 impl Shared<'_> {
-    /// Tells which properties have been decided since the last time.
+    /// Reports the properties that have been decided since the last call.
     fn tell(&self, crew: &[Worker<'_, '_>], told: &mut [bool], on_decided: &mut dyn FnMut(&Decided<'_>)) {
         self.news.store(false, Ordering::Relaxed);
         let decided = self.decided.lock().expect("no worker panicked").clone();
@@ -239,7 +239,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Whether nobody looks for an answer any more: what is open has got its verdict elsewhere.
+    /// Whether every open property has got its verdict elsewhere, so that the search is no longer needed.
     fn is_settled(&self) -> bool {
         let decided = self.decided.lock().expect("no worker panicked");
         let settled = |(n, state): (usize, &Option<u32>)| state.is_some() || self.task.is_settled(n);
@@ -288,7 +288,7 @@ impl Shared<'_> {
         }
     }
 
-    /// What did not fit, in an order that all workers agree on; nothing if the search is to stop anyway.
+    /// What did not fit, in an order that all workers agree on; empty if the search is to stop anyway.
     fn growth(&self) -> Vec<Growth> {
         if self.stop.load(Ordering::Relaxed) {
             return Vec::new();
@@ -346,7 +346,7 @@ struct Worker<'a, 's> {
 }
 
 impl Worker<'_, '_> {
-    /// Works until there is a reason to come together; nothing if this or another worker panicked.
+    /// Works until the threads have a reason to end; `None` if this or another worker panicked.
     fn run(self) -> Option<Self> {
         let gate = &self.shared.gate;
         let result = catch_unwind(AssertUnwindSafe(|| self.rounds()));
@@ -369,12 +369,12 @@ impl Worker<'_, '_> {
             let all_done = self.shared.pending.load(Ordering::Relaxed) == 0;
             let news = self.shared.news.load(Ordering::Relaxed);
             if !self.grow()? && (self.shared.stop.load(Ordering::Relaxed) || all_done) {
-                // Nobody may start another round and change what the others are still reading.
+                // No worker may start another round, and change the counters, while others still read them.
                 self.shared.gate.wait()?;
                 self.shared.over.store(true, Ordering::Relaxed);
                 return Some(self);
             }
-            // Everybody has read the counters; nobody writes them before everybody has come to the next round.
+            // All workers have read the counters. None writes them before all have come to the next round.
             if self.shared.gate.wait()? {
                 self.shared.busy.store(0, Ordering::Relaxed);
                 self.shared.pending.store(0, Ordering::Relaxed);
@@ -399,7 +399,7 @@ impl Worker<'_, '_> {
     /// Expands states until the round is over.
     fn expand_some(&mut self) {
         let depth_first = self.shared.options.order == Order::DepthFirst;
-        // A worker alone goes really depth first: a state's successors are stored before the next state is taken.
+        // A single worker is strictly depth first: a state's successors are stored before the next state is taken.
         let batch = if depth_first { 1 } else { BATCH };
         for _ in 0..ROUND {
             if self.made >= SUCCESSORS || self.shared.stop.load(Ordering::Relaxed) {
@@ -617,7 +617,7 @@ impl Worker<'_, '_> {
         self.store.len() * Layout::words(self.shared.code, &sizes) * 8
     }
 
-    /// Makes room for what did not fit, as all workers do; false if everything did.
+    /// Makes room for what did not fit, together with all workers; false if everything fitted.
     fn grow(&mut self) -> Option<bool> {
         let growth = self.shared.growth();
         if growth.is_empty() {
@@ -639,7 +639,7 @@ impl Worker<'_, '_> {
     }
 }
 
-/// Whether a formula holds; nothing if its value does not fit 64 bits.
+/// Whether a formula holds; `None` if its value does not fit 64 bits.
 fn formula_holds(
     code: &Code,
     layout: &Layout,

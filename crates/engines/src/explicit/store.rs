@@ -9,7 +9,7 @@
 use super::code::Code;
 use super::layout::{Layout, LiveSlots};
 
-/// The number of no state.
+/// Stands for "no state" where a number of a state is expected.
 pub const NONE: u32 = u32::MAX;
 
 /// A slot without a state.
@@ -24,7 +24,7 @@ pub struct Store {
     table: Vec<u64>,
     /// 64 minus the binary logarithm of the length of the table.
     shift: u32,
-    /// Whether the one-word state whose slot would look empty is in the set.
+    /// Whether the set contains the one-word state whose slot would be the same as an empty one.
     has_empty: bool,
 }
 
@@ -84,7 +84,7 @@ impl Store {
         self.states.len() * 8 + self.parents.len() * 4 + self.table.len() * 8
     }
 
-    /// How many more bytes it needs at once if so many states come: for a table twice as large beside the present one, and for the states.
+    /// How many more bytes are needed at once to add `more` states: for a table twice as large beside the present one, and for the states.
     pub fn bytes_to_grow(&self, more: usize) -> usize {
         let table = match (self.len() + more) * 4 > self.table.len() * 3 {
             true => self.table.len() * 16,
@@ -97,7 +97,7 @@ impl Store {
         table + states
     }
 
-    /// Makes room for so many states, and for some more: by a quarter, where a vector would double.
+    /// Makes room for `more` states. Capacity grows by a quarter, where a vector would double it.
     pub fn make_room(&mut self, more: usize) {
         if self.states.len() + more * self.words > self.states.capacity() {
             let extension = self.extension(more);
@@ -110,8 +110,8 @@ impl Store {
         more.max(self.len() / 4)
     }
 
-    /// Brings what a look-up of this hash needs into the cache: many of these in a row wait for memory at the same time,
-    /// where look-ups one after the other would wait in turn.
+    /// Prefetches what a look-up of this hash needs. Several prefetches in a row wait for memory at the same time, while look-ups would
+    /// wait one after the other.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let slot = self.table[(hash >> self.shift) as usize];

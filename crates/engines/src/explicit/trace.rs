@@ -10,8 +10,8 @@ use super::search::Decided;
 use super::store::NONE;
 use crate::task::{Limits, Reason, Task};
 
-/// The execution that leads to the state that decides a property. Every stored state was reached by a step from its parent, so there is
-/// one; if it cannot be found again, the engine is wrong.
+/// The execution that leads to the state that decides a property. Every stored state was reached by a step from its parent, so the
+/// execution exists; if it cannot be found again, the engine has a defect.
 pub fn trace(
     task: &Task<'_>,
     code: &Code,
@@ -44,7 +44,7 @@ pub fn trace(
             return Err(reason);
         }
         let mut finder = Finder { target: state(link[1]), event: None };
-        // A search that has not ended may not have needed the wider layout that the rest of this state's steps need.
+        // Other steps of this state may need a wider layout, which a search that has not ended may not have made; the wanted step fits.
         let _ = expander.expand(found.layout, state(link[0]), &mut finder);
         match finder.event {
             Some(event) => events.push(event),

@@ -1,19 +1,20 @@
-//! Why there is no answer about some properties that hold under SC, although SC and TSO do not differ.
+//! Reasons for answering `unknown` about a property that holds under SC although the oracle says that SC and TSO do not differ.
 
 use fencewright_program::{Property, PropertyKind};
 use fencewright_transform::extend::{AttackingStore, Extended};
 
 use crate::task::Reason;
 
-/// Why nothing follows for a property that looks at memory.
+/// Why robustness does not decide a property that looks at memory.
 pub(super) fn pending(property: &Property) -> Reason {
     let why = "the property looks at memory while stores may be pending: that SC and TSO reach the same states with \
                empty buffers does not decide it";
     Reason::Unsupported(why.into(), Some(property.span))
 }
 
-/// Why a deadlock of an extended program may be none of the original one, if it may: while another thread holds the lock, a store
-/// waits under SC and does not under TSO; and with the store kept there is no way back from a path that does not go on.
+/// Why a deadlock of an extended program may not be one of the original program; `None` if it is one. With locks: while another thread
+/// holds the lock, a store waits under SC but not under TSO. With the store kept: a thread that has entered a path cannot leave it, so it
+/// may be stuck there.
 pub(super) fn false_deadlock(
     program: &Extended,
     property: &Property,
@@ -31,20 +32,20 @@ pub(super) fn false_deadlock(
     }
 }
 
-/// Why there is no answer about deadlocks.
+/// Why deadlocks of a program with locks are not decided.
 pub(super) fn blind() -> Reason {
     let why =
         "whether nothing can move while a thread holds the lock is another question under SC than under TSO";
     Reason::Unsupported(why.into(), None)
 }
 
-/// Why there is no answer about deadlocks of a program with loops.
+/// Why deadlocks of a program with loops are not decided.
 pub(super) fn unrolled() -> Reason {
     let why = "no deadlock in the first rounds, and where loops are cut off threads stand still anyway";
     Reason::Unsupported(why.into(), None)
 }
 
-/// Why there is no answer about states in which somebody holds the lock.
+/// Why states in which a thread holds the lock are not decided.
 pub(super) fn locked() -> Reason {
     let why = "while a thread holds the lock, stores of others cannot reach memory: that SC and TSO reach the same states \
                with empty buffers does not decide the property";

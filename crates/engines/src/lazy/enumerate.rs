@@ -1,11 +1,11 @@
-//! An oracle that enumerates: the shortest paths from a store to a load, whatever robustness says (THESIS16, chapter 6).
+//! An oracle that enumerates the shortest paths from a store to a load, whether or not there is an attack along them (THESIS16, chapter 6).
 //!
-//! With the first store of each path removed, the paths it suggests grow from round to round, and every path has its turn: a semi-decision
-//! procedure without unrolling. It says `robust` only where there is nothing to delay at all.
+//! With the first store of each path removed, the suggested paths grow from round to round, and every path is suggested at some time: this
+//! is a semi-decision procedure without unrolling. The oracle says `robust` only if there is no path at all.
 //!
-//! Paths that no violation of robustness can have are left out. A violation (Fig. 3.4) leads from the load, through other
-//! threads, to the delayed store: so another thread stores to the address of the load, another one accesses that of the store, and the
-//! load does not read a delayed store. What is left out is left out of every violation, so if nothing is left the program is robust
+//! Paths that cannot be part of a violation of robustness are left out. A violation (Fig. 3.4) leads from the load, through other threads,
+//! to the delayed store. So another thread stores to the address of the load, another thread accesses the address of the store, and the
+//! load does not read the delayed store. Every path that is left out is part of no violation. So if no path remains, the program is robust
 //! (Theorem 10).
 
 use std::collections::{BTreeSet, VecDeque};
@@ -19,7 +19,7 @@ use crate::task::{Limits, Progress};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Enumerate;
 
-/// At most so many paths of a thread at once.
+/// At most so many paths of a thread are suggested in one round.
 const MOST_PATHS: usize = 16;
 
 impl Oracle for Enumerate {
@@ -47,7 +47,7 @@ impl Oracle for Enumerate {
         let mut chosen: Vec<(ThreadId, Vec<EdgeId>)> = Vec::new();
         for (id, path) in found {
             let same: Vec<&Vec<EdgeId>> = chosen.iter().filter(|(t, _)| *t == id).map(|(_, p)| p).collect();
-            // The shortest ones of each thread; longer ones will have their turn.
+            // The shortest paths of each thread; longer ones follow in later rounds.
             if same.first().is_none_or(|shortest| path.len() == shortest.len()) && same.len() < MOST_PATHS {
                 chosen.push((id, path));
             }
@@ -56,14 +56,14 @@ impl Oracle for Enumerate {
     }
 }
 
-/// A shortest path from a store to a load past which delaying it may be seen.
+/// A shortest path from a store to a load such that another thread may notice if the store is delayed past the load.
 fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeId>> {
     let Action::Op(Op::Store(stored, _)) = &thread.edge(store).action else { return None };
     if !others.access(stored) {
         return None;
     }
-    // Breadth first. Which stores are on the way matters only for what a load reads, and a way that avoids a location it has
-    // been at reads no less of memory.
+    // Breadth first, each location once. Other stores on the path matter only because a load may read them
+    // instead of memory. Leaving out a cycle only leaves out stores, so longer paths need not be tried.
     let mut came_by: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     let mut open = VecDeque::from([thread.edge(store).to]);
     let mut seen = vec![false; thread.locations.len()];
@@ -98,7 +98,7 @@ fn shortest(others: &Others, thread: &Thread, store: EdgeId) -> Option<Vec<EdgeI
     None
 }
 
-/// What the other threads access: for each variable the constant indices, and whether there are computed ones.
+/// What the other threads access: for each variable the constant indices, and whether some index is computed.
 struct Others {
     stored: Vec<Indices>,
     accessed: Vec<Indices>,
@@ -119,7 +119,7 @@ impl Indices {
         }
     }
 
-    /// Whether the address may be one of these.
+    /// Whether one of these accesses may be to the address.
     fn may_contain(&self, address: &Address) -> bool {
         match address.index.as_ref().map(|index| index.constant()) {
             None => self.constants.contains(&None),

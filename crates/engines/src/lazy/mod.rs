@@ -1,16 +1,17 @@
 //! Engine `lazy`: lazy TSO reachability (THESIS16 Algorithm 3.1).
 //!
-//! First the program is checked under SC. If there is no violation, an [`Oracle`] is asked along which paths stores should be delayed, the
-//! program is extended so that under SC it does along them what TSO does ([`fencewright_transform::extend`]), and the extended program is
-//! checked under SC in turn. When the oracle says that SC and TSO no longer differ, the extended program does under SC all that the
-//! original one does under TSO.
+//! First the program is checked under SC. If there is no violation, an [`Oracle`] says along which paths stores should be delayed. The
+//! program is extended so that along these paths it does under SC what TSO does ([`fencewright_transform::extend`]), and the extended
+//! program is checked under SC in turn. When the oracle says that SC and TSO no longer differ, the extended program does under SC all that
+//! the original one does under TSO.
 //!
 //! * A violation of an extended program under SC is one of the original program under TSO, and is replayed there.
-//! * A robust program is decided in the first round. An acyclic one always is, with the store removed (Theorem 8). For a cyclic one,
-//!   rounds on the program itself are followed by rounds on unrolled ones: a semi-decision procedure (Theorem 9).
-//! * What robustness says is about states with empty buffers. That is enough for final states; for control states and
-//!   registers, because buffers can be emptied without anybody moving; and for deadlocks. It is not for a property that looks at
-//!   memory: there the answer is a violation or `unknown`. With locks, buffers cannot always be emptied: see
+//! * A robust program is decided in the first round. If the first store of each path is removed, an acyclic program is always decided
+//!   (Theorem 8). For a cyclic program, rounds on the program itself are followed by rounds on unrolled ones: a semi-decision procedure
+//!   (Theorem 9).
+//! * Robustness speaks of states with empty buffers. That is enough for final states and for deadlocks. It is enough for control states and
+//!   registers, because buffers can be emptied without a step of any thread. It is not enough for a property that looks at memory: there
+//!   the answer is a violation or `unknown`. With locks, buffers cannot always be emptied: see
 //!   [`Extended::released`](fencewright_transform::extend::Extended::released).
 
 mod conclude;
@@ -41,9 +42,9 @@ pub enum OracleName {
 /// How to go about it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Who says where stores are delayed.
+    /// Which oracle says where stores are delayed.
     pub oracle: OracleName,
-    /// Whether the first store of a path stays in the program (s.5.1): then only a robust program is ever `safe`.
+    /// Whether the first store of a path stays in the program (s.5.1). If it does, only a robust program can be `safe`.
     pub store: AttackingStore,
     /// Give up after so many rounds.
     pub rounds: Option<u32>,
@@ -56,7 +57,7 @@ pub struct Options {
 pub struct Lazy {
     /// How to go about it.
     pub options: Options,
-    /// What checks programs under SC.
+    /// The engine that checks programs under SC.
     pub sc: Auto,
 }
 
@@ -137,7 +138,7 @@ impl Engine for Lazy {
         };
         let oracle = self.oracle();
         let mut rounds = Rounds::new(self, &*oracle, task, limits, progress);
-        // Unrolling is for an oracle that may follow one loop for ever, and for extensions that come to an end.
+        // Only the oracle `robust` may follow one loop for ever; and only with the store removed do the rounds on an unrolled program end.
         let unrolls = program.is_cyclic()
             && self.options.oracle == OracleName::Robust
             && self.options.store == AttackingStore::Removed;

@@ -31,12 +31,12 @@ pub trait Oracle: Sync {
     fn consult(&self, program: &Program, round: u32, limits: &Limits, progress: &Progress) -> Advice;
 }
 
-/// The robustness of the program (s.3.1.2): the paths are those of attacks that succeed.
+/// The robustness of the program (s.3.1.2): the suggested paths are those of attacks that succeed.
 ///
-/// The first attack found is enough, and threads of the same shape are extended by the same path: examining all attacks
-/// takes many times as long (Lamport's mutex, 3 threads: 3.5 s instead of 0.1 s). Threads without an attack are given their shortest
-/// path, which costs little and saves rounds (the unwinding family, N = 100: half the time); and so that no path waits for ever
-/// while the same loop is followed further and further, in every other round all threads are.
+/// The first attack found is enough, and threads of the same shape are extended by the same path: examining all attacks takes many times as
+/// long (Lamport's mutex, 3 threads: 3.5 s instead of 0.1 s). Each thread without an attack is extended by its shortest path from a store
+/// to a load, which costs little and saves rounds (the unwinding family, N = 100: half the time). In every other round the attackers are
+/// extended by their shortest paths too, so that no path waits for ever while attacks follow the same loop further and further.
 #[derive(Clone, Debug, Default)]
 pub struct Robust {
     /// What searches for attacks.
@@ -52,7 +52,7 @@ impl Oracle for Robust {
         let options = robust::Options {
             explicit: self.search.explicit.options.clone(),
             cegar: self.search.cegar.options,
-            // Attacks are replayed in any case, and a verdict that follows from there being none is confirmed as a whole.
+            // Attacks are replayed in any case. If there is none, the verdict that follows is confirmed as a whole.
             confirm: Confirm::NOTHING,
             ..robust::Options::default()
         };

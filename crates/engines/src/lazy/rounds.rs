@@ -13,10 +13,10 @@ use super::oracle::{Advice, Oracle};
 use crate::task::{Answer, Early, Engine, Limits, Listener, Progress, Reason, Report, Task};
 use crate::transformed::Prover;
 
-/// At most so many paths of a thread are followed at once, the shortest first: what they add grows with their number and length.
+/// A thread is extended by at most so many paths in one round, the shortest first: the program grows with their number and length.
 const PATHS_AT_ONCE: usize = 4;
 
-/// What an extended program takes, for each edge, roughly.
+/// Roughly how many bytes an edge of an extended program takes.
 const BYTES_PER_EDGE: u64 = 512;
 
 /// A sequence of rounds on one program.
@@ -24,18 +24,18 @@ const BYTES_PER_EDGE: u64 = 512;
 pub(super) struct Phase {
     /// At most so many rounds.
     pub rounds: Option<u32>,
-    /// Whether the program is the one that was asked about, so that the lack of a violation says something.
+    /// Whether the program is the whole one, not an unrolled one: only then does the lack of a violation decide a property.
     pub conclusive: bool,
 }
 
-/// All that is known so far.
+/// The state of the algorithm between rounds.
 pub(super) struct Rounds<'a> {
     lazy: &'a Lazy,
     oracle: &'a dyn Oracle,
     task: &'a Task<'a>,
     pub limits: &'a Limits,
     pub progress: &'a Progress,
-    /// Definite answers, and reasons why there will be none.
+    /// For each property a definite answer, or why there will be none; `None` while it is open.
     answers: Vec<Option<Answer>>,
     /// Why nothing more is done.
     stopped: Option<Reason>,
@@ -77,7 +77,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Whether there is still something to find out, and nothing against it.
+    /// Whether some property is open and nothing has stopped the rounds.
     pub fn goes_on(&self) -> bool {
         self.stopped.is_none() && !self.open().is_empty()
     }
@@ -88,7 +88,7 @@ impl<'a> Rounds<'a> {
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// Gives up what rounds on unrolled programs cannot find.
+    /// Answers `unknown` for properties that rounds on unrolled programs cannot decide.
     pub fn prepare_unrolling(&mut self) {
         for (n, property) in self.task.properties.iter().enumerate() {
             if self.answers[n].is_none() && property.kind == PropertyKind::NoDeadlock {
@@ -138,7 +138,7 @@ impl<'a> Rounds<'a> {
 
     /// Checks a program under SC for what is still undecided.
     fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
-        // A thread that stands still because a loop was cut off is no deadlock.
+        // A thread that stands still because its loop was cut off is not deadlocked.
         let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
         let open: Vec<usize> = self.open().into_iter().filter(asked).collect();
         let properties: Vec<&Property> = open.iter().map(|&n| &self.task.properties[n]).collect();
@@ -151,7 +151,7 @@ impl<'a> Rounds<'a> {
                 Answer::Violated(Some(trace)) | Answer::Holds(Some(trace)) => {
                     self.answers[n] = Some(original.shown(n, &trace));
                 }
-                // Nobody looked for it to the end.
+                // The property had its verdict already, so the check may have ended early.
                 _ if self.task.is_settled(n) => self.answers[n] = Some(Answer::Open),
                 Answer::Holds(None) | Answer::Proved(_) | Answer::Certified(_) | Answer::Violated(None) => {}
                 Answer::Open => self.stopped = Some(Reason::Cancelled),
@@ -182,7 +182,7 @@ impl<'a> Rounds<'a> {
         report.answers
     }
 
-    /// SC and TSO do not differ any more: what was not found is not there.
+    /// SC and TSO no longer differ, so a violation that was not found does not exist.
     fn conclude(&mut self, program: &Extended) {
         let mut under_lock = Vec::new();
         for (n, property) in self.task.properties.iter().enumerate() {
@@ -206,7 +206,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Decides properties that also the program in which locks are given back has to have.
+    /// Decides properties that must also hold of the program in which the lock may be given back anywhere.
     fn conclude_under_lock(&mut self, program: &Extended, under_lock: Vec<usize>) {
         if under_lock.is_empty() {
             return;
@@ -288,7 +288,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Translates executions of an extended program under SC into executions of the original one under TSO.
+/// A listener that translates executions of an extended program under SC into executions of the original one under TSO.
 #[derive(Debug)]
 struct Original<'a> {
     lazy: &'a Lazy,
@@ -320,7 +320,7 @@ impl Original<'_> {
 
 impl Listener for Original<'_> {
     fn hear(&self, property: usize, early: Early) {
-        // That there is no violation under SC, with a proof or without, decides nothing yet.
+        // Only executions are passed on: that there is no violation under SC decides nothing yet.
         let (Answer::Violated(Some(trace)) | Answer::Holds(Some(trace))) = early.answer else { return };
         let n = self.numbers[property];
         let (answer, engine, states) = (self.shown(n, &trace), self.lazy.name(), self.states + early.states);

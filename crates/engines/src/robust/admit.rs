@@ -1,9 +1,9 @@
 //! The door for robustness: the only place that makes a [`Robustness`].
 //!
-//! What an engine says about a program with attacks in it goes through the same door as any other answer ([`crate::check`]): a trace
-//! is replayed, an invariant is checked as a certificate, an exploration is repeated on the reference semantics where that is small.
-//! Then it is taken back to the original program. An attack that succeeds needs a [`Witness`]; the attacks that fail are listed with
-//! the [`Proof`] of that.
+//! An engine's answer about an instrumented program goes through the same door as any other answer ([`crate::check`]): a trace is replayed,
+//! an invariant is checked as a certificate, and where the state space is small an exploration is repeated on the reference semantics. Then
+//! the answer is translated back to the original program. An attack that succeeds needs a [`Witness`]; attacks that fail are listed with a
+//! [`Proof`] that they do.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use crate::task::{EngineName, Limits, Reason};
 pub enum Finding {
     /// It succeeds: there is a witness.
     Feasible,
-    /// It never does.
+    /// It never succeeds.
     Infeasible,
-    /// Nobody knows.
+    /// It is not known whether it succeeds, for this reason.
     Unknown(Reason),
-    /// Nobody looked: another one is feasible, or a limit was reached.
+    /// It was not examined: another attack is feasible, or a limit was reached.
     Unexamined,
 }
 
-/// A store that may be delayed past a load, and whether that can be seen.
+/// A store and a load past which it may be delayed, and whether another thread can notice that.
 #[derive(Clone, Debug)]
 pub struct Attack {
     /// The thread.
@@ -41,7 +41,7 @@ pub struct Attack {
     pub load: EdgeId,
     /// What is known about it.
     pub verdict: Finding,
-    /// An execution that shows it.
+    /// An execution in which it succeeds.
     pub witness: Option<Witness>,
     /// The thread's edges from the store to the load, in program order, in that execution.
     pub path: Vec<EdgeId>,
@@ -52,7 +52,7 @@ pub struct Attack {
 pub enum Evidence {
     /// The witness of an attack (see [`Robustness::witness`]).
     Witness,
-    /// Proofs that together show that every attack fails. There are none if no store can be delayed past a load and be noticed.
+    /// Proofs that together show that every attack fails. The list is empty if there is no attack to examine.
     Proofs(Vec<Proof>),
     /// There is no verdict.
     None,
@@ -61,9 +61,9 @@ pub enum Evidence {
 /// A proof that some attacks fail.
 #[derive(Clone, Debug)]
 pub struct Proof {
-    /// Which ones, as positions among the attacks.
+    /// The attacks that fail, as positions in the list of attacks.
     pub attacks: Range<usize>,
-    /// What it stands on: a certificate of the program with these attacks in it, or an exploration of that program.
+    /// What it stands on: a certificate of the program instrumented with these attacks, or an exploration of it.
     pub evidence: check::Evidence,
 }
 
@@ -77,7 +77,7 @@ pub struct Robustness {
     attacks: Vec<Attack>,
     /// Why there is no certificate, if one was wanted.
     pub uncertified: Option<Reason>,
-    /// The program that was searched, the last one if there were several; nothing if there was no attack to look for.
+    /// The instrumented program that was searched (the last one, if there were several); `None` if there was no attack to look for.
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
     pub engine: EngineName,
@@ -92,7 +92,7 @@ pub struct Robustness {
 }
 
 impl Robustness {
-    /// Whether the program is robust (free of triangular races), or why nobody knows.
+    /// Whether the program is robust (free of triangular races), or why that is not known.
     pub fn robust(&self) -> Result<bool, &Reason> {
         self.robust.as_ref().copied()
     }
@@ -102,8 +102,8 @@ impl Robustness {
         &self.evidence
     }
 
-    /// All attacks that are not impossible at first sight. Those of threads that are alike are listed for one of them, unless all were
-    /// to be examined.
+    /// All attacks that the structure of the program does not rule out. Of threads with the same code only the first has its attacks
+    /// listed, unless all attacks were to be examined.
     pub fn attacks(&self) -> &[Attack] {
         &self.attacks
     }
@@ -113,8 +113,8 @@ impl Robustness {
         self.attacks.iter().find_map(|a| a.witness.as_ref().map(|w| (a, w)))
     }
 
-    /// True if the witness was replayed and has a cycle, or each proof is a certificate that was accepted or an exploration that was
-    /// repeated on the reference semantics; false if the verdict stands on the engine alone; nothing if there is none.
+    /// True if the witness was replayed and has a cycle, or if each proof is an accepted certificate or an exploration that was repeated on
+    /// the reference semantics; false if the verdict stands on the engine alone; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match &self.evidence {
             Evidence::Witness => Some(true),
@@ -134,14 +134,14 @@ impl Robustness {
         }
     }
 
-    /// The certificates that show it; none if some proof is no certificate.
+    /// The certificates of all its proofs; empty if some proof is not a certificate.
     pub fn certificates(&self) -> Vec<&Arc<Certificate>> {
         let Evidence::Proofs(proofs) = &self.evidence else { return Vec::new() };
         proofs.iter().map(|p| p.evidence.certificate()).collect::<Option<_>>().unwrap_or_default()
     }
 }
 
-/// Takes in what engines find out about attacks, until everything is known that will be.
+/// Collects what engines find out about attacks.
 pub(super) struct Admission<'p> {
     program: &'p Program,
     found: Robustness,
@@ -152,7 +152,7 @@ pub(super) struct Admission<'p> {
 }
 
 impl<'p> Admission<'p> {
-    /// Nothing is known about these attacks yet.
+    /// Starts with attacks about which nothing is known.
     pub fn new(program: &'p Program, notion: Notion, attacks: &[attack::Attack]) -> Self {
         let unexamined = |attack: &attack::Attack| Attack {
             thread: attack.thread,
@@ -178,7 +178,7 @@ impl<'p> Admission<'p> {
         Admission { program, found, proofs: Vec::new(), unknown: None, uncertified: None }
     }
 
-    /// Whether an attack is known that succeeds.
+    /// Whether some attack is known to succeed.
     pub fn has_witness(&self) -> bool {
         self.found.witness().is_some()
     }
@@ -188,7 +188,7 @@ impl<'p> Admission<'p> {
         self.unknown.is_none() && !self.has_witness()
     }
 
-    /// Takes in a certificate that every attack fails, in place of what was found before; or why there is none.
+    /// Takes in a certificate that every attack fails, which replaces earlier proofs; or the reason why there is none.
     pub fn admit_certificate(
         &mut self,
         found: Result<Arc<Certificate>, Reason>,
@@ -206,19 +206,19 @@ impl<'p> Admission<'p> {
         self.found.check_seconds += start.elapsed().as_secs_f64();
     }
 
-    /// Something will not be found out. The first reason is the one that is told.
+    /// Notes why some attack will stay undecided. Only the first such reason is reported.
     pub fn give_up(&mut self, reason: Reason) {
         self.unknown.get_or_insert(reason);
     }
 
-    /// Nothing will be found out about these attacks.
+    /// Notes why these attacks will stay undecided.
     pub fn give_up_attacks(&mut self, attacks: Range<usize>, reason: Reason) {
         let finding = Finding::Unknown(reason.clone());
         self.found.attacks[attacks].iter_mut().for_each(|attack| attack.verdict = finding.clone());
         self.give_up(reason);
     }
 
-    /// Takes in a verdict about a program with attacks in it, of which `first` is the first: the property says that these attacks fail.
+    /// Takes in a verdict about a program instrumented with attacks, from number `first` on. The property says that these attacks fail.
     pub fn admit(
         &mut self,
         instrumented: &Instrumented,
@@ -254,14 +254,14 @@ impl<'p> Admission<'p> {
         }
     }
 
-    /// Counts what a search took, and keeps the program that it searched.
+    /// Adds up what a search took, and keeps the program that was searched.
     pub fn searched(&mut self, instrumented: Instrumented, states: u64, bytes: u64) {
         self.found.states += states;
         self.found.bytes = self.found.bytes.max(bytes);
         self.found.instrumented = Some(instrumented);
     }
 
-    /// What is known in the end, of an examination that began at `start`. With `all`, attacks of threads that are alike are listed for each of them.
+    /// The result of an examination that began at `start`. With `all`, attacks are listed for each of several threads with the same code.
     pub fn finish(self, all: bool, start: Instant) -> Robustness {
         let Admission { program, mut found, proofs, unknown, uncertified } = self;
         found.uncertified = uncertified;
@@ -278,7 +278,7 @@ impl<'p> Admission<'p> {
 }
 
 impl Robustness {
-    /// Threads that are alike can do the same: their attacks are those of the first, with the threads exchanged.
+    /// Repeats the attacks of the first of several threads with the same code for the others, with the threads exchanged.
     fn repeat_for_alike(&mut self, program: &Program) {
         let first: Vec<Attack> = self.attacks.clone();
         for (t, thread) in program.threads() {

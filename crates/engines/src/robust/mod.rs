@@ -1,12 +1,13 @@
 //! Engine `robust`: robustness against TSO, and freedom from triangular races (THESIS16 s.2.3.3, s.3.1.2, s.5.2).
 //!
-//! Robustness is reachability under SC of the program that [`fencewright_transform::attack`] makes: all attacks of all threads are in
-//! one program, so that what they have in common is explored once, and each has a property of its own, so that one run decides
-//! them all. Other engines do the work: `explicit` where there are finitely many states, `cegar` where integers are unbounded.
+//! A program is robust if under SC the program that [`fencewright_transform::attack`] makes of it cannot reach the success of an attack.
+//! All attacks of all threads are in one program, so that what they have in common is explored once. Each attack has a property of its own,
+//! so that one run decides them all. Other engines do the work: `explicit` where there are finitely many states, `cegar` where integers are
+//! unbounded.
 //!
-//! Nothing is reported unchecked: what the engines say about the instrumented program goes through the door for robustness, and only
-//! [`admit`](self) makes a [`Robustness`]. An execution of the instrumented program becomes one of the original program under TSO, is
-//! replayed on the reference semantics, and its happens-before relation, computed independently, must have a cycle ([`witness`]).
+//! Nothing is reported unchecked. What the engines say about the instrumented program goes through the door for robustness: only
+//! [`admit`](self) makes a [`Robustness`]. An execution of the instrumented program is translated into one of the original program under
+//! TSO and replayed on the reference semantics. Its happens-before relation, computed independently, must have a cycle ([`witness`]).
 
 mod admit;
 pub mod witness;
@@ -26,8 +27,8 @@ use admit::Admission;
 pub use admit::{Attack, Evidence, Finding, Proof, Robustness};
 pub use witness::{Shape, Witness};
 
-/// How long the explicit engine goes alone before a symbolic one runs beside it. A program with attacks in it has many more states than
-/// the program itself, and nearly always finitely many: the explicit engine needs more time for them than for an ordinary question.
+/// How long the explicit engine runs alone before a symbolic one runs beside it. An instrumented program has many more states than the
+/// original one, and nearly always finitely many, so the explicit engine gets more time than for other questions.
 const ALONE: Duration = Duration::from_millis(500);
 
 /// Which engine runs the instrumented program.
@@ -53,7 +54,7 @@ pub struct Options {
     pub search: Search,
     /// How to search explicitly.
     pub explicit: explicit::Options,
-    /// Where abstraction starts.
+    /// How precise the abstraction of `cegar` is at the start.
     pub cegar: cegar::Options,
     /// How much to do to confirm a proof.
     pub confirm: Confirm,
@@ -115,7 +116,7 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
                 continue;
             }
         };
-        // There is a property for each attack, and then one for all of them.
+        // The instrumented program has a property for each attack, and then one for all attacks together.
         let (each, any) = instrumented.program.properties.split_at(instrumented.attacks.len());
         let properties = if options.all { each.to_vec() } else { any.to_vec() };
         let task = Task::new(&instrumented.program, MemoryModel::Sc, properties);
@@ -141,5 +142,5 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
     admission.finish(options.all, start)
 }
 
-/// If all are to be examined, at most so many attacks are in one program: each has a property of its own.
+/// If all attacks are to be examined, at most so many are in one program, because each has a property of its own.
 const MOST_TOGETHER: usize = 64;

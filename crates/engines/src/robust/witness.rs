@@ -43,7 +43,7 @@ impl Witness {
         &self.shape
     }
 
-    /// The execution in which two threads that are alike have changed places.
+    /// The execution with two threads exchanged that have the same code.
     pub(super) fn trace_with_exchanged(&self, a: ThreadId, b: ThreadId) -> Trace {
         let mut trace = self.trace.clone();
         trace.registers.swap(a.index(), b.index());
@@ -68,7 +68,7 @@ pub(super) struct Found {
     pub witness: Witness,
 }
 
-/// Makes an execution of the instrumented program one of the original program, and checks that it is a witness.
+/// Translates an execution of the instrumented program into one of the original program, and checks that it is a witness.
 pub(super) fn from_instrumented(
     program: &Program,
     notion: Notion,
@@ -119,7 +119,7 @@ pub(super) fn from_instrumented(
             buffers = perform(event, &mut trace)?;
         }
     }
-    // Only the attacker has anything left to flush.
+    // Only the attacker still has stores in its buffer.
     let attacker = instrumented.attacks[attack].thread;
     while let Some(event) = buffers.get(attacker.index()).and_then(|_| flush(attacker, &buffers)) {
         buffers = perform(event, &mut trace)?;
@@ -145,7 +145,7 @@ pub(super) fn checked(program: &Program, notion: Notion, trace: Trace) -> Result
     }
 }
 
-/// How the original program starts where the instrumented one does.
+/// The initial values of the original program, taken from an execution of the instrumented one.
 fn initial_part(program: &Program, found: &Replayed) -> Trace {
     let first = found.states.first();
     let own = |(values, thread): (&Vec<i64>, &fencewright_program::Thread)| {

@@ -1,12 +1,12 @@
-//! The search that all strategies share: which states of control x data have been reached, and what a step makes of one.
+//! The search that all strategies share: which pairs of a control state and a domain state have been reached, and what follows from each.
 //!
 //! A *node* is a control state of the machine together with a state of the domain. The steps of a control state are computed once and
-//! prepared for the domain, with only the cells that are live on both sides; they are not kept themselves, because there are very many
-//! and the machine can make them again when a path needs them. A new node is dropped if a stored one covers it, and where the
-//! strategy asks for that, those that it covers are dropped too.
+//! prepared for the domain, with only the cells that are live before and after the step. The machine's own steps are not kept: there are
+//! very many, and the machine can make them again when a path needs them. A new node is dropped if a stored one covers it. If the strategy
+//! asks for it, stored nodes that the new one covers are dropped too.
 //!
-//! What differs between strategies is which node is expanded next, in which phase of the machine, and what happens to evidence:
-//! [`Reach`](super::reach::Reach) and the engine `contexts` each have their own.
+//! Strategies differ in which node they expand next, in which phase of the machine, and in what they do with evidence. There are two:
+//! [`Reach`](super::reach::Reach), and that of the engine `contexts`.
 
 use std::hash::{BuildHasher, Hash};
 use std::mem::take;
@@ -38,7 +38,7 @@ pub struct Search<'a, M: Machine, D: Domain> {
     nodes: Vec<Node<D::State>>,
     /// The numbers of nodes, by the hash of control and state.
     table: HashTable<u32>,
-    /// For each node whether a later one covers it; empty if those are kept.
+    /// For each node whether a later one covers it; `None` if covered nodes are kept.
     covered: Option<Vec<bool>>,
     successors: Vec<(u32, D::State)>,
     /// Roughly how many bytes everything takes.
@@ -46,10 +46,10 @@ pub struct Search<'a, M: Machine, D: Domain> {
     unmodelled: Option<Unmodelled>,
 }
 
-/// Why the states that were found are not all there are.
+/// Why some reachable states may be missing.
 #[derive(Clone, Debug)]
 pub enum Unmodelled {
-    /// A step may lead out of what the machine represents.
+    /// A step may lead to a state that the machine does not represent.
     Machine(Limitation, Span),
     /// The domain cannot represent what a step may do.
     Domain(Reason),
@@ -61,16 +61,16 @@ struct ControlNode<C, P, T> {
     live: Vec<CellId>,
     /// The steps of each phase that was asked for, as a range of [`Search::steps`].
     steps: SmallVec<[(P, Range<u32>); 1]>,
-    /// What states here may be evidence for; prepared when the first one is looked at.
+    /// What nodes with this control state may be evidence for; prepared when the first such node is looked at.
     evidence: Option<Vec<PreparedEvidence<T>>>,
-    /// The nodes that are not covered, if the domain must be asked whether one covers another.
+    /// The nodes here that are not covered, if only the domain can say whether a state covers another.
     members: Vec<u32>,
 }
 
 /// A step, prepared.
 struct Prepared<N, T> {
     name: N,
-    /// The control state it leads to; or how it leaves what the machine represents.
+    /// The number of the control state it leads to; or why the machine does not represent where it leads.
     target: Result<u32, (Limitation, Span)>,
     transition: T,
 }
@@ -87,7 +87,7 @@ struct Node<S> {
     origin: Origin,
 }
 
-/// How a node was reached: from which one, by which step, on which branch through its commands.
+/// How a node was reached: from which node, by which step, on which branch through the commands of the step.
 #[derive(Clone, Copy)]
 struct Origin {
     parent: u32,
@@ -96,7 +96,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// Of a node with an initial state: it has no parent.
+    /// The origin of an initial node, which has no parent.
     const START: Origin = Origin { parent: u32::MAX, step: u32::MAX, branch: 0 };
 }
 
@@ -120,7 +120,7 @@ pub struct ReachedControl<C, S> {
     pub control: C,
     /// The cells that are live there.
     pub live: Vec<CellId>,
-    /// What is known about them: the states that no other one covers.
+    /// The states of these cells that were reached, without those that another one covers.
     pub states: Vec<S>,
 }
 
@@ -146,7 +146,7 @@ impl<M: Machine> Counterexample<M> {
         }
     }
 
-    /// Whether the path can be taken as far as a domain can tell.
+    /// Whether the path can be taken, as far as a domain can tell.
     pub fn is_feasible<D: Domain>(&self, machine: &M, domain: &mut D) -> bool {
         let contents = machine.contents();
         domain.attach(&contents);
@@ -170,7 +170,7 @@ impl<M: Machine> Counterexample<M> {
             let Outcome::Control(next) = &step.outcome else { return false };
             let after = live_in(next, domain);
             let transition = domain.transition(&live, &step.commands, &after);
-            // What the domain cannot represent may be possible.
+            // Where the domain cannot represent a state, the path counts as possible.
             let Ok(reached) = follow(states, &transition, domain) else { return true };
             (states, live) = (reached, after);
             if states.is_empty() {
@@ -182,7 +182,7 @@ impl<M: Machine> Counterexample<M> {
     }
 }
 
-/// Adds the states of the live cells in which executions begin. An error says that there are others.
+/// Adds the domain states in which executions begin. An error says that some are missing.
 fn initial_states<M: Machine, D: Domain>(
     machine: &M,
     domain: &mut D,
@@ -222,7 +222,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         }
     }
 
-    /// The same search, in which a new node also drops those that it covers.
+    /// The same search, in which a new node also drops the nodes that it covers.
     pub fn dropping_covered(mut self) -> Self {
         self.covered = Some(Vec::new());
         self
@@ -248,7 +248,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         self.bytes
     }
 
-    /// The first reason why the states that were found are not all there are, if there is one.
+    /// The first reason why some reachable states may be missing, if there is one.
     pub fn unmodelled(&self) -> Option<&Unmodelled> {
         self.unmodelled.as_ref()
     }
@@ -323,7 +323,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
                         }
                     }
                 }
-                // Leaving the machine is not a violation: there may still be one elsewhere.
+                // A step to what the machine does not represent is no violation; the search goes on, because there may be one elsewhere.
                 Err((what, span)) if !successors.is_empty() => {
                     self.unmodelled.get_or_insert(Unmodelled::Machine(what, span));
                 }
@@ -334,7 +334,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// The names of the steps of this phase that leave a node; `true` with them if nobody had asked for these steps before.
+    /// The names of the steps of this phase that leave a node. The flag is true if these steps are asked for the first time.
     pub fn step_names(
         &mut self,
         node: u32,
@@ -347,7 +347,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok((new, names))
     }
 
-    /// Adds what a node may be evidence for to `findings`.
+    /// Adds to `findings` what a node may be evidence for.
     pub fn look(&mut self, node: u32, findings: &mut Vec<Finding>) -> Result<(), Reason> {
         let control = self.nodes[node as usize].control;
         self.prepare_evidence(control)?;
@@ -370,7 +370,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// The path to what was found: the machine makes its steps again.
+    /// The path to a finding; the machine makes its steps again.
     pub fn counterexample(&self, finding: &Finding) -> Counterexample<M> {
         let mut node = &self.nodes[finding.node as usize];
         let mut steps = Vec::new();
@@ -390,7 +390,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Counterexample { property: finding.property, start, steps, evidence }
     }
 
-    /// A step that leaves a control state, by its number in the list of all.
+    /// A step that leaves a control state, by its number in the list of all steps.
     fn step(&self, control: u32, number: u32) -> StepOf<M> {
         let ControlNode { control, steps, .. } = &self.controls[control as usize];
         let (phase, range) = steps.iter().find(|(_, range)| range.contains(&number)).expect("it was taken");
@@ -481,7 +481,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             let node = &nodes[n as usize];
             node.control == control && node.state == stored
         };
-        // A node that was covered since is covered by one that covers this state too.
+        // If the same node is stored but was covered since, the node that covers it covers this state too.
         if self.table.find(hashed, same).is_some() {
             return None;
         }

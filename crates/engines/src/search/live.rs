@@ -12,7 +12,7 @@ pub struct LiveCells {
 }
 
 impl LiveCells {
-    /// For the properties of a task.
+    /// Analyses all threads for the properties of a task.
     pub fn new(task: &Task<'_>, limits: &Limits) -> Result<Self, Reason> {
         let of_thread = |(id, _)| LiveRegisters::new(task, id, limits);
         Ok(LiveCells { registers: task.program.threads().map(of_thread).collect::<Result<_, Reason>>()? })
@@ -34,8 +34,8 @@ impl LiveCells {
     }
 }
 
-/// Of the commands that say what cells hold at first, those about live cells. Each is about one cell, and there may be very many
-/// that do not matter.
+/// Selects, from the commands that describe the initial contents of cells, those about live cells. Each command is about one cell, and most
+/// cells may be dead.
 pub fn known_at_first(mut commands: Vec<Command>, live: &[CellId]) -> Vec<Command> {
     commands.retain(|command| {
         let mut matters = false;

@@ -1,7 +1,7 @@
 //! Reachability over control x data: Algorithm 1 of FENCES12, with subsumption.
 //!
-//! Where the paper keeps, for each control state, one growing disjunction of formulas, this keeps a list of domain states none of which
-//! covers another: a new one that is covered is dropped, and those that it covers are.
+//! For each control state the paper keeps one growing disjunction of formulas. Here it is a list of domain states none of which covers
+//! another: a new state is dropped if a stored one covers it, and otherwise replaces those that it covers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ pub enum Reached<M: Machine, S> {
     Closed(Vec<ReachedControl<M::Control, S>>),
     /// A path to a state that may be evidence about a property.
     Evidence(Counterexample<M>),
-    /// No evidence was found, but not everything that may happen was looked at.
+    /// No evidence was found, but some reachable states may be missing.
     Unmodelled(Unmodelled),
     /// A limit.
     Stopped(Reason),

@@ -1,4 +1,4 @@
-//! A buffer machine without what does not matter: values that nobody will read, and which of several identical threads is which.
+//! A buffer machine without what does not matter: values that will not be read, and the identity of threads with the same code.
 
 use fencewright_memory::{
     BufferMachine, CellId, Command, Contents, Control, Evidence, Machine, Outcome, Step, StepName,
@@ -8,19 +8,19 @@ use fencewright_program::{Property, ThreadId};
 use super::live::LiveCells;
 use super::symmetry::{Permutation, Symmetry};
 
-/// A buffer machine whose states hold live cells only, up to symmetry if there is one.
+/// A buffer machine whose states hold live cells only, and are canonical with respect to the symmetry if there is one.
 pub struct Reduced<'a, 'p> {
     machine: &'a BufferMachine<'p>,
     live: &'a LiveCells,
     symmetry: Option<&'a Symmetry>,
 }
 
-/// What tells a step from others.
+/// The name of a step: no other step of the control state has the same.
 #[derive(Clone, Debug)]
 pub struct ReducedStepName {
     /// The step of the buffer machine.
     pub step: StepName,
-    /// Who stands where after the step, if the control state that it leads to was made canonical.
+    /// How threads were permuted after the step, if the control state that it leads to was made canonical.
     pub order: Option<Permutation>,
 }
 
@@ -28,12 +28,12 @@ pub struct ReducedStepName {
 pub type Path = Vec<(Step, Option<u32>)>;
 
 impl<'a, 'p> Reduced<'a, 'p> {
-    /// The machine with these live cells. States that differ only by the symmetry are taken as one.
+    /// The machine with these live cells. States that are equal up to the symmetry are the same state.
     pub fn new(machine: &'a BufferMachine<'p>, live: &'a LiveCells, symmetry: Option<&'a Symmetry>) -> Self {
         Reduced { machine, live, symmetry }
     }
 
-    /// A path in terms of the real threads: where symmetry has renamed them, it is followed again on the buffer machine.
+    /// A path in terms of the real threads: where symmetry has renamed threads, the path is followed again on the buffer machine.
     pub fn unfolded(&self, path: &[(Step<ReducedStepName, Control>, Option<u32>)]) -> Path {
         let mut who = Permutation::identity(self.machine.program.threads.len());
         let mut control = self.machine.initial();

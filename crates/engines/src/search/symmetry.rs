@@ -1,9 +1,9 @@
 //! Symmetry of identical threads: states that differ only in which of several identical threads does what are one state.
 //!
-//! Threads with the same code form a class. A control state is made canonical by sorting the threads of each class by where they are and
-//! what their buffers look like; the step that leads there renames the cells accordingly. This is used only if the
-//! properties say the same about all threads of a class. What that means, and how control states are sorted, is up to the checker of
-//! certificates ([`fencewright_certify::symmetry`]): it accepts an invariant up to symmetry as it is.
+//! Threads with the same code form a class. A control state is made canonical by sorting the threads of each class by their locations and
+//! the shapes of their buffers; the step that leads there renames the cells accordingly. This is done only if the properties say the same
+//! about all threads of a class. The checker of certificates defines what that means and how control states are sorted
+//! ([`fencewright_certify::symmetry`]), so it accepts an invariant up to symmetry without translation.
 
 use fencewright_certify::symmetry;
 pub use fencewright_certify::symmetry::Permutation;
@@ -15,7 +15,7 @@ use crate::task::Task;
 /// The classes of identical threads of a program.
 pub struct Symmetry(symmetry::Symmetry);
 
-/// Larger classes are left alone: to see whether a property is symmetric, it is read once for each thread.
+/// Larger classes are ignored: checking that a property is symmetric reads it once for each thread of the class.
 const MOST_ALIKE: usize = 16;
 
 impl Symmetry {
@@ -41,7 +41,7 @@ impl Symmetry {
         self.0.classes()
     }
 
-    /// The canonical form of a control state, and who stands where in it; nothing if it is canonical already.
+    /// The canonical form of a control state, and the permutation of threads that leads to it; `None` if it is canonical already.
     pub fn canonical(&self, control: &Control) -> Option<(Control, Permutation)> {
         self.0.canonical(control)
     }
@@ -58,8 +58,8 @@ impl Symmetry {
             .map(|&cell| (cell, order.before(&machine.cells, cell)))
             .filter(|(new, old)| new != old)
             .collect();
-        // By way of cells that nothing else uses, because names are exchanged. This moves summary cells too: each is read once and
-        // then overwritten or dead, so what is known about all its values is known under the new name.
+        // Names are exchanged, so values pass through temporary cells that nothing else uses. This works for summary cells too: each is
+        // read once and then overwritten or dead, so all that is known about its values is known under the new name.
         let aside = |n: usize| (machine.cells.len() + n) as CellId;
         let out = moved.iter().enumerate().map(|(n, (_, old))| Command::Assign(aside(n), Expr::Leaf(*old)));
         let back = moved.iter().enumerate().map(|(n, (new, _))| Command::Assign(*new, Expr::Leaf(aside(n))));

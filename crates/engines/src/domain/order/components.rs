@@ -1,4 +1,4 @@
-//! Which cells have values that meet, in an assignment or a comparison: only these are compared.
+//! Which cells have values that may meet in an assignment or a comparison. Only such cells are compared.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ pub struct Components {
     parent: Vec<u32>,
     /// The memory cells of the program.
     memory: Range<CellId>,
-    /// For all cells of a machine, once it is known.
+    /// The component of every cell of a machine, once the machine is known.
     of: Arc<[u32]>,
 }
 
 impl Components {
-    /// Every cell of a program alone: memory, and registers up to `end`.
+    /// Every cell of a program in a component of its own: memory, and registers up to `end`.
     pub fn alone(memory: Range<CellId>, end: CellId) -> Self {
         Components { parent: (0..end).collect(), memory, of: Arc::new([]) }
     }
 
-    /// The values of these two meet.
+    /// Joins the components of two cells whose values meet.
     pub fn join(&mut self, a: CellId, b: CellId) {
         let (a, b) = (self.root(a), self.root(b));
         self.parent[a as usize] = b;
     }
 
     fn root(&mut self, mut cell: CellId) -> u32 {
-        // A program without memory has no parent for the buffers that it never uses.
+        // The buffer cells of a program without memory have no parent; they are never used.
         while self.parent.get(cell as usize).is_some_and(|&parent| parent != cell) {
             let above = self.parent[self.parent[cell as usize] as usize];
             self.parent[cell as usize] = above;
@@ -37,8 +37,8 @@ impl Components {
         cell
     }
 
-    /// For the cells of a machine, which are more than those of the program: a value on its way to a memory cell belongs to that cell. Where
-    /// a cell holds values on their way to any memory cell, the values of all of memory meet there.
+    /// Extends the components to the cells of a machine, which has more cells than the program. A buffered value belongs to the memory cell
+    /// that it is stored to. If a machine's cell may hold a store to any memory cell, all memory cells are in one component.
     pub fn extend(&mut self, contents: &[Contents]) {
         let memory: Vec<CellId> = self.memory.clone().collect();
         if contents.contains(&Contents::Stores) {

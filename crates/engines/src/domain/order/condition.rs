@@ -33,13 +33,13 @@ pub enum Condition<O> {
     Constant(bool),
     /// A comparison.
     Related {
-        /// How.
+        /// How the two sides compare.
         relation: Relation,
         /// The left side.
         left: O,
         /// The right side.
         right: O,
-        /// Whether the program asks for more than one between them: `left + n < right`.
+        /// Whether the program asks for a distance between the two sides: `left + n < right`.
         distant: bool,
     },
     /// All of these.
@@ -63,7 +63,7 @@ const ARITHMETIC: Outside = "arithmetic on values";
 const UPPER_BOUND: Outside = "an upper bound on how far apart two values are";
 
 impl<O> Condition<O> {
-    /// The condition with other names for its operands, if all have one.
+    /// The condition with its operands renamed; `None` if some operand has no new name.
     pub fn map<P>(&self, name: &mut impl FnMut(&O) -> Option<P>) -> Option<Condition<P>> {
         Some(match self {
             Condition::Constant(value) => Condition::Constant(*value),
@@ -121,7 +121,7 @@ fn is_truth(e: &Expr<CellId>) -> bool {
     }
 }
 
-/// Where an expression is `wanted` (not 0, or 0).
+/// The condition under which an expression is true (not 0), or false if `wanted` is false.
 pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Condition<Operand>, Outside> {
     match e {
         _ if e.constant().is_some() => Ok(Condition::Constant((e.constant() != Some(0)) == wanted)),
@@ -137,7 +137,7 @@ pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Conditi
                     let difference = left.minus(&right).ok_or(ARITHMETIC)?;
                     comparison(op, difference, numbers)
                 }
-                // `(a < b) == 1` and the like: a truth against a constant.
+                // `(a < b) == 1` and the like: a truth value compared with a constant.
                 _ => against_constant(op, left, right, numbers),
             }
         }
@@ -148,7 +148,7 @@ pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Conditi
     }
 }
 
-/// The only value of an expression without comparisons in it.
+/// An expression without comparisons as a linear form, if it is one.
 fn linear(e: &Expr<CellId>) -> Option<Linear> {
     match cases(e).as_slice() {
         [(cube, Some(value))] if cube.is_empty() => Some(value.clone()),
@@ -180,7 +180,7 @@ fn against_constant(
 fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Condition<Operand>, Outside> {
     use BinaryOp::*;
     let constant = difference.constant;
-    // `left op right`, where `left + gap op right` was asked for.
+    // The program asks for `left + gap op right`; what is known is how `left` and `right` compare.
     let (left, right, gap) = match difference.difference().ok_or(ARITHMETIC)? {
         (None, None) => return Ok(Condition::Constant(op.apply(constant, 0).is_ok_and(|v| v != 0))),
         (Some(x), None) => {
@@ -212,7 +212,8 @@ fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Cond
     }
 }
 
-/// Over the naturals nothing is below 0, so comparisons with 0 are questions of equality, and those with less are decided.
+/// Simplifies a comparison over the naturals: none is below 0, so comparisons with 0 test equality, and those with a negative constant are
+/// decided.
 fn natural(condition: Condition<Operand>, numbers: Numbers) -> Condition<Operand> {
     let Condition::Related { relation, left, right, .. } = condition else { return condition };
     if numbers != Numbers::Nat {

@@ -17,7 +17,7 @@ use crate::task::{Limits, Reason};
 pub struct Unfit {
     /// What is outside, in words.
     pub what: String,
-    /// Where in the source, if it is somewhere.
+    /// Where in the source, if there is a place.
     pub span: Option<Span>,
 }
 
@@ -27,7 +27,7 @@ impl From<Unfit> for Reason {
     }
 }
 
-/// More points than this leave too little of the bytes for cells.
+/// Ranks are bytes: with more points than this, too few ranks are left for cells.
 const MOST_POINTS: i64 = 60;
 
 /// More free choices in one step than this have too many orderings to enumerate.
@@ -54,7 +54,8 @@ struct Scan {
 /// with constants by `= != < <=`, or are the truth of such comparisons; distances `x + n < y` and `x + n <= y` are only asked for
 /// positively, and if there are any, 0 is the only constant.
 ///
-/// At `least` these relations are known: equality alone makes fewer states, but that values differ cannot be said in a certificate.
+/// The domain knows at `least` these relations: with equality alone there are fewer states, but a certificate cannot say that values
+/// differ.
 pub fn fragment(
     program: &Program,
     properties: &[Property],
@@ -117,7 +118,7 @@ pub fn fragment(
         if let Some(reason) = limits.exceeded(0) {
             return Err(reason);
         }
-        // Where threads are is control; any constant stands for it here.
+        // Labels are control, not values; here any constant can stand for them.
         let condition = formula.map(&mut |observable| match observable {
             Observable::At(..) => Expr::Const(1),
             Observable::Register(t, r) => Expr::Leaf(machine.cells.id(Cell::Register(*t, *r))),
@@ -129,7 +130,7 @@ pub fn fragment(
     Ok(scan.finish(program.numbers)?)
 }
 
-/// Whether a comparison or computation is about both labels and values: what it asks of the values then depends on control.
+/// Whether one comparison or computation involves both labels and values, so that what it says about values depends on control.
 fn mixes(formula: &Formula) -> bool {
     match formula {
         Expr::Const(_) | Expr::Leaf(_) => false,
@@ -152,7 +153,7 @@ impl Scan {
         for command in commands {
             match command {
                 Command::Assume(e) => match truth(e, true, numbers).map_err(unfit)? {
-                    // What comes after it does not happen.
+                    // The commands after it are never executed.
                     Condition::Constant(false) => return Ok(()),
                     condition => self.condition(&condition, span),
                 },
@@ -163,7 +164,7 @@ impl Scan {
                     }
                     Value::Truth(condition) => {
                         self.condition(&condition, span);
-                        // The other truth is asked for as well.
+                        // The negated condition matters as well.
                         let other = truth(e, false, numbers).map_err(unfit)?;
                         self.condition(&other, span);
                         [0, 1].iter().for_each(|&c| self.operand(&Operand::Constant(c), span));
@@ -220,7 +221,7 @@ impl Scan {
         let (first, last) = (self.constants.first().copied(), self.constants.last().copied());
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
         let points: Vec<i64> = match (relations, numbers) {
-            // Between two constants there are only so many integers: each is a point.
+            // There are finitely many integers between two constants, so each of them is a point.
             (Relations::Order, Numbers::Int | Numbers::Nat) => {
                 if last.checked_sub(first).is_none_or(|width| width >= MOST_POINTS) {
                     return Err(far());

@@ -2,18 +2,18 @@
 //!
 //! A state is a total preorder of the live cells and of some constants, the *points*: which of them are equal, and which come before
 //! which. It is stored as one byte for each cell, its rank, so that equal preorders are equal bytes. `x := *` gives one state for each
-//! place a value can take: equal to any other, or between two neighbours, or outside. For programs of the fragment (see [`fragment`])
-//! nothing is lost: a path of states can be taken exactly if there are values that take it (CONTEXT24 Lemmas 3 to 5;
-//! docs/contexts.md proves the extensions).
+//! place a value can take: equal to another value, between two neighbours, or outside. For programs of the fragment (see [`fragment`])
+//! nothing is lost: a path of states can be taken if and only if there are values for it (CONTEXT24 Lemmas 3 to 5; docs/contexts.md proves
+//! the extensions).
 //!
-//! * The points are the constants that the program compares with or assigns, 0 always among them. Over the integers and naturals
-//!   everything between the least and the greatest is a point too, because there are only so many values in between; over the
-//!   reals there is room everywhere.
+//! * The points are the constants that the program compares with or assigns, and always 0. Over the integers and naturals everything
+//!   between the least and the greatest constant is a point too, because there are finitely many values in between; over the reals there is
+//!   always another value in between.
 //! * A program that only asks whether values are equal does not need the order: its states are partitions ([`Relations::Equality`]).
-//! * Cells whose values never meet, neither in an assignment nor in a comparison, are not compared ([`Components`]): each component
-//!   has a preorder of its own.
-//! * `x + n < y` is taken as `x < y`: values outside the points can be moved apart. Hence no distances together with other constants
-//!   than 0, and no upper bounds on distances.
+//! * Cells whose values never meet, neither in an assignment nor in a comparison, are not compared ([`Components`]): each component has a
+//!   preorder of its own.
+//! * `x + n < y` is treated as `x < y`, because values outside the points can be moved apart. That is why a program with distances may have
+//!   no constant other than 0, and no upper bounds on distances.
 
 mod components;
 mod condition;
@@ -37,7 +37,7 @@ use crate::task::Reason;
 /// The ranks of the live cells.
 pub type Ranks = SmallVec<[u8; 40]>;
 
-/// What about values matters.
+/// What the domain knows about values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relations {
     /// Which are equal.
@@ -56,10 +56,10 @@ pub struct Order {
     components: Components,
 }
 
-/// A step on ranks. Index n < points is a point, then come the cells before the step, then others.
+/// A step on ranks. The first indices are the points, then come the cells before the step, then other cells.
 pub struct OrderTransition {
     ops: Vec<RankOp<u8>>,
-    /// The indices of the cells after the step, each with the number of its component among those that occur.
+    /// The indices of the cells after the step, each with the number of its component, counting only components that occur.
     after: Vec<(u8, u8)>,
 }
 
@@ -68,9 +68,9 @@ enum RankOp<I> {
     Assume(Condition<I>),
     /// The first takes the value of the second.
     Copy(I, I),
-    /// It takes the value of the one if the condition holds, else that of the other.
+    /// The first operand takes the value of the second if the condition holds, else that of the third.
     Choose(I, Condition<I>, I, I),
-    /// It takes any value, which is compared with the points and these others.
+    /// The operand takes any value, which is compared with the points and these others.
     Fresh(I, Vec<I>),
 }
 
@@ -151,7 +151,7 @@ impl Domain for Order {
                         less(pair[1], pair[0], 0);
                     }
                     (false, Relations::Order) => less(pair[0], pair[1], 1),
-                    // That two values differ is not a conjunction of bounds.
+                    // That two values differ cannot be written as a conjunction of bounds.
                     (false, Relations::Equality) => {}
                 }
             }
@@ -246,14 +246,14 @@ impl Domain for Order {
         Err("how values compare does not rule it out".into())
     }
 
-    /// A path without values is one that explicit numbers cannot hold.
+    /// The domain is exact, so if no values are found for a path, those that exist are not 64-bit integers.
     fn doubt(&self) -> &'static str {
         "a path to a violation remains for which no values were found that are 64-bit integers"
     }
 }
 
 impl Order {
-    /// A command as an operation. What is outside the fragment is not known: any value, any truth.
+    /// A command as an operation. Outside the fragment the result is unknown: any value, either truth.
     fn operation(&self, command: &Command) -> Option<RankOp<Operand>> {
         let numbers = self.scale.numbers();
         let known = |o: &Operand| match o {
@@ -265,7 +265,7 @@ impl Order {
                 let condition = condition::truth(e, true, numbers).ok()?;
                 condition.map(&mut |o| known(o)).map(RankOp::Assume)
             }
-            // A total preorder has one place for each cell, so it has none for a summary cell: what comes out of one is any value.
+            // A total preorder gives each cell one place, so it cannot represent a summary cell: a value taken from one is any value.
             Command::Fold(..) => None,
             Command::Havoc(cell) | Command::Expand(cell, _) => {
                 Some(RankOp::Fresh(Operand::Cell(*cell), Vec::new()))
@@ -285,7 +285,7 @@ impl Order {
         }
     }
 
-    /// Drops assignments that nobody looks at, and tells each fresh value what it is compared with.
+    /// Drops assignments whose result is not used, and tells each fresh value what it is compared with.
     fn needed_only(&self, ops: &mut Vec<RankOp<Operand>>, after: &Live) {
         let mut needed: Vec<CellId> = after.to_vec();
         let add = |needed: &mut Vec<CellId>, operand: &Operand| {
@@ -326,7 +326,7 @@ impl Order {
 }
 
 impl<I> RankOp<I> {
-    /// The same with other names, if all have one.
+    /// The operation with its operands renamed; `None` if some operand has no new name.
     fn map<J>(&self, name: &mut impl FnMut(&I) -> Option<J>) -> Option<RankOp<J>> {
         Some(match self {
             RankOp::Assume(condition) => RankOp::Assume(condition.map(name)?),

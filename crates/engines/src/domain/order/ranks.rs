@@ -1,9 +1,9 @@
 //! Ranks: how a preorder is written in bytes.
 //!
-//! The points have fixed ranks. Between two points, below the first and above the last there is *room* for values that are no points: their
-//! ranks are counted upwards from the start of the room, without gaps, separately for each component. Over the integers and naturals
-//! there is no room between points, over the naturals none below the first. Where only equality matters there is one room, and
-//! values in it are numbered in the order in which they occur.
+//! The points have fixed ranks. Between two points, below the first and above the last there is *room*: ranks for values that are not
+//! points. They are counted upwards from the start of the room, without gaps, separately for each component. Over the integers and naturals
+//! there is no room between points, and over the naturals none below the first. Where only equality matters there is one room, and values
+//! in it are numbered in the order in which they occur.
 
 use fencewright_program::Numbers;
 use smallvec::SmallVec;
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::fragment::MOST_CHOICES;
 use super::{MOST_OPERATIONS, Ranks, Relations};
 
-/// Ranks while a step is on its way, by index.
+/// The ranks, by index, while a step is performed.
 pub type Work = [u8; 256];
 
 /// Where points are, and where there is room.
@@ -21,7 +21,7 @@ pub struct Scale {
     relations: Relations,
     /// The ranks of the points.
     points: Vec<u8>,
-    /// For each rank where its room starts; a point is its own.
+    /// For each rank the start of its room; for a point, its own rank.
     start: Box<[u8; 256]>,
     most_cells: usize,
 }
@@ -39,7 +39,7 @@ impl Occurring {
         self.0[rank as usize >> 6] >> (rank & 63) & 1 == 1
     }
 
-    /// How many occur below this one.
+    /// How many of the ranks that occur are below this one.
     fn below(&self, rank: u8) -> u8 {
         let word = rank as usize >> 6;
         let full: u32 = self.0[..word].iter().map(|w| w.count_ones()).sum();
@@ -97,7 +97,7 @@ impl Scale {
         self.points[n]
     }
 
-    /// Calls `next` with every place that a fresh value can take among the others, which are points and cells of its component.
+    /// Calls `next` with every place that a fresh value can take among `others`, which are points and cells of its component.
     pub fn places(&self, work: &Work, to: u8, others: &[u8], next: &mut dyn FnMut(&Work)) {
         let mut occurring = Occurring::default();
         others.iter().for_each(|&i| occurring.insert(work[i as usize]));
@@ -127,7 +127,7 @@ impl Scale {
             placed = *work;
             for &i in others {
                 let rank = &mut placed[i as usize];
-                // Whatever is there or above it in the same room makes room.
+                // Values at this place or above it in the same room move up by one.
                 if *rank >= place
                     && !is_point(*rank)
                     && self.start[*rank as usize] == self.start[place as usize]
