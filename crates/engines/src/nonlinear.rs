@@ -20,5 +20,8 @@ fn has_opaque(e: &Expr<CellId>) -> bool {
                 || has_opaque(left)
                 || has_opaque(right)
         }
+        Expr::If(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().any(|e| has_opaque(e))
+        }
     }
 }

@@ -25,6 +25,7 @@ use fencewright_executions::oracle::explore;
 use fencewright_generate::random as generate;
 use fencewright_memory::{BufferMachine, Buffers, Kept, Linear, Machine, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, PropertyKind, Quantifier};
+use fencewright_testing::arithmetic::compute;
 use fencewright_testing::{Random, Shape, program};
 
 use bounded::{Count, MOST, agree, bounded, load};
@@ -194,7 +195,10 @@ fn buffer_machines() {
             compare(&about, [&program, &finite], model, &mut random, &mut counts);
         } else {
             let shape = Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() };
-            let program = program(&mut random, shape);
+            let mut program = program(&mut random, shape);
+            if random.one_in(3) {
+                compute(&mut random, &mut program);
+            }
             compare(&format!("seed {seed}, {model:?}"), [&program; 2], model, &mut random, &mut counts);
         }
     }

@@ -236,6 +236,12 @@ impl Form {
                 self.expression(left, leaf);
                 self.expression(right, leaf);
             }
+            Expr::If(condition, then, otherwise) => {
+                self.word("if");
+                self.expression(condition, leaf);
+                self.expression(then, leaf);
+                self.expression(otherwise, leaf);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use fencewright_lang::fw::format;
 use fencewright_lang::load;
 use fencewright_program::{
     Action, Address, BinaryOp, Expr, Formula, Init, LocationId, Numbers, Observable, Op, Price, Program,
-    PropertyKind, Quantifier, Range, RegisterId, Span, ThreadId, UnaryOp, VariableId,
+    PropertyKind, Quantifier, Range, RegisterId, Span, ThreadId, UnaryOp, VariableId, Width,
 };
 
 /// A program with every kind of action, operation, expression, initial value and property.
@@ -75,6 +75,7 @@ fn replace<L>(e: &mut Expr<L>, change: &dyn Fn(&mut Expr<L>) -> bool) -> bool {
             Expr::Const(_) | Expr::Leaf(_) => false,
             Expr::Unary(_, operand) => replace(operand, change),
             Expr::Binary(_, left, right) => replace(left, change) || replace(right, change),
+            Expr::If(..) => false,
         }
 }
 
@@ -226,11 +227,19 @@ fn operators_are_not_confused() {
         program.properties[0].kind = PropertyKind::Never(formula);
         fingerprint(&program)
     };
-    let all = [Add, Sub, Mul, Div, Rem, BitAnd, BitOr, BitXor, Eq, Ne, Lt, Le, Gt, Ge, And, Or];
+    let all =
+        [Add, Sub, Mul, Div, Rem, BitAnd, BitOr, BitXor, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Shl, Shr, Min, Max];
     let mut seen: Vec<String> = all.map(|op| with(Expr::binary(op, Expr::Const(1), Expr::Const(2)))).into();
+    let wraps = Width::ALL.into_iter().flat_map(|width| [UnaryOp::Unsigned(width), UnaryOp::Signed(width)]);
+    let unary: Vec<UnaryOp> =
+        [UnaryOp::Neg, UnaryOp::Not, UnaryOp::BitNot].into_iter().chain(wraps).collect();
+    seen.extend(unary.iter().map(|op| with(Expr::unary(*op, Expr::Const(1)))));
+    for (then, otherwise) in [(1, 2), (2, 1)] {
+        seen.push(with(Expr::choice(Expr::Const(0), Expr::Const(then), Expr::Const(otherwise))));
+    }
     seen.sort();
     seen.dedup();
-    assert_eq!(seen.len(), all.len());
+    assert_eq!(seen.len(), all.len() + unary.len() + 2);
 }
 
 /// Formatting, comments and blank lines are not part of a program.

@@ -87,8 +87,8 @@ fn conditions() {
     );
     check_statement("assume;", "2:7 expected an expression, found `;`");
     check_statement(
-        "x = a << 2;",
-        "2:7 expected `;` after the assignment, found `<<` [multiply or divide by a power of two]",
+        "x <<= 2;",
+        "2:3 `<<=` is not in the language [write `x = x << ...;`: it is a load and a store]",
     );
 }
 

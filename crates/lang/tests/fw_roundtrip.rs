@@ -64,7 +64,10 @@ fn binders(bound: BoxedStrategy<Expr>) -> BoxedStrategy<Vec<Binder>> {
 
 fn binary_op() -> BoxedStrategy<BinaryOp> {
     use BinaryOp::*;
-    prop::sample::select(vec![Add, Sub, Mul, Div, Rem, BitAnd, BitOr, BitXor, Eq, Ne, Lt, Le, Gt, Ge]).boxed()
+    prop::sample::select(vec![
+        Add, Sub, Mul, Div, Rem, BitAnd, BitOr, BitXor, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge,
+    ])
+    .boxed()
 }
 
 fn expression() -> BoxedStrategy<Expr> {
@@ -72,7 +75,7 @@ fn expression() -> BoxedStrategy<Expr> {
     leaf.prop_recursive(6, 40, 6, |inner| {
         let inner = inner.boxed();
         let boxed = || inner.clone().prop_map(Box::new);
-        let unary = prop_oneof![Just(UnaryOp::Neg), Just(UnaryOp::Not)];
+        let unary = prop_oneof![Just(UnaryOp::Neg), Just(UnaryOp::Not), Just(UnaryOp::BitNot)];
         let connective = prop_oneof![Just(BinaryOp::And), Just(BinaryOp::Or)];
         let quantifier = prop_oneof![Just(Quantified::Exists), Just(Quantified::Forall)];
         prop_oneof![

@@ -478,6 +478,15 @@ fn simplified(e: Expr<CellId>) -> Expr<CellId> {
             let e = Expr::binary(op, simplified(*left), simplified(*right));
             e.constant().map_or(e, Expr::Const)
         }
+        Expr::If(condition, then, otherwise) => {
+            let (condition, then, otherwise) =
+                (simplified(*condition), simplified(*then), simplified(*otherwise));
+            match condition.constant() {
+                Some(0) => otherwise,
+                Some(_) => then,
+                None => Expr::choice(condition, then, otherwise),
+            }
+        }
         other => other,
     }
 }

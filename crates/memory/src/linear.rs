@@ -117,6 +117,37 @@ pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
             let negated = |(cube, value): Case| (cube, value.and_then(|v| v.scaled(-1)));
             cases(operand).into_iter().map(negated).collect()
         }
+        Expr::Unary(UnaryOp::BitNot, operand) => {
+            let flipped = |v: Linear| v.scaled(-1)?.plus(&Linear::constant(-1));
+            cases(operand).into_iter().map(|(cube, value)| (cube, value.and_then(flipped))).collect()
+        }
+        Expr::Unary(op @ (UnaryOp::Unsigned(_) | UnaryOp::Signed(_)), operand) => {
+            let wrapped = |v: Linear| {
+                let known = v.terms.is_empty().then(|| op.apply(v.constant).ok())?;
+                known.map(Linear::constant)
+            };
+            cases(operand).into_iter().map(|(cube, value)| (cube, value.and_then(wrapped))).collect()
+        }
+        Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), left, right) => {
+            let less = if *op == BinaryOp::Min { BinaryOp::Le } else { BinaryOp::Ge };
+            let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
+            cases(&Expr::choice(Expr::binary(less, left.clone(), right.clone()), left, right))
+        }
+        Expr::If(condition, then, otherwise) => {
+            let Split { holds, fails } = split(condition);
+            [(holds, then), (fails, otherwise)]
+                .into_iter()
+                .flat_map(|(cubes, side)| {
+                    let side = cases(side);
+                    let guarded = |cube: &Cube| {
+                        side.iter()
+                            .map(|(c, v)| ([cube.as_slice(), c].concat(), v.clone()))
+                            .collect::<Vec<_>>()
+                    };
+                    cubes.iter().flat_map(guarded).collect::<Vec<_>>()
+                })
+                .collect()
+        }
         Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), left, right) => {
             combined(left, right, |a, b| match op {
                 BinaryOp::Add => a.plus(b),
@@ -142,7 +173,7 @@ pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
 /// Whether an operator is not linear, whatever its operands are, unless both are constants.
 pub fn is_opaque(op: BinaryOp) -> bool {
     use BinaryOp::*;
-    matches!(op, Div | Rem | BitAnd | BitOr | BitXor)
+    matches!(op, Div | Rem | BitAnd | BitOr | BitXor | Shl | Shr)
 }
 
 fn combined(

@@ -14,6 +14,8 @@ pub enum Expr<L> {
     Unary(UnaryOp, Box<Expr<L>>),
     /// A binary operation. `And` and `Or` evaluate their right side only when the left one does not decide.
     Binary(BinaryOp, Box<Expr<L>>, Box<Expr<L>>),
+    /// The second expression if the first one is true, the third one otherwise; only that one is evaluated.
+    If(Box<Expr<L>>, Box<Expr<L>>, Box<Expr<L>>),
 }
 
 /// Unary operators.
@@ -23,9 +25,41 @@ pub enum UnaryOp {
     Neg,
     /// Logical negation.
     Not,
+    /// Bitwise negation: `-x - 1`.
+    BitNot,
+    /// The number from 0 to 2^n - 1 that differs from the operand by a multiple of 2^n, for n bits.
+    Unsigned(Width),
+    /// The number from -2^(n-1) to 2^(n-1) - 1 that differs from the operand by a multiple of 2^n, for n bits.
+    Signed(Width),
 }
 
-/// Binary operators. Division and remainder truncate towards zero.
+/// How many bits an integer that wraps around has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Width {
+    Bits8,
+    Bits16,
+    Bits32,
+    Bits64,
+}
+
+impl Width {
+    /// All widths.
+    pub const ALL: [Width; 4] = [Width::Bits8, Width::Bits16, Width::Bits32, Width::Bits64];
+
+    /// The number of bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Width::Bits8 => 8,
+            Width::Bits16 => 16,
+            Width::Bits32 => 32,
+            Width::Bits64 => 64,
+        }
+    }
+}
+
+/// Binary operators. Division and remainder truncate towards zero. Bit operations see numbers as two's complement with as many
+/// bits as it takes, so `a << n` is `a * 2^n` and `a >> n` is `a / 2^n` rounded down, for n from 0 to 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum BinaryOp {
@@ -45,6 +79,10 @@ pub enum BinaryOp {
     Ge,
     And,
     Or,
+    Shl,
+    Shr,
+    Min,
+    Max,
 }
 
 /// Why an expression has no value in the machine integers that explicit engines compute in.
@@ -52,6 +90,8 @@ pub enum BinaryOp {
 pub enum EvalError {
     /// Division or remainder by zero: a violation.
     DivisionByZero,
+    /// A shift by less than 0 or by more than 63: a violation.
+    ShiftOutOfRange,
     /// The mathematical result does not fit 64 bits: the tool, not the program, is at its limit.
     Overflow,
 }
@@ -62,7 +102,21 @@ impl UnaryOp {
         match self {
             UnaryOp::Neg => "-",
             UnaryOp::Not => "!",
+            UnaryOp::BitNot => "~",
+            UnaryOp::Unsigned(Width::Bits8) => "u8",
+            UnaryOp::Unsigned(Width::Bits16) => "u16",
+            UnaryOp::Unsigned(Width::Bits32) => "u32",
+            UnaryOp::Unsigned(Width::Bits64) => "u64",
+            UnaryOp::Signed(Width::Bits8) => "i8",
+            UnaryOp::Signed(Width::Bits16) => "i16",
+            UnaryOp::Signed(Width::Bits32) => "i32",
+            UnaryOp::Signed(Width::Bits64) => "i64",
         }
+    }
+
+    /// Whether this wraps around: it is written like a function, and sees no more than the low 64 bits of its operand.
+    pub fn wraps(self) -> bool {
+        matches!(self, UnaryOp::Unsigned(_) | UnaryOp::Signed(_))
     }
 
     /// The operator on a value.
@@ -70,6 +124,24 @@ impl UnaryOp {
         match self {
             UnaryOp::Neg => value.checked_neg().ok_or(EvalError::Overflow),
             UnaryOp::Not => Ok((value == 0) as i64),
+            UnaryOp::BitNot => Ok(!value),
+            UnaryOp::Signed(width) => {
+                let unused = 64 - width.bits();
+                Ok(value << unused >> unused)
+            }
+            UnaryOp::Unsigned(width) => {
+                let unused = 64 - width.bits();
+                i64::try_from((value as u64) << unused >> unused).map_err(|_| EvalError::Overflow)
+            }
+        }
+    }
+
+    /// The low 64 bits of the result on a value whose low 64 bits these are. Not for `Not`, which needs all of them.
+    pub fn apply_low(self, low: i64) -> Result<i64, EvalError> {
+        match self {
+            UnaryOp::Neg => Ok(low.wrapping_neg()),
+            UnaryOp::Unsigned(Width::Bits64) => Ok(low),
+            _ => self.apply(low),
         }
     }
 }
@@ -95,7 +167,16 @@ impl BinaryOp {
             Ge => ">=",
             And => "&&",
             Or => "||",
+            Shl => "<<",
+            Shr => ">>",
+            Min => "min",
+            Max => "max",
         }
+    }
+
+    /// Whether it is written like a function, before its operands.
+    pub fn is_function(self) -> bool {
+        matches!(self, BinaryOp::Min | BinaryOp::Max)
     }
 
     /// Whether this is one of `== != < <= > >=`.
@@ -141,6 +222,29 @@ impl BinaryOp {
             Ge => Ok((a >= b) as i64),
             And => Ok((a != 0 && b != 0) as i64),
             Or => Ok((a != 0 || b != 0) as i64),
+            Shl | Shr if !(0..64).contains(&b) => Err(EvalError::ShiftOutOfRange),
+            Shl => i64::try_from(i128::from(a) << b).map_err(|_| overflow),
+            Shr => Ok(a >> b),
+            Min => Ok(a.min(b)),
+            Max => Ok(a.max(b)),
+        }
+    }
+
+    /// Whether the low 64 bits of the operands decide the low 64 bits of the result. (A shift needs all of its right operand.)
+    pub fn keeps_low_bits(self) -> bool {
+        use BinaryOp::*;
+        matches!(self, Add | Sub | Mul | BitAnd | BitOr | BitXor | Shl)
+    }
+
+    /// The low 64 bits of the result, for operators that [keep them](BinaryOp::keeps_low_bits).
+    #[inline]
+    pub fn apply_low(self, a: i64, b: i64) -> Result<i64, EvalError> {
+        match self {
+            BinaryOp::Add => Ok(a.wrapping_add(b)),
+            BinaryOp::Sub => Ok(a.wrapping_sub(b)),
+            BinaryOp::Mul => Ok(a.wrapping_mul(b)),
+            BinaryOp::Shl if (0..64).contains(&b) => Ok(a << b),
+            _ => self.apply(a, b),
         }
     }
 }
@@ -154,6 +258,11 @@ impl<L> Expr<L> {
     /// `left op right`.
     pub fn binary(op: BinaryOp, left: Expr<L>, right: Expr<L>) -> Self {
         Expr::Binary(op, Box::new(left), Box::new(right))
+    }
+
+    /// `then` if the condition is true, `otherwise` if not.
+    pub fn choice(condition: Expr<L>, then: Expr<L>, otherwise: Expr<L>) -> Self {
+        Expr::If(Box::new(condition), Box::new(then), Box::new(otherwise))
     }
 
     /// Logical negation.
@@ -192,6 +301,7 @@ impl<L> Expr<L> {
         match self {
             Expr::Const(value) => Ok(*value),
             Expr::Leaf(l) => Ok(leaf(l)),
+            Expr::Unary(op, operand) if op.wraps() => op.apply(operand.eval_low(leaf)?),
             Expr::Unary(op, operand) => op.apply(operand.eval(leaf)?),
             Expr::Binary(BinaryOp::And, left, right) => {
                 Ok((left.eval(leaf)? != 0 && right.eval(leaf)? != 0) as i64)
@@ -200,6 +310,33 @@ impl<L> Expr<L> {
                 Ok((left.eval(leaf)? != 0 || right.eval(leaf)? != 0) as i64)
             }
             Expr::Binary(op, left, right) => op.apply(left.eval(leaf)?, right.eval(leaf)?),
+            Expr::If(condition, then, otherwise) => {
+                if condition.eval(leaf)? != 0 {
+                    then.eval(leaf)
+                } else {
+                    otherwise.eval(leaf)
+                }
+            }
+        }
+    }
+
+    /// The low 64 bits of the value, which may itself be too large: all that wrapping around needs to know.
+    fn eval_low(&self, leaf: &mut impl FnMut(&L) -> i64) -> Result<i64, EvalError> {
+        match self {
+            Expr::Unary(op, operand) if *op != UnaryOp::Not => op.apply_low(operand.eval_low(leaf)?),
+            Expr::Binary(op, left, right) if op.keeps_low_bits() => {
+                let low = left.eval_low(leaf)?;
+                let right = if *op == BinaryOp::Shl { right.eval(leaf)? } else { right.eval_low(leaf)? };
+                op.apply_low(low, right)
+            }
+            Expr::If(condition, then, otherwise) => {
+                if condition.eval(leaf)? != 0 {
+                    then.eval_low(leaf)
+                } else {
+                    otherwise.eval_low(leaf)
+                }
+            }
+            other => other.eval(leaf),
         }
     }
 
@@ -210,6 +347,13 @@ impl<L> Expr<L> {
             Expr::Leaf(_) => None,
             Expr::Unary(op, operand) => op.apply(operand.constant()?).ok(),
             Expr::Binary(op, left, right) => op.apply(left.constant()?, right.constant()?).ok(),
+            Expr::If(condition, then, otherwise) => {
+                if condition.constant()? != 0 {
+                    then.constant()
+                } else {
+                    otherwise.constant()
+                }
+            }
         }
     }
 
@@ -223,6 +367,9 @@ impl<L> Expr<L> {
                 left.for_each_leaf(visit);
                 right.for_each_leaf(visit);
             }
+            Expr::If(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().for_each(|part| part.for_each_leaf(visit));
+            }
         }
     }
 
@@ -235,6 +382,10 @@ impl<L> Expr<L> {
             Expr::Binary(op, left, right) => {
                 let left = left.map(leaf);
                 Expr::binary(*op, left, right.map(leaf))
+            }
+            Expr::If(condition, then, otherwise) => {
+                let (condition, then) = (condition.map(leaf), then.map(leaf));
+                Expr::choice(condition, then, otherwise.map(leaf))
             }
         }
     }

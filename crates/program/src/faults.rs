@@ -3,7 +3,7 @@
 //!
 //! | operation | faults if |
 //! |---|---|
-//! | every one that computes | a divisor is 0 |
+//! | every one that computes | a divisor is 0, or a shift is by less than 0 or more than 63 |
 //! | `assert e` | `e` is 0 |
 //! | load, store | the index is outside the array, unless that is open |
 //! | write of a register, store | the value is outside the declared [bounds](Bounds), or below 0 over the naturals |
@@ -176,7 +176,7 @@ impl Program {
 }
 
 impl<L: Clone> Expr<L> {
-    /// The condition that evaluating the expression meets no zero divisor; nothing if it never does.
+    /// The condition that evaluating the expression meets no zero divisor and no shift out of range; nothing if it never does.
     pub fn defined(&self) -> Option<Expr<L>> {
         match self {
             Expr::Const(_) | Expr::Leaf(_) => None,
@@ -192,9 +192,22 @@ impl<L: Clone> Expr<L> {
                         let divisor = Expr::binary(BinaryOp::Ne, (**right).clone(), Expr::Const(0));
                         both(right.defined(), Some(divisor))
                     }
+                    BinaryOp::Shl | BinaryOp::Shr => {
+                        both(right.defined(), Bounds { low: Some(0), high: Some(63) }.condition(right))
+                    }
                     _ => right.defined(),
                 };
                 both(left.defined(), right_is_defined)
+            }
+            Expr::If(condition, then, otherwise) => {
+                let chosen = match (then.defined(), otherwise.defined()) {
+                    (None, None) => None,
+                    (then, otherwise) => {
+                        let [then, otherwise] = [then, otherwise].map(|d| d.unwrap_or(Expr::Const(1)));
+                        Some(Expr::choice((**condition).clone(), then, otherwise))
+                    }
+                };
+                both(condition.defined(), chosen)
             }
         }
     }

@@ -18,7 +18,7 @@ pub mod reference;
 pub mod replay;
 pub mod span;
 
-pub use expr::{BinaryOp, EvalError, Expr, UnaryOp};
+pub use expr::{BinaryOp, EvalError, Expr, UnaryOp, Width};
 pub use faults::{Bounds, Checks};
 pub use model::{
     Action, Address, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price,

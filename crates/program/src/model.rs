@@ -292,6 +292,8 @@ pub enum Fault {
     Range,
     /// Division by zero.
     DivisionByZero,
+    /// A shift by less than 0 or by more than 63.
+    Shift,
 }
 
 impl Fault {
@@ -302,6 +304,7 @@ impl Fault {
             Fault::Index => "index out of range",
             Fault::Range => "value out of range",
             Fault::DivisionByZero => "division by zero",
+            Fault::Shift => "shift out of range",
         }
     }
 }

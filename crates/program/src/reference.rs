@@ -347,6 +347,7 @@ impl<'p> Reference<'p> {
         let value_of = |state: &State, e: &Expr<RegisterId>| {
             e.eval(&mut |r| state.registers[t][r.index()]).map_err(|error| match error {
                 EvalError::DivisionByZero => Stop::Fault(Fault::DivisionByZero),
+                EvalError::ShiftOutOfRange => Stop::Fault(Fault::Shift),
                 EvalError::Overflow => Stop::Refused(Refusal::Limit(Limit::Overflow, span)),
             })
         };
@@ -581,7 +582,7 @@ pub fn holds(state: &State, formula: &Formula) -> Option<bool> {
     });
     match value {
         Ok(value) => Some(value != 0),
-        Err(EvalError::DivisionByZero) => Some(false),
+        Err(EvalError::DivisionByZero | EvalError::ShiftOutOfRange) => Some(false),
         Err(EvalError::Overflow) => None,
     }
 }

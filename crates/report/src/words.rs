@@ -131,7 +131,16 @@ fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) 
         Expr::Leaf(l) => text.push_str(&leaf(l)),
         Expr::Unary(op, operand) => {
             text.push_str(op.symbol());
-            write_expression(text, operand, leaf, TIGHTEST);
+            text.extend(op.wraps().then_some('('));
+            write_expression(text, operand, leaf, if op.wraps() { 0 } else { TIGHTEST });
+            text.extend(op.wraps().then_some(')'));
+        }
+        Expr::Binary(op, left, right) if op.is_function() => {
+            let _ = write!(text, "{}(", op.symbol());
+            write_expression(text, left, leaf, 0);
+            text.push_str(", ");
+            write_expression(text, right, leaf, 0);
+            text.push(')');
         }
         Expr::Binary(op, left, right) => {
             let own = precedence(*op);
@@ -140,6 +149,15 @@ fn write_expression<L>(text: &mut String, e: &Expr<L>, leaf: &mut dyn FnMut(&L) 
             let _ = write!(text, " {} ", op.symbol());
             write_expression(text, right, leaf, own + 1);
             text.extend((own < context).then_some(')'));
+        }
+        Expr::If(condition, then, otherwise) => {
+            text.extend((0 < context).then_some('('));
+            write_expression(text, condition, leaf, 1);
+            text.push_str(" ? ");
+            write_expression(text, then, leaf, 1);
+            text.push_str(" : ");
+            write_expression(text, otherwise, leaf, 1);
+            text.extend((0 < context).then_some(')'));
         }
     }
 }

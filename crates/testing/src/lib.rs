@@ -1,10 +1,11 @@
 //! Random programs for differential tests: small, with every kind of action, and with properties over labels, registers,
 //! memory, faults, deadlocks and final states. The same seed gives the same program on every machine.
-//! [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds test inputs from elsewhere,
+//! [`arithmetic`] makes them compute, [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds test inputs from elsewhere,
 //! [`sets`] interprets the commands of machines with summary cells.
 
 #![forbid(unsafe_code)]
 
+pub mod arithmetic;
 pub mod corpora;
 pub mod hard;
 pub mod measure;
@@ -127,14 +128,22 @@ fn make_exact(program: &mut Program) {
 fn make_linear(e: &mut Expr<RegisterId>) {
     match e {
         Expr::Const(_) | Expr::Leaf(_) => {}
-        Expr::Unary(_, operand) => make_linear(operand),
+        Expr::Unary(op, operand) => {
+            if op.wraps() {
+                *op = UnaryOp::Neg;
+            }
+            make_linear(operand);
+        }
         Expr::Binary(op, left, right) => {
             use BinaryOp::*;
-            if matches!(op, Div | Rem | BitAnd | BitOr | BitXor) {
+            if matches!(op, Div | Rem | BitAnd | BitOr | BitXor | Shl | Shr) {
                 *op = Sub;
             }
             make_linear(left);
             make_linear(right);
+        }
+        Expr::If(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().for_each(|part| make_linear(part));
         }
     }
 }

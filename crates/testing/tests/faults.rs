@@ -5,6 +5,7 @@ use fencewright_program::{
     Action, Address, Edge, EdgeId, EventKind, Expr, Init, LocationId, MemoryModel, Numbers, Op, Program,
     Range, Reference, Register, RegisterId, Span, State, Thread, ThreadId, Variable, VariableId,
 };
+use fencewright_testing::arithmetic::compute;
 use fencewright_testing::{Random, Shape, program};
 
 /// Values on both sides of every range and array of a random program.
@@ -51,6 +52,9 @@ fn sample(seed: u64) -> (Random, Program) {
         {
             *range = None;
         }
+    }
+    if seed.is_multiple_of(3) {
+        compute(&mut random, &mut program);
     }
     (random, program)
 }

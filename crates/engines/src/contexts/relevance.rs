@@ -251,6 +251,9 @@ fn possible(formula: &Expr<Observable>, known: &dyn Fn(&Observable) -> Option<i6
             };
             decided(left).or(decided(right)).or_else(|| op.apply(left?, right?).ok())
         }
+        Expr::If(condition, then, otherwise) => {
+            possible(if possible(condition, known)? != 0 { then } else { otherwise }, known)
+        }
     }
 }
 

@@ -309,8 +309,8 @@ fn perform(
     for (n, op) in ops.iter().enumerate() {
         let value = |e: &Expr<u32>| match e.eval(&mut |i| work[*i as usize]) {
             Ok(value) => Ok(Some(value)),
-            // A division by zero is a separate step, which faults.
-            Err(EvalError::DivisionByZero) => Ok(None),
+            // A division by zero and a shift out of range are separate steps, which fault.
+            Err(EvalError::DivisionByZero | EvalError::ShiftOutOfRange) => Ok(None),
             Err(EvalError::Overflow) => Err(Limit::Overflow.describe()),
         };
         match op {

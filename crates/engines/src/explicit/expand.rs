@@ -283,7 +283,7 @@ impl<'c> Expander<'c> {
             ($e:expr) => {
                 match self.eval(layout, $e) {
                     Ok(value) => value,
-                    Err(EvalError::DivisionByZero) => return Ok(Flow::Fault),
+                    Err(EvalError::DivisionByZero | EvalError::ShiftOutOfRange) => return Ok(Flow::Fault),
                     Err(EvalError::Overflow) => return Ok(Flow::Limit(Limit::Overflow)),
                 }
             };

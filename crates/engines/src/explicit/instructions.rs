@@ -29,12 +29,20 @@ pub enum Instruction {
     Unary(UnaryOp),
     /// Replaces the top two.
     Binary(BinaryOp),
+    /// Replaces the top by the low 64 bits of the result.
+    LowUnary(UnaryOp),
+    /// Replaces the top two by the low 64 bits of the result.
+    LowBinary(BinaryOp),
     /// If the top is 0, replaces it by 0 and skips so many instructions; else drops it.
     AndThen(u32),
     /// If the top is not 0, replaces it by 1 and skips so many instructions; else drops it.
     OrElse(u32),
     /// Replaces the top by 0 or 1.
     Truth,
+    /// Drops the top; if it was 0, skips so many instructions.
+    Unless(u32),
+    /// Skips so many instructions.
+    Skip(u32),
 }
 
 impl ExprCode {
@@ -76,6 +84,21 @@ fn run(
                 let left = stack.pop().unwrap_or(0);
                 stack.push(op.apply(left, right)?);
             }
+            Instruction::LowUnary(op) => {
+                let low = stack.pop().unwrap_or(0);
+                stack.push(op.apply_low(low)?);
+            }
+            Instruction::LowBinary(op) => {
+                let right = stack.pop().unwrap_or(0);
+                let left = stack.pop().unwrap_or(0);
+                stack.push(op.apply_low(left, right)?);
+            }
+            Instruction::Unless(skip) => {
+                if stack.pop() == Some(0) {
+                    next += *skip as usize;
+                }
+            }
+            Instruction::Skip(skip) => next += *skip as usize,
             Instruction::AndThen(skip) => match stack.last() {
                 Some(0) => next += *skip as usize,
                 _ => drop(stack.pop()),
@@ -117,34 +140,56 @@ pub fn compile<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction) -> ExprCode {
         _ => {}
     }
     let mut instructions = Vec::new();
-    emit(e, leaf, &mut instructions);
+    emit(e, false, leaf, &mut instructions);
     ExprCode::Stack(instructions.into())
 }
 
-fn emit<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
+/// Instructions that push the value of an expression, or only its `low` 64 bits, where wrapping around needs no more.
+fn emit<L>(e: &Expr<L>, low: bool, leaf: &impl Fn(&L) -> Instruction, out: &mut Vec<Instruction>) {
     match e {
         Expr::Const(value) => out.push(Instruction::Const(*value)),
         Expr::Leaf(l) => out.push(leaf(l)),
         Expr::Unary(op, operand) => {
-            emit(operand, leaf, out);
-            out.push(Instruction::Unary(*op));
+            let low_result = low && *op != UnaryOp::Not;
+            emit(operand, low_result || op.wraps(), leaf, out);
+            out.push(if low_result { Instruction::LowUnary(*op) } else { Instruction::Unary(*op) });
         }
         Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
-            emit(left, leaf, out);
-            let jump = out.len();
+            emit(left, false, leaf, out);
+            let jump = reserve(out);
+            emit(right, false, leaf, out);
             out.push(Instruction::Truth);
-            emit(right, leaf, out);
-            out.push(Instruction::Truth);
-            let skip = (out.len() - jump - 1) as u32;
+            let skip = skipped(jump, out);
             out[jump] = match op {
                 BinaryOp::And => Instruction::AndThen(skip),
                 _ => Instruction::OrElse(skip),
             };
         }
         Expr::Binary(op, left, right) => {
-            emit(left, leaf, out);
-            emit(right, leaf, out);
-            out.push(Instruction::Binary(*op));
+            let low = low && op.keeps_low_bits();
+            emit(left, low, leaf, out);
+            emit(right, low && *op != BinaryOp::Shl, leaf, out);
+            out.push(if low { Instruction::LowBinary(*op) } else { Instruction::Binary(*op) });
+        }
+        Expr::If(condition, then, otherwise) => {
+            emit(condition, false, leaf, out);
+            let to_otherwise = reserve(out);
+            emit(then, low, leaf, out);
+            let to_end = reserve(out);
+            out[to_otherwise] = Instruction::Unless(skipped(to_otherwise, out));
+            emit(otherwise, low, leaf, out);
+            out[to_end] = Instruction::Skip(skipped(to_end, out));
         }
     }
+}
+
+/// Makes place for a jump.
+fn reserve(out: &mut Vec<Instruction>) -> usize {
+    out.push(Instruction::Skip(0));
+    out.len() - 1
+}
+
+/// How many instructions a jump from here to the end skips.
+fn skipped(jump: usize, out: &[Instruction]) -> u32 {
+    (out.len() - jump - 1) as u32
 }

@@ -161,6 +161,9 @@ fn samples(program: &Program, radius: i64) -> Vec<i64> {
                 constants(left, near);
                 constants(right, near);
             }
+            Expr::If(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().for_each(|part| constants(part, near));
+            }
         }
     }
     let edges = program.threads.iter().flat_map(|t| &t.edges);

@@ -650,7 +650,7 @@ fn formula_holds(
     let formula = code.formulas[property].as_ref().expect("this property has a formula");
     match formula.eval(&layout.slots, state, stack) {
         Ok(value) => Some(value != 0),
-        Err(EvalError::DivisionByZero) => Some(false),
+        Err(EvalError::DivisionByZero | EvalError::ShiftOutOfRange) => Some(false),
         Err(EvalError::Overflow) => None,
     }
 }

@@ -60,21 +60,23 @@ pub fn unary(op: UnaryOp, value: i64) -> Option<i64> {
     match op {
         UnaryOp::Neg => value.checked_neg(),
         UnaryOp::Not => Some(i64::from(value == 0)),
+        UnaryOp::BitNot => Some(-1 - value),
+        UnaryOp::Unsigned(_) | UnaryOp::Signed(_) => unreachable!("the generator does not write these"),
     }
 }
 
-/// A divisor that is 0.
+/// A divisor that is 0, or a shift by less than 0 or more than 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZeroDivisor;
+pub struct Undefined;
 
 /// Nothing if the result does not fit.
-pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, ZeroDivisor>> {
+pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, Undefined>> {
     let (wide_a, wide_b) = (i128::from(a), i128::from(b));
     let value = match op {
         BinaryOp::Add => wide_a + wide_b,
         BinaryOp::Sub => wide_a - wide_b,
         BinaryOp::Mul => wide_a * wide_b,
-        BinaryOp::Div | BinaryOp::Rem if b == 0 => return Some(Err(ZeroDivisor)),
+        BinaryOp::Div | BinaryOp::Rem if b == 0 => return Some(Err(Undefined)),
         BinaryOp::Div => wide_a / wide_b,
         BinaryOp::Rem => wide_a % wide_b,
         BinaryOp::BitAnd => wide_a & wide_b,
@@ -88,6 +90,10 @@ pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, ZeroDivisor>> 
         BinaryOp::Ge => i128::from(a >= b),
         BinaryOp::And => i128::from(a != 0 && b != 0),
         BinaryOp::Or => i128::from(a != 0 || b != 0),
+        BinaryOp::Shl | BinaryOp::Shr if !(0..64).contains(&b) => return Some(Err(Undefined)),
+        BinaryOp::Shl => wide_a * (1 << b),
+        BinaryOp::Shr => wide_a.div_euclid(1 << b),
+        BinaryOp::Min | BinaryOp::Max => unreachable!("the generator does not write these"),
     };
     i64::try_from(value).ok().map(Ok)
 }

@@ -7,7 +7,7 @@ use fencewright_lang::ast::{Expr, ExprKind, Place};
 use fencewright_program::BinaryOp;
 
 use super::control::{Code, Position};
-use super::declarations::{Declared, ZeroDivisor, binary, unary};
+use super::declarations::{Declared, Undefined, binary, unary};
 
 /// Why a value cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub enum Trouble {
     Limit,
 }
 
-impl From<ZeroDivisor> for Trouble {
-    fn from(_: ZeroDivisor) -> Self {
+impl From<Undefined> for Trouble {
+    fn from(_: Undefined) -> Self {
         Trouble::Fault
     }
 }

@@ -147,6 +147,10 @@ impl Sizes {
                 self.computes = true;
                 self.expression(operand);
             }
+            Expr::If(condition, then, otherwise) => {
+                self.computes = true;
+                [condition, then, otherwise].into_iter().for_each(|part| self.expression(part));
+            }
             Expr::Binary(_, left, right) => {
                 self.computes = true;
                 match (left.constant(), right.constant()) {

@@ -177,7 +177,7 @@ impl Writer<'_> {
         let is_truth = match value {
             Expr::Unary(op, _) => *op == UnaryOp::Not,
             Expr::Binary(op, ..) => op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or),
-            Expr::Const(_) | Expr::Leaf(_) => false,
+            Expr::Const(_) | Expr::Leaf(_) | Expr::If(..) => false,
         };
         if !is_truth {
             return Ok(vec![format!("{target} := {}", self.arithmetic(value, span)?)]);

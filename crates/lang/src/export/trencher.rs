@@ -238,8 +238,13 @@ impl Writer<'_> {
             Expr::Leaf(register) => self.registers[register.index()].clone(),
             Expr::Unary(UnaryOp::Neg, operand) => format!("- 0 {}", self.term(operand, span)?),
             Expr::Unary(UnaryOp::Not, operand) => format!("! {}", self.term(operand, span)?),
+            Expr::Unary(op, _) => {
+                return Err(cannot(FORMAT, &format!("the operator `{}`", op.symbol()), span));
+            }
+            Expr::If(..) => return Err(cannot(FORMAT, "conditional expressions", span)),
             Expr::Binary(op, left, right) => {
-                if matches!(op, BinaryOp::Div | BinaryOp::Rem | BinaryOp::BitOr | BinaryOp::BitXor) {
+                use BinaryOp::*;
+                if matches!(op, Div | Rem | BitOr | BitXor | Shl | Shr | Min | Max) {
                     return Err(cannot(FORMAT, &format!("the operator `{}`", op.symbol()), span));
                 }
                 format!("{} {} {}", op.symbol(), self.term(left, span)?, self.term(right, span)?)

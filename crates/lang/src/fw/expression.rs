@@ -205,6 +205,7 @@ impl Parser<'_> {
     fn prefix_operator(&mut self) -> Option<(UnaryOp, Span)> {
         let op = match self.peek() {
             TokenKind::Not => UnaryOp::Not,
+            TokenKind::Tilde => UnaryOp::BitNot,
             // A minus sign directly before a number is part of the number, so that the least number can be written.
             TokenKind::Operator(BinaryOp::Sub) if self.peek_at(1) != TokenKind::Number => UnaryOp::Neg,
             TokenKind::Name if self.text_of(self.token().span) == "not" && self.operand_follows() => {

@@ -280,7 +280,7 @@ impl Layout<'_> {
 
     fn is_unary(&self, token: usize) -> bool {
         match self.kind(token) {
-            TokenKind::Not => true,
+            TokenKind::Not | TokenKind::Tilde => true,
             TokenKind::Operator(BinaryOp::Sub) => !self.is_binary(token),
             _ => false,
         }

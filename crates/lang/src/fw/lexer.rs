@@ -190,8 +190,10 @@ impl Lexer<'_> {
             ("&=", Foreign),
             ("|=", Foreign),
             ("^=", Foreign),
-            ("<<", Foreign),
-            (">>", Foreign),
+            ("<<=", Foreign),
+            (">>=", Foreign),
+            ("<<", Operator(BinaryOp::Shl)),
+            (">>", Operator(BinaryOp::Shr)),
             ("<>", Foreign),
             ("=<", Foreign),
             ("=>", Foreign),
@@ -207,6 +209,7 @@ impl Lexer<'_> {
             ("/", Operator(BinaryOp::Div)),
             ("%", Operator(BinaryOp::Rem)),
             ("!", Not),
+            ("~", Tilde),
             ("=", Assign),
             (";", Semicolon),
             (",", Comma),
@@ -238,7 +241,7 @@ impl Lexer<'_> {
 }
 
 fn is_unknown_ascii(c: char) -> bool {
-    c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "\"#$'?\\`~".contains(c)
+    c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "\"#$'?\\`".contains(c)
 }
 
 /// Source text short enough for a message.

@@ -12,7 +12,10 @@ pub fn precedence(op: BinaryOp) -> u8 {
         BitOr => 4,
         BitXor => 5,
         BitAnd => 6,
-        Add | Sub => 7,
-        Mul | Div | Rem => 8,
+        Shl | Shr => 7,
+        Add | Sub => 8,
+        Mul | Div | Rem => 9,
+        // Written like functions, they need no parentheses around them.
+        Min | Max => 10,
     }
 }

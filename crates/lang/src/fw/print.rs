@@ -352,6 +352,12 @@ impl Printer {
                 let _ = write!(self.out, "{value}");
             }
             ExprKind::Place(place) => self.place(&place.name, place.index.as_deref()),
+            ExprKind::Unary(op, operand) if op.wraps() => {
+                self.word(op.symbol());
+                self.word("(");
+                self.expression(operand);
+                self.word(")");
+            }
             ExprKind::Unary(op, operand) => {
                 self.word(op.symbol());
                 match operand.kind {
@@ -361,6 +367,14 @@ impl Printer {
                     }
                     _ => self.operand(operand, u8::MAX, last),
                 }
+            }
+            ExprKind::Binary(op, left, right) if op.is_function() => {
+                self.word(op.symbol());
+                self.word("(");
+                self.expression(left);
+                self.word(", ");
+                self.expression(right);
+                self.word(")");
             }
             ExprKind::Binary(op, left, right) => {
                 let own = super::precedence(*op);

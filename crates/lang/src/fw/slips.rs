@@ -56,7 +56,6 @@ pub fn foreign_operator(operator: &str, place: Option<&str>) -> String {
         ":=" => "an assignment is written with `=`".into(),
         "++" => format!("write `{place} = {place} + 1;`: it is a load and a store"),
         "--" => format!("write `{place} = {place} - 1;`: it is a load and a store"),
-        "<<" | ">>" => "multiply or divide by a power of two".into(),
         "<>" => "write `!=`".into(),
         "=<" => "write `<=`".into(),
         "=>" | "->" => "at least is written `>=`, and `a` implies `b` is written `!a || b`".into(),

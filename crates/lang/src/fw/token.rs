@@ -21,6 +21,7 @@ pub enum TokenKind {
     /// A binary operator; `-` may turn out to be unary and `*` to mean any value.
     Operator(BinaryOp),
     Not,
+    Tilde,
     Assign,
     Semicolon,
     Comma,

@@ -55,7 +55,9 @@ impl<'a> ThreadLowering<'a, '_> {
                 Ok(Expr::Leaf(register))
             }
             ExprKind::Unary(op, operand) => {
-                Ok(folded(Expr::unary(*op, self.flatten_part(operand, pure, before)?)))
+                let operand = self.flatten_part(operand, pure, before)?;
+                self.constants.check_unary(*op, operand.constant(), e.span)?;
+                Ok(folded(Expr::unary(*op, operand)))
             }
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right)
                 if self.decided(*op, left).is_some() =>
@@ -377,7 +379,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// Constants folded at the root; an expression without a value (division by zero) is kept, to fault when it runs.
+/// Constants folded at the root; an expression without a value (division by zero, a shift out of range) is kept, to fault when it runs.
 fn folded(e: Pure) -> Pure {
     e.constant().map_or(e, Expr::Const)
 }

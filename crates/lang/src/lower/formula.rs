@@ -93,7 +93,11 @@ impl FormulaLowering<'_, '_> {
                 };
                 Ok(Expr::Leaf(Observable::Memory(variable.base + offset)))
             }
-            ExprKind::Unary(op, operand) => Ok(Expr::unary(*op, self.formula(operand)?)),
+            ExprKind::Unary(op, operand) => {
+                let operand = self.formula(operand)?;
+                self.constants.check_unary(*op, operand.constant(), e.span)?;
+                Ok(Expr::unary(*op, operand))
+            }
             ExprKind::Binary(op, left, right) => {
                 let left = self.formula(left)?;
                 let right = self.formula(right)?;
@@ -102,6 +106,14 @@ impl FormulaLowering<'_, '_> {
                     return Err(Diagnostic::new(
                         e.span,
                         "a formula may divide only by a constant other than 0",
+                    ));
+                }
+                if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+                    && !right.constant().is_some_and(|by| (0..64).contains(&by))
+                {
+                    return Err(Diagnostic::new(
+                        e.span,
+                        "a formula may shift only by a constant from 0 to 63",
                     ));
                 }
                 Ok(Expr::binary(*op, left, right))
@@ -270,5 +282,6 @@ fn is_boolean(formula: &Formula) -> bool {
         Expr::Leaf(observable) => matches!(observable, Observable::At(..)),
         Expr::Unary(op, _) => *op == fencewright_program::UnaryOp::Not,
         Expr::Binary(op, ..) => op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or),
+        Expr::If(_, then, otherwise) => is_boolean(then) && is_boolean(otherwise),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fencewright_program::{BinaryOp, Init, Numbers, Range, Span};
+use fencewright_program::{BinaryOp, EvalError, Init, Numbers, Range, Span, UnaryOp};
 
 use crate::ast::{self, ExprKind};
 use crate::diagnostic::Diagnostic;
@@ -55,10 +55,11 @@ impl Constants {
                     Diagnostic::new(
                         e.span,
                         match error {
-                            fencewright_program::EvalError::DivisionByZero => {
-                                "division by zero in a constant"
+                            EvalError::DivisionByZero => "division by zero in a constant",
+                            EvalError::ShiftOutOfRange => {
+                                "a shift by less than 0 or more than 63 in a constant"
                             }
-                            fencewright_program::EvalError::Overflow => "this constant does not fit 64 bits",
+                            EvalError::Overflow => "this constant does not fit 64 bits",
                         },
                     )
                 })
@@ -71,6 +72,14 @@ impl Constants {
         }
     }
 
+    /// Over the reals the operators of whole numbers may stand before constants only.
+    pub fn check_unary(&self, op: UnaryOp, operand: Option<i64>, span: Span) -> Result<()> {
+        if self.numbers != Numbers::Real || operand.is_some() || !(op == UnaryOp::BitNot || op.wraps()) {
+            return Ok(());
+        }
+        Err(Diagnostic::new(span, format!("`{}` is not supported over the reals", op.symbol())))
+    }
+
     /// Over the reals the operators of whole numbers may stand between constants only, and a quotient must be whole;
     /// `left` and `right` are the operands as far as they are constant.
     pub fn check_operator(
@@ -81,7 +90,7 @@ impl Constants {
         span: Span,
     ) -> Result<()> {
         use BinaryOp::*;
-        if self.numbers != Numbers::Real || !matches!(op, Div | Rem | BitAnd | BitOr | BitXor) {
+        if self.numbers != Numbers::Real || !matches!(op, Div | Rem | BitAnd | BitOr | BitXor | Shl | Shr) {
             return Ok(());
         }
         match (left, right) {

@@ -136,7 +136,7 @@ fn mixes(formula: &Formula) -> bool {
         Expr::Const(_) | Expr::Leaf(_) => false,
         Expr::Unary(UnaryOp::Not, operand) => mixes(operand),
         Expr::Binary(BinaryOp::And | BinaryOp::Or, left, right) => mixes(left) || mixes(right),
-        Expr::Unary(..) | Expr::Binary(..) => {
+        Expr::Unary(..) | Expr::Binary(..) | Expr::If(..) => {
             let (mut labels, mut values) = (false, false);
             formula.for_each_leaf(&mut |leaf| match leaf {
                 Observable::At(..) => labels = true,

@@ -42,8 +42,14 @@ impl Generator {
         use BinaryOp::*;
         let real: &[BinaryOp] = &[Add, Add, Sub, Mul, Eq, Ne, Lt, Le, Gt, Ge];
         let whole: &[BinaryOp] =
-            &[Add, Sub, Sub, Mul, Div, Div, Rem, BitAnd, BitOr, BitXor, Eq, Ne, Lt, Le, Gt, Ge];
+            &[Add, Sub, Sub, Mul, Div, Div, Rem, BitAnd, BitOr, BitXor, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge];
         *self.random.pick(if self.numbers == Numbers::Real { real } else { whole })
+    }
+
+    pub fn unary_operator(&mut self) -> UnaryOp {
+        let whole = self.numbers != Numbers::Real;
+        let ops = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::Not, UnaryOp::BitNot];
+        *self.random.pick(if whole { &ops } else { &ops[..3] })
     }
 
     /// A small number, or now and then one that does not leave much room above it.
@@ -67,7 +73,7 @@ impl Generator {
             6 | 7 => self.load(),
             8 | 9 if self.indivisible.is_none() => self.read_modify_write(),
             10 => {
-                let op = *self.random.pick(&[UnaryOp::Neg, UnaryOp::Not]);
+                let op = self.unary_operator();
                 expr(ExprKind::Unary(op, Box::new(self.value(depth - 1))))
             }
             11..=13 => {

@@ -2,7 +2,7 @@
 
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
-use fencewright_program::{BinaryOp, Numbers, UnaryOp};
+use fencewright_program::{BinaryOp, Numbers};
 
 use super::super::declarations::Interval;
 use super::statements::at;
@@ -140,7 +140,7 @@ impl Generator {
             }
             6 | 7 => self.number(),
             8 => {
-                let op = *self.random.pick(&[UnaryOp::Neg, UnaryOp::Not, UnaryOp::Not]);
+                let op = self.unary_operator();
                 expr(ExprKind::Unary(op, Box::new(self.formula(depth - 1))))
             }
             9 | 10 => self.quantified(depth - 1),
@@ -156,6 +156,10 @@ impl Generator {
                     BinaryOp::Div | BinaryOp::Rem => {
                         let divisor = *self.random.pick(&[-2, -1, 1, 2, 3]);
                         self.constant(divisor)
+                    }
+                    BinaryOp::Shl | BinaryOp::Shr => {
+                        let by = *self.random.pick(&[0, 1, 2, 5]);
+                        self.constant(by)
                     }
                     _ if self.numbers == Numbers::Real || self.one_in(2) => self.number(),
                     _ => self.formula(depth - 1),
