@@ -3,7 +3,7 @@
 //! This measures the real command, as a process: how long it runs and computes, and the most memory it has at a time. A run that is over the
 //! bar is repeated, because other processes of the machine may have disturbed it; the best of all repetitions counts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use fencewright_generate::lossy::{channel, random_lossy};
 use fencewright_testing::hard;
 use fencewright_testing::measure::{Measured, measure};
 
+use crate::command;
 use crate::table::print;
 
 /// What the section is.
@@ -173,12 +174,6 @@ impl Row {
             .to_string(),
         ]
     }
-}
-
-/// The command that is measured: the one beside this one, unless FENCEWRIGHT names another.
-fn command() -> PathBuf {
-    let beside = || std::env::current_exe().map(|exe| exe.with_file_name("fencewright"));
-    std::env::var_os("FENCEWRIGHT").map_or_else(|| beside().unwrap_or_default(), PathBuf::from)
 }
 
 fn run(command: &Path, file: &Path, hard: &Hard, mode: (&'static str, &[&str]), setting: (u64, u64)) -> Row {

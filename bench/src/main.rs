@@ -1,11 +1,13 @@
 //! Measures the engines and prints what they reach: `cargo run --release -p fencewright-bench [SECTION...]`.
 //!
-//! `limits [PART OF A NAME...]` is apart: it runs the `fencewright` command beside this one on hard programs and fails if a limit is not kept.
+//! `limits [PART OF A NAME...]` and `algorithms [PART OF A NAME...]` are apart: they run the `fencewright` command beside this one, the first
+//! on hard programs, and it fails if a limit is not kept, the second on the algorithms of the corpora, and it fails if an answer is wrong.
 //!
 //! Machines differ and are noisy, so figures worth comparing are ratios within one run. Every section says what it measures.
 
 #![forbid(unsafe_code)]
 
+mod algorithms;
 mod contexts;
 mod explicit;
 mod fences12;
@@ -14,6 +16,7 @@ mod programs;
 mod table;
 mod thesis;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
@@ -31,14 +34,17 @@ const SECTIONS: [(&str, &str, fn()); 9] = [
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(("limits", parts)) = wanted.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return limits::table(parts);
+    match wanted.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        Some(("limits", parts)) => return limits::table(parts),
+        Some(("algorithms", parts)) => return algorithms::table(parts),
+        _ => {}
     }
     for name in &wanted {
         if !SECTIONS.iter().any(|(section, ..)| section == name) {
             eprintln!("no section `{name}`; the sections are:");
             SECTIONS.iter().for_each(|(name, about, _)| eprintln!("  {name:12} {about}"));
             eprintln!("  {:12} {}", "limits", limits::ABOUT);
+            eprintln!("  {:12} {}", "algorithms", algorithms::ABOUT);
             return ExitCode::from(2);
         }
     }
@@ -49,4 +55,10 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// The command that is run where the whole command is measured: the one beside this one, unless FENCEWRIGHT names another.
+fn command() -> PathBuf {
+    let beside = || std::env::current_exe().map(|exe| exe.with_file_name("fencewright"));
+    std::env::var_os("FENCEWRIGHT").map_or_else(|| beside().unwrap_or_default(), PathBuf::from)
 }

@@ -1,0 +1,125 @@
+//! Algorithms by people who never saw this project: what the command answers with its defaults, by which engine, and how long it takes.
+//!
+//! The folder `algorithms` of the corpora has programs and, in `expected.csv`, a row for each choice of constants with the verdict
+//! under each memory model. This runs the real command on every question, as a stranger would, and fails if an answer is wrong.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use fencewright_testing::corpora::corpora;
+use serde_json::Value;
+
+use crate::command;
+use crate::table::print;
+
+/// What the section is.
+pub const ABOUT: &str = "the command on the algorithms of the corpora: answers, engines, times";
+
+const MODELS: [&str; 3] = ["sc", "tso", "pso"];
+
+/// A question and what became of it.
+struct Row {
+    program: String,
+    model: &'static str,
+    expected: String,
+    verdict: &'static str,
+    /// Whether every `safe` and every `unsafe` comes with evidence that was checked.
+    checked: bool,
+    engines: String,
+    wall: Duration,
+}
+
+impl Row {
+    fn is_wrong(&self) -> bool {
+        self.verdict != "unknown" && self.verdict != self.expected
+    }
+
+    fn remark(&self) -> &'static str {
+        match (self.is_wrong(), self.verdict, self.checked) {
+            (true, ..) => "WRONG",
+            (_, "unknown", _) => "",
+            (_, _, true) => "checked",
+            (_, _, false) => "not checked",
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.program.clone(),
+            self.model.to_string(),
+            self.verdict.to_string(),
+            self.remark().to_string(),
+            self.engines.clone(),
+            format!("{:.2} s", self.wall.as_secs_f64()),
+        ]
+    }
+}
+
+fn ask(command: &Path, file: &Path, defines: &str, model: &'static str, expected: &str) -> Row {
+    let mut process = Command::new(command);
+    process.args(["check", "--json", "--model", model]);
+    defines.split_whitespace().for_each(|define| _ = process.args(["-D", define]));
+    let start = Instant::now();
+    let output = process.arg(file).output().unwrap_or_else(|e| panic!("{}: {e}", command.display()));
+    let wall = start.elapsed();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let answers: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let has = |verdict: &str| answers.iter().any(|answer| answer["verdict"] == verdict);
+    // A violated property makes the program unsafe, whatever the others are.
+    let verdict = match () {
+        () if has("unsafe") => "unsafe",
+        () if answers.is_empty() || has("unknown") => "unknown",
+        () => "safe",
+    };
+    let mut engines: Vec<&str> = answers.iter().filter_map(|answer| answer["engine"].as_str()).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    let mut decisive = answers.iter().filter(|answer| answer["verdict"] == verdict);
+    let checked = decisive.all(|answer| answer["checked"] == true || verdict == "unsafe");
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    Row {
+        program: format!("{name} {defines}").trim_end().to_string(),
+        model,
+        expected: expected.to_string(),
+        verdict,
+        checked,
+        engines: engines.join(", "),
+        wall,
+    }
+}
+
+/// Asks about the rows whose program or constants contain one of the parts, or all, and prints the answers; fails if one is wrong.
+pub fn table(parts: &[String]) -> ExitCode {
+    let Some(folder) = corpora("algorithms").map(|corpora| corpora.join("algorithms")) else {
+        return ExitCode::FAILURE;
+    };
+    let expected = std::fs::read_to_string(folder.join("expected.csv"));
+    let expected = expected.unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let command = command();
+    let mut rows = Vec::new();
+    for line in expected.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [file, defines, verdicts @ ..] = &cells[..] else { panic!("not a row: {line}") };
+        let label = format!("{file} {defines}");
+        if parts.is_empty() || parts.iter().any(|part| label.contains(part.as_str())) {
+            for (model, expected) in MODELS.into_iter().zip(verdicts) {
+                rows.push(ask(&command, &folder.join(file), defines, model, expected));
+            }
+        }
+    }
+    print(
+        &["program", "model", "verdict", "", "engine", "time"],
+        &rows.iter().map(Row::cells).collect::<Vec<_>>(),
+    );
+    let count = |remark: &str| rows.iter().filter(|row| row.remark() == remark).count();
+    println!(
+        "\n{} questions: {} checked, {} not checked, {} unknown, {} wrong",
+        rows.len(),
+        count("checked"),
+        count("not checked"),
+        count(""),
+        count("WRONG")
+    );
+    if count("WRONG") == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
