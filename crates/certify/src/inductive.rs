@@ -331,10 +331,12 @@ impl<'a> Checker<'a> {
                     return Err(Rejection::Stopped);
                 }
                 let mut before = Vec::with_capacity(cube.len());
-                for constraint in cube {
+                for (m, constraint) in cube.iter().enumerate() {
                     match constraint {
-                        Some(d) => before.extend(branch.before(&named(d)).map(|d| Some(index.edge(&d?)))),
-                        None => before.push(None),
+                        Some(d) => {
+                            before.extend(branch.before(&named(d)).map(|d| (m, d.map(|d| index.edge(&d)))))
+                        }
+                        None => before.push((m, None)),
                     }
                 }
                 wanted_before.push(before);
@@ -369,10 +371,10 @@ impl<'a> Checker<'a> {
                 scratch
             }
         };
-        let holds = |e: &Option<Edge>| {
-            e.as_ref().is_some_and(|e| paths.bound(e.x, e.y).is_some_and(|bound| bound <= e.c))
-        };
-        if paths.contradictory() || prepared.wanted.iter().any(|cube| cube.iter().all(holds)) {
+        let holds = |e: &Edge| paths.bound(e.x, e.y).is_some_and(|bound| bound <= e.c);
+        let all_hold =
+            |cube: &Vec<(usize, Option<Edge>)>| cube.iter().all(|(_, e)| e.as_ref().is_some_and(holds));
+        if paths.contradictory() || prepared.wanted.iter().any(all_hold) {
             return Covered::Yes;
         }
         let branch = &prepared.branch;
@@ -387,13 +389,22 @@ impl<'a> Checker<'a> {
             )
         };
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
+        let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
+        // Quicker than all cubes together: one whose differences hold, so that only what is no difference is left of it.
+        let left = |(wanted, cube): (&Vec<(usize, Option<Edge>)>, &Cube)| {
+            let left = wanted.iter().filter(|(_, e)| e.is_none()).map(|(m, _)| cube[*m].clone());
+            let hold = wanted.iter().all(|(_, e)| e.as_ref().is_none_or(holds));
+            hold.then(|| after(&left.collect())).flatten()
+        };
+        if prepared.wanted.iter().zip(cubes).filter_map(left).any(|cube| entails(&[cube])) {
+            return Covered::Yes;
+        }
         let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
         let (alone, together): (Vec<&Cube>, Vec<&Cube>) =
             cubes.iter().partition(|cube| cube.iter().any(|l| l.terms.iter().any(is_summary)));
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
-        let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
         match entails(&together) || alone.iter().any(|cube| entails(std::slice::from_ref(cube))) {
             true => Covered::Yes,
             false if alone.len() + together.len() < cubes.len() => Covered::Overflow,
@@ -435,8 +446,9 @@ struct PreparedBranch {
     copies: Vec<(usize, usize)>,
     /// Those of its assumptions that are differences.
     assumed: Vec<Edge>,
-    /// The invariant of the target in terms of the values before; nothing for a constraint that is not a difference.
-    wanted: Vec<Vec<Option<Edge>>>,
+    /// The invariant of the target in terms of the values before: the number of a constraint in its cube, and the difference that it is,
+    /// if it is one.
+    wanted: Vec<Vec<(usize, Option<Edge>)>>,
 }
 
 /// Whether a linear form is written as forms are: existing cells, in order, with coefficients other than 0.

@@ -7,7 +7,7 @@
 
 mod bounded;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_engines::contexts::Options;
 use fencewright_engines::domain::concrete::Concrete;
@@ -71,7 +71,20 @@ fn search_with<M: Machine<Phase = ()>>(
     let limits = Limits::default();
     match name {
         DomainName::Concrete => search(machine, Concrete::new(), property),
-        DomainName::Zones => search(machine, Zones::new(random.between(0, 3) as i32, false), property),
+        DomainName::Zones => {
+            let zones = Zones::new(random.between(0, 3) as i32, false);
+            // Some with rows for sums of memory cells and registers.
+            let variables = BufferMachine::new(program, Buffers::Sc).cells.len() as u32;
+            let sums = (0..random.below(4)).filter_map(|_| {
+                let cells: BTreeSet<u32> = (0..3).map(|_| random.below(variables as usize) as u32).collect();
+                let terms: Vec<(u32, i64)> =
+                    cells.into_iter().map(|c| (c, *random.pick(&[-2, -1, 1, 1]))).collect();
+                let sum = Linear { terms, constant: random.between(-1, 1) };
+                sum.difference().is_none().then_some(sum)
+            });
+            let sums: Vec<Linear> = sums.collect();
+            search(machine, zones.with_forms(sums), property)
+        }
         DomainName::Predicates => {
             // Bounds of single cells and of differences: `x <= c`, `x >= c`, `x - y <= c`.
             let constants = -1..=random.between(0, 2);

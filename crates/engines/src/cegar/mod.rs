@@ -417,6 +417,13 @@ impl<D: Domain> SpuriousPath<D> for Spurious<'_> {
     fn interpolants(&mut self) -> Option<Vec<Linear>> {
         Some(self.interpolants.clone())
     }
+
+    fn sums(&mut self) -> Vec<Linear> {
+        let cells = &self.machine.cells;
+        let has_no_summary = |linear: &Linear| !linear.terms.iter().any(|(cell, _)| cells.is_summary(*cell));
+        let on_the_path = path::sums(self.machine, self.path, self.property);
+        on_the_path.into_iter().chain(self.interpolants.iter().cloned()).filter(has_no_summary).collect()
+    }
 }
 
 impl Options {

@@ -1,6 +1,9 @@
 //! Examining an abstract counterexample (FENCES12 s.7): is it an execution, and if not, what was too coarse?
 
-use fencewright_memory::{BufferMachine, Command, Control, Machine, Outcome, Step, Summarised};
+use std::collections::BTreeSet;
+
+use fencewright_memory::linear::{Simple, truths, ways};
+use fencewright_memory::{BufferMachine, Command, Control, Linear, Machine, Outcome, Step, Summarised};
 use fencewright_program::{Property, Trace};
 
 use crate::domain::{Domain, kept};
@@ -24,13 +27,49 @@ pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Lim
     execution.finish(property, &limits.budget())
 }
 
-/// Examines a path with exact integers, on the branches through its commands that the search took.
-pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, limits: &Limits) -> Examined {
-    let last = match path.last() {
+/// The control state at the end of a path.
+fn end(machine: &BufferMachine<'_>, path: &Path) -> Control {
+    match path.last() {
         Some((Step { outcome: Outcome::Control(control), .. }, _)) => control.clone(),
         _ => machine.initial(),
-    };
-    let Some(violation) = machine.violation(&last, property) else { return Examined::Unknown };
+    }
+}
+
+/// What must hold at the end of a path and what it assumes, in terms of the values at each point before: constraints in the manner of
+/// weakest preconditions, along the branches that the search took.
+pub fn sums(machine: &BufferMachine<'_>, path: &Path, property: &Property) -> BTreeSet<Linear> {
+    let Some(violation) = machine.violation(&end(machine, path), property) else { return BTreeSet::new() };
+    let mut wanted: BTreeSet<Linear> = truths(&violation, true).into_iter().flatten().collect();
+    let mut met = wanted.clone();
+    for (step, branch) in path.iter().rev() {
+        let way = ways(&step.commands).into_iter().nth(branch.unwrap_or(0) as usize).unwrap_or_default();
+        for simple in way.iter().rev() {
+            let (cell, value) = match simple {
+                Simple::AtMost(linear) => {
+                    wanted.insert(linear.clone());
+                    continue;
+                }
+                Simple::Assign(cell, value) => (*cell, value.clone()),
+                Simple::Expand(cell, summary) => (*cell, Some(Linear::cell(*summary))),
+                Simple::Fold(..) => continue,
+            };
+            let before = |linear: &Linear| match (&value, linear.terms.iter().any(|&(c, _)| c == cell)) {
+                (_, false) => Some(linear.clone()),
+                (None, true) => None,
+                (Some(value), true) => {
+                    linear.substituted(&|c| if c == cell { value.clone() } else { Linear::cell(c) })
+                }
+            };
+            wanted = wanted.iter().filter_map(before).collect();
+        }
+        met.extend(wanted.iter().cloned());
+    }
+    met
+}
+
+/// Examines a path with exact integers, on the branches through its commands that the search took.
+pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, limits: &Limits) -> Examined {
+    let Some(violation) = machine.violation(&end(machine, path), property) else { return Examined::Unknown };
     let start = machine.initial_values();
     let steps = path.iter().map(|(step, way)| (step.commands.as_slice(), *way));
     let steps: Vec<(&[Command], Option<u32>)> =

@@ -127,4 +127,10 @@ pub trait SpuriousPath<D> {
 
     /// Constraints on cells along the path that show together that it cannot be taken with exact integers, if a solver found some.
     fn interpolants(&mut self) -> Option<Vec<Linear>>;
+
+    /// Sums of variables that the path computes with and that decide whether it can be taken: what must hold at its end and what is assumed on
+    /// the way, in terms of the values at each point before.
+    fn sums(&mut self) -> Vec<Linear> {
+        Vec::new()
+    }
 }

@@ -117,6 +117,26 @@ fn zones_represent_what_commands_lead_to() {
     assert!(count.steps > 20_000 && count.known > count.steps, "{count:?}: hardly anything was known");
 }
 
+/// Rows for sums, some of them with a constant.
+#[test]
+fn zones_with_sums_represent_what_commands_lead_to() {
+    let mut count = Count::default();
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let clip = *random.pick(&[1, 2, 5, 1_000]);
+        let sum = |random: &mut Random| {
+            let terms: Vec<(CellId, i64)> =
+                ORDINARY.filter_map(|c| Some((c, random.between(-2, 2))).filter(|t| t.1 != 0)).collect();
+            Linear { terms, constant: random.between(-3, 3) }
+        };
+        let sums: Vec<Linear> =
+            (0..4).map(|_| sum(&mut random)).filter(|sum| sum.difference().is_none()).collect();
+        walk(Zones::new(clip, false).with_forms(sums), &mut random, true, &mut count);
+    }
+    println!("{count:?}");
+    assert!(count.steps > 2_000 && count.known > count.steps, "{count:?}: hardly anything was known");
+}
+
 #[test]
 fn predicates_represent_what_commands_lead_to() {
     let mut count = Count::default();

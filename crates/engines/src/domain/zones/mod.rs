@@ -11,17 +11,28 @@
 //! copies the bounds of the summary. How far the copy is from other values of the summary is bounded only through third cells.
 //!
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
-//! differences are used only as far as the bounds of single cells decide them.
+//! differences are used only as far as the bounds of single cells decide them, unless a counterexample has shown that sums of cells matter:
+//! then such sums have rows of their own ([`forms`]).
+
+mod forms;
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use fencewright_memory::linear::{Cube, Linear, Simple, Value, ways};
-use fencewright_memory::{CellId, Command};
+use fencewright_memory::{CellId, Command, Contents};
 
+use self::forms::{FOLDED, RowOp, Rows, Shared};
 use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
 use super::{Domain, Live, SpuriousPath};
 use crate::task::Reason;
 
 /// A larger clip constant has never helped.
 const MOST_CLIP: i32 = 64;
+/// At most so many prepared steps are remembered.
+const MOST_PREPARED: usize = 10_000;
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,11 +47,22 @@ pub struct Zones {
     clip: i32,
     /// Whether the clip constant stays as it is.
     fixed: bool,
+    /// The sums that have rows, where all their cells are live.
+    forms: Arc<BTreeSet<Linear>>,
+    /// What the cells of the machine contain, once that is known.
+    contents: Arc<[Contents]>,
+    /// Steps with rows for sums that were prepared before. Steps of different control states are often the same to a domain, and
+    /// preparing one takes as long as taking it many times.
+    prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
 }
 
+/// What a step is to a domain: the live cells before, the commands, the live cells after.
+type Step = (Vec<CellId>, Vec<Command>, Vec<CellId>);
+
 /// A step on zones: the ways through its commands, on a matrix with room for all cells they touch.
+#[derive(Debug)]
 pub struct ZoneTransition {
     /// How many indices the working matrix has.
     size: usize,
@@ -48,7 +70,16 @@ pub struct ZoneTransition {
     before: Vec<Option<usize>>,
     /// For each index of the state after the step, its index in the working matrix.
     after: Vec<usize>,
-    ways: Vec<Vec<ZoneOp>>,
+    ways: Ways,
+}
+
+/// The ways through the commands of a step.
+#[derive(Debug)]
+enum Ways {
+    /// On a matrix of cells, whose entries have nothing in common.
+    Cells(Vec<Vec<ZoneOp>>),
+    /// On a matrix with rows for sums too.
+    Forms(Shared, Vec<Vec<RowOp>>),
 }
 
 /// An operation on the working matrix.
@@ -73,7 +104,34 @@ enum ZoneOp {
 impl Zones {
     /// Zones clipped at this constant, which is never refined if it is `fixed`.
     pub fn new(clip: i32, fixed: bool) -> Self {
-        Zones { clip, fixed, scratch: Vec::new(), saved: Vec::new() }
+        Zones {
+            clip,
+            fixed,
+            forms: Arc::default(),
+            contents: Arc::new([]),
+            prepared: Rc::default(),
+            scratch: Vec::new(),
+            saved: Vec::new(),
+        }
+    }
+
+    /// The same with another clip constant.
+    fn clipped(&self, clip: i32) -> Self {
+        Zones { clip, ..self.clone() }
+    }
+
+    /// The same with rows for these sums too. Summary cells must not be in them.
+    pub fn with_forms(&self, more: impl IntoIterator<Item = Linear>) -> Self {
+        Zones { forms: Arc::new(forms::joined(&self.forms, more)), prepared: Rc::default(), ..self.clone() }
+    }
+
+    /// The forms of the rows of a zone over these cells, after the row of 0.
+    fn rows(&self, live: &Live) -> Vec<Linear> {
+        let is_live = |form: &&Linear| form.terms.iter().all(|(cell, _)| live.binary_search(cell).is_ok());
+        live.iter()
+            .map(|&cell| Linear::cell(cell))
+            .chain(self.forms.iter().filter(is_live).cloned())
+            .collect()
     }
 
     /// Zones that are not clipped: as precise as possible, but there are infinitely many.
@@ -89,8 +147,8 @@ impl Zone {
         (bound != NONE).then_some(bound)
     }
 
-    /// The zone as constraints on the live cells, without those that follow from two others.
-    fn cube(&self, live: &Live) -> Cube {
+    /// The zone as constraints on the forms of its rows, without those that follow from two others.
+    fn cube(&self, rows: &[Linear]) -> Cube {
         let mut kept: Vec<Vec<Option<i32>>> =
             (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
         let mut cube = Vec::new();
@@ -105,31 +163,49 @@ impl Zone {
                 }
             }
         }
-        let cell = |i: usize| if i == 0 { Linear::constant(0) } else { Linear::cell(live[i - 1]) };
+        let zero = Linear::constant(0);
+        let form = |i: usize| if i == 0 { &zero } else { &rows[i - 1] };
         for (i, row) in kept.iter().enumerate() {
             for (j, bound) in row.iter().enumerate().filter(|(j, _)| *j != i) {
                 let Some(bound) = bound else { continue };
-                let difference = cell(i).minus(&cell(j)).expect("a difference of two cells fits");
+                let difference = form(i).minus(form(j)).expect("a difference of two forms fits");
                 cube.extend(difference.plus(&Linear::constant(-i64::from(*bound))));
             }
         }
-        cube
+        forms::without_sums_of_two(cube)
     }
 }
 
 impl Domain for Zones {
     type State = Zone;
-    type Transition = ZoneTransition;
+    type Transition = Arc<ZoneTransition>;
+
+    /// Another machine may number the cells of its buffers differently: sums of such cells are given up.
+    fn attach(&mut self, contents: &[Contents]) {
+        if *self.contents != *contents {
+            let is_own = |(cell, _): &(CellId, i64)| contents.get(*cell as usize) == Some(&Contents::Own);
+            let forms = self.forms.iter().filter(|form| form.terms.iter().all(is_own)).cloned();
+            self.forms = Arc::new(forms.collect());
+            self.prepared = Rc::default();
+            self.contents = contents.into();
+        }
+    }
 
     fn cube(&self, live: &Live, zone: &Zone) -> Cube {
-        zone.cube(live)
+        zone.cube(&self.rows(live))
     }
 
     fn blank(&self) -> Zone {
         Zone { size: 1, bounds: [0].into() }
     }
 
-    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> ZoneTransition {
+    fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Arc<ZoneTransition> {
+        let step = || (before.to_vec(), commands.to_vec(), after.to_vec());
+        if !self.forms.is_empty()
+            && let Some(known) = self.prepared.borrow().get(&step())
+        {
+            return Arc::clone(known);
+        }
         let mut cells: Vec<CellId> = before.to_vec();
         let mut touch = |cell: CellId| {
             if !cells.contains(&cell) {
@@ -148,32 +224,21 @@ impl Domain for Zones {
                 Command::Expand(cell, summary) => [*cell, *summary].into_iter().for_each(&mut touch),
             }
         }
-        // A value that is to be folded first gets an index of its own.
-        let folded = cells.len() + 1;
-        let folds = commands.iter().any(|c| matches!(c, Command::Fold(..)));
-        let size = folded + folds as usize;
-        let index =
-            |cell: CellId| cells.iter().position(|&c| c == cell).expect("every cell was collected") + 1;
-        let ops = |simple: &Simple| match simple {
-            Simple::AtMost(linear) => vec![constraint(linear, &index)],
-            Simple::Assign(cell, value) => vec![assignment(index(*cell), value, &index)],
-            Simple::Fold(summary, None) => vec![ZoneOp::Forget(index(*summary))],
-            Simple::Fold(summary, value) => {
-                vec![assignment(folded, value, &index), ZoneOp::Fold(index(*summary), folded)]
-            }
-            Simple::Expand(cell, summary) => vec![ZoneOp::Expand(index(*cell), index(*summary))],
-        };
-        let ways = ways(commands).iter().map(|way| way.iter().flat_map(ops).collect()).collect();
-        let mut before_index = vec![Some(0)];
-        before_index.extend((1..size).map(|n| (n <= before.len()).then_some(n)));
-        let mut after_index = vec![0];
-        after_index.extend(after.iter().map(|&c| index(c)));
-        ZoneTransition { size, before: before_index, after: after_index, ways }
+        if self.forms.is_empty() {
+            return Arc::new(on_cells(cells, before, commands, after));
+        }
+        let transition = Arc::new(self.on_forms(cells, before, commands, after));
+        let mut prepared = self.prepared.borrow_mut();
+        if prepared.len() >= MOST_PREPARED {
+            prepared.clear();
+        }
+        prepared.insert(step(), Arc::clone(&transition));
+        transition
     }
 
     fn post(
         &mut self,
-        transition: &ZoneTransition,
+        transition: &Arc<ZoneTransition>,
         state: &Zone,
         out: &mut Vec<(u32, Zone)>,
     ) -> Result<(), Reason> {
@@ -190,13 +255,29 @@ impl Domain for Zones {
                 }
             }
         }
-        close(&mut start, size, transition.before.iter().filter(|b| b.is_some()).count());
         let mut work = std::mem::take(&mut self.scratch);
-        for (n, way) in transition.ways.iter().enumerate() {
-            work.clear();
-            work.extend_from_slice(&start);
-            if way.iter().all(|op| op.apply(&mut work, size)) {
-                out.push((n as u32, project(&work, size, &transition.after)));
+        let mut found = |n: usize, work: &[i32]| out.push((n as u32, project(work, size, &transition.after)));
+        match &transition.ways {
+            Ways::Cells(ways) => {
+                close(&mut start, size, transition.before.iter().filter(|b| b.is_some()).count());
+                for (n, way) in ways.iter().enumerate() {
+                    work.clear();
+                    work.extend_from_slice(&start);
+                    if way.iter().all(|op| op.apply(&mut work, size)) {
+                        found(n, &work);
+                    }
+                }
+            }
+            Ways::Forms(shared, ways) => {
+                let possible = forms::tighten(&mut start, size, shared);
+                let mut bounds = Vec::new();
+                for (n, way) in ways.iter().enumerate().filter(|_| possible) {
+                    work.clear();
+                    work.extend_from_slice(&start);
+                    if way.iter().all(|op| op.apply(&mut work, size, shared, &mut bounds)) {
+                        found(n, &work);
+                    }
+                }
             }
         }
         self.saved = start;
@@ -222,24 +303,103 @@ impl Domain for Zones {
     }
 
     fn describe(&self) -> Option<String> {
-        Some(format!("clip = {}", self.clip))
+        let sums = match self.forms.len() {
+            0 => String::new(),
+            1 => ", 1 sum".into(),
+            n => format!(", {n} sums"),
+        };
+        Some(format!("clip = {}{sums}", self.clip))
     }
 
-    /// The least clip constant that rules the path out.
+    /// Rows for sums that the path computes with, if that is enough; or the least clip constant that rules the path out.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
-        let enough = |&more: &i32| !path.is_feasible(&mut Zones::new(more, false));
-        match (self.clip + 1..=MOST_CLIP).find(enough) {
+        let candidates = forms::joined(&self.forms, path.sums().iter().filter_map(forms::form_of));
+        let candidates: Vec<Linear> = candidates.difference(&self.forms).cloned().collect();
+        let all = self.with_forms(candidates.iter().cloned());
+        if !candidates.is_empty() && !path.is_feasible(&mut all.clone()) {
+            return Ok(self.with_fewest(candidates, path));
+        }
+        let enough = |domain: &Zones, path: &mut dyn SpuriousPath<Self>| {
+            (self.clip + 1..=MOST_CLIP).find(|&more| !path.is_feasible(&mut domain.clipped(more)))
+        };
+        match enough(self, path) {
             Some(more) if self.fixed => {
                 Err(format!("it takes clip = {more}, and clip is fixed at {}", self.clip))
             }
-            Some(more) => Ok(Zones::new(more, false)),
-            None => Err("no clip constant rules it out".into()),
+            Some(more) => Ok(self.clipped(more)),
+            None if self.fixed || candidates.is_empty() => Err("no clip constant rules it out".into()),
+            None => match enough(&all, path) {
+                Some(more) => Ok(self.clipped(more).with_fewest(candidates, path)),
+                None => Err("no clip constant and no sum of the path rules it out".into()),
+            },
         }
     }
 
     fn doubt(&self) -> &'static str {
         "a path to a violation remains that bounds on differences do not rule out"
     }
+}
+
+impl Zones {
+    /// The domain with as few of these sums as rule a path out, which all together do. Long sums and those of several threads are
+    /// left out first: a sum takes part in every step where its cells are live.
+    fn with_fewest(&self, mut sums: Vec<Linear>, path: &mut dyn SpuriousPath<Self>) -> Self {
+        sums.sort_by_key(|sum| std::cmp::Reverse(sum.terms.len()));
+        let mut n = 0;
+        while n < sums.len() {
+            let without = sums.iter().enumerate().filter(|(m, _)| *m != n).map(|(_, sum)| sum.clone());
+            match path.is_feasible(&mut self.with_forms(without)) {
+                true => n += 1,
+                false => _ = sums.remove(n),
+            }
+        }
+        self.with_forms(sums)
+    }
+
+    /// A step on a matrix with rows for sums.
+    fn on_forms(
+        &self,
+        mut cells: Vec<CellId>,
+        before: &Live,
+        commands: &[Command],
+        after: &Live,
+    ) -> ZoneTransition {
+        cells.extend(commands.iter().any(|c| matches!(c, Command::Fold(..))).then_some(FOLDED));
+        cells.sort_unstable();
+        let rows = Rows::new(self.rows(&cells));
+        let position = |form: &Linear| rows.position(form).expect("the rows of a step have all forms");
+        let before_forms = self.rows(before);
+        let mut before_index = vec![None; rows.len()];
+        before_index[0] = Some(0);
+        before_forms.iter().enumerate().for_each(|(n, form)| before_index[position(form)] = Some(n + 1));
+        let after_index = std::iter::once(0).chain(self.rows(after).iter().map(position)).collect();
+        let ways = Ways::Forms(rows.shared(), ways(commands).iter().map(|way| rows.ops(way)).collect());
+        ZoneTransition { size: rows.len(), before: before_index, after: after_index, ways }
+    }
+}
+
+/// A step on a matrix of cells.
+fn on_cells(cells: Vec<CellId>, before: &Live, commands: &[Command], after: &Live) -> ZoneTransition {
+    // A value that is to be folded first gets an index of its own.
+    let folded = cells.len() + 1;
+    let folds = commands.iter().any(|c| matches!(c, Command::Fold(..)));
+    let size = folded + folds as usize;
+    let index = |cell: CellId| cells.iter().position(|&c| c == cell).expect("every cell was collected") + 1;
+    let ops = |simple: &Simple| match simple {
+        Simple::AtMost(linear) => vec![constraint(linear, &index)],
+        Simple::Assign(cell, value) => vec![assignment(index(*cell), value, &index)],
+        Simple::Fold(summary, None) => vec![ZoneOp::Forget(index(*summary))],
+        Simple::Fold(summary, value) => {
+            vec![assignment(folded, value, &index), ZoneOp::Fold(index(*summary), folded)]
+        }
+        Simple::Expand(cell, summary) => vec![ZoneOp::Expand(index(*cell), index(*summary))],
+    };
+    let ways = ways(commands).iter().map(|way| way.iter().flat_map(ops).collect()).collect();
+    let mut before_index = vec![Some(0)];
+    before_index.extend((1..size).map(|n| (n <= before.len()).then_some(n)));
+    let mut after_index = vec![0];
+    after_index.extend(after.iter().map(|&c| index(c)));
+    ZoneTransition { size, before: before_index, after: after_index, ways: Ways::Cells(ways) }
 }
 
 /// `linear <= 0` as an operation: a bound if it is a difference.
