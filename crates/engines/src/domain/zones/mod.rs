@@ -12,7 +12,7 @@
 //!
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them, unless a counterexample has shown that sums of cells matter:
-//! then such sums have rows of their own ([`forms`]).
+//! then such sums have rows of their own (`forms.rs`).
 
 mod forms;
 
