@@ -1,21 +1,24 @@
 //! Certificates: what they say and how they are written.
 //!
-//! A certificate says what it proves, and has the inductive invariants that prove it. Each of them names a machine with its parameters and gives, for
-//! each control state of the machine that can be reached, what holds there of the cells: a disjunction of conjunctions of constraints
-//! `linear <= 0`. The format is described in docs/certificates.md.
+//! A certificate says what it proves, and has the proofs. Each of them is an inductive invariant or a set of states. An invariant names a machine with
+//! its parameters and gives, for each control state of the machine that can be reached, what holds there of the cells: a disjunction of conjunctions
+//! of constraints `linear <= 0`. The format is described in docs/certificates.md.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
 use fencewright_program::{LocationId, MemoryModel, ThreadId};
 use serde::{Deserialize, Serialize};
 
+use crate::states::StateSet;
+
 /// The name of the format.
 pub const FORMAT: &str = "fencewright-certificate";
 /// The version of the format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A claim about a program, with the proof of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,7 +33,7 @@ pub struct Certificate {
     pub program: String,
     /// What is proved.
     pub claim: Claim,
-    /// The inductive invariants that prove it, in the order in which the checker needs them.
+    /// What proves it, in the order in which the checker needs it.
     pub proofs: Vec<Proof>,
 }
 
@@ -47,12 +50,17 @@ pub struct Unreadable {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Claim {
-    /// The program has these properties under the memory model of the machine: one invariant shows them all.
+    /// The program has these properties under the memory model of the proof: one proof shows them all.
     Safe {
         /// The names of the properties.
         properties: Vec<String>,
     },
-    /// The program is robust against TSO: no attack succeeds in the program that has its attacks in it, under SC. There is one invariant for each
+    /// These properties, all of them `finally exists`, do not hold under the memory model of the proof: no final state satisfies one of them.
+    Unsatisfied {
+        /// The names of the properties.
+        properties: Vec<String>,
+    },
+    /// The program is robust against TSO: no attack succeeds in the program that has its attacks in it, under SC. There is one proof for each
     /// group of attacks.
     Robust {
         /// What that means.
@@ -86,10 +94,38 @@ pub struct Extension {
     pub paths: Vec<Vec<u32>>,
 }
 
+/// A proof that a program has some properties under a memory model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Proof {
+    /// An inductive invariant.
+    Invariant(InductiveInvariant),
+    /// A set of states; certificates may share it, because it may be large.
+    States(Arc<StateSet>),
+}
+
+impl Proof {
+    /// The memory model it is about.
+    pub fn model(&self) -> MemoryModel {
+        match self {
+            Proof::Invariant(invariant) => invariant.machine.buffers().model(),
+            Proof::States(set) => set.model.into(),
+        }
+    }
+
+    /// The invariant, if it is one.
+    pub fn invariant(&self) -> Option<&InductiveInvariant> {
+        match self {
+            Proof::Invariant(invariant) => Some(invariant),
+            Proof::States(_) => None,
+        }
+    }
+}
+
 /// An inductive invariant of a machine, up to symmetry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Proof {
+pub struct InductiveInvariant {
     /// The machine.
     pub machine: MachineName,
     /// Classes of threads that may be exchanged: a state stands for all that permutations of the threads of each class make of it.
@@ -223,10 +259,12 @@ impl Certificate {
         Certificate { format: FORMAT.to_string(), version: VERSION, program, claim, proofs }
     }
 
-    /// The names of the properties that it proves; robustness is none.
+    /// The names of the properties that it is about; robustness is none.
     pub fn properties(&self) -> &[String] {
         match &self.claim {
-            Claim::Safe { properties } | Claim::Lazy { properties, .. } => properties,
+            Claim::Safe { properties }
+            | Claim::Unsatisfied { properties }
+            | Claim::Lazy { properties, .. } => properties,
             Claim::Robust { .. } => &[],
         }
     }
@@ -234,7 +272,7 @@ impl Certificate {
     /// The memory model it is about; nothing if there should be a proof that names it, and is none.
     pub fn model(&self) -> Option<MemoryModel> {
         match &self.claim {
-            Claim::Safe { .. } => self.proofs.first().map(|proof| proof.machine.buffers().model()),
+            Claim::Safe { .. } | Claim::Unsatisfied { .. } => self.proofs.first().map(Proof::model),
             Claim::Robust { .. } | Claim::Lazy { .. } => Some(MemoryModel::Tso),
         }
     }

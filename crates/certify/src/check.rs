@@ -1,19 +1,19 @@
 //! The checker: accepts a certificate only if it proves what it claims.
 //!
 //! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it is
-//! shown by one inductive invariant of the certificate, which `inductive` checks. Claims about robustness and claims by way of
-//! SC are shown by invariants of other programs, which crate `transform` makes from the given one: whoever believes such a certificate
+//! shown by one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks. Claims about robustness and claims by way of
+//! SC are shown by proofs about other programs, which crate `transform` makes from the given one: whoever believes such a certificate
 //! believes these transformations too. Nothing about them is taken from the certificate but the paths of a lazy claim.
 
 use std::fmt;
 
-use fencewright_program::{EdgeId, Program, Property, ThreadId};
+use fencewright_program::{EdgeId, MemoryModel, Program, Property, PropertyKind, Quantifier, ThreadId};
 use fencewright_proof::{Refuter, Stop};
 use fencewright_transform::attack::{self, Notion};
 use fencewright_transform::extend::{self, AttackingStore, Conclusion, Extended};
 
-use crate::certificate::{Certificate, Claim, Extension, FORMAT, MachineName, NotionName, Proof, VERSION};
-use crate::inductive;
+use crate::certificate::{Certificate, Claim, Extension, FORMAT, NotionName, Proof, VERSION};
+use crate::{inductive, states};
 
 /// Why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Rejection {
     Property(String),
     /// Its threads cannot be exchanged as it says.
     Symmetry(String),
+    /// What it leaves out may matter.
+    Reduction(String),
     /// The program cannot be transformed as the claim needs it.
     Transformation(String),
     /// One of several proofs is none.
@@ -40,6 +42,8 @@ pub enum Rejection {
     Stopped,
     /// A step from this state takes numbers beyond what the checker computes with.
     Numbers(usize, String),
+    /// A step from this state takes more than explicit computation can do.
+    Beyond(usize, String),
 }
 
 impl fmt::Display for Rejection {
@@ -48,6 +52,7 @@ impl fmt::Display for Rejection {
             Rejection::Format(what) => write!(f, "not a certificate: {what}"),
             Rejection::Property(name) => write!(f, "the certificate cannot be about the property `{name}`"),
             Rejection::Symmetry(why) => write!(f, "threads of the certificate cannot be exchanged: {why}"),
+            Rejection::Reduction(why) => write!(f, "the certificate leaves out what may matter: {why}"),
             Rejection::Transformation(what) => {
                 write!(f, "the program cannot be transformed: {what} is not supported")
             }
@@ -60,6 +65,7 @@ impl fmt::Display for Rejection {
             Rejection::Numbers(n, step) => {
                 write!(f, "state {n} of the certificate: {step} takes numbers beyond 64 bits")
             }
+            Rejection::Beyond(n, what) => write!(f, "state {n} of the certificate: {what}"),
         }
     }
 }
@@ -67,11 +73,13 @@ impl fmt::Display for Rejection {
 /// What was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// Control states.
+    /// States of sets of states.
+    pub states: usize,
+    /// Control states of invariants.
     pub controls: usize,
     /// Cubes of all invariants.
     pub cubes: usize,
-    /// Steps of the machine.
+    /// Steps.
     pub steps: usize,
 }
 
@@ -91,6 +99,9 @@ pub fn check(
         Proofs { all: &certificate.proofs, used: 0, accepted: Accepted::default(), refuter, stop };
     match &certificate.claim {
         Claim::Safe { properties } => proofs.safe(program, &named(program, properties)?)?,
+        Claim::Unsatisfied { properties } => {
+            proofs.safe(program, &unsatisfied(named(program, properties)?)?)?
+        }
         Claim::Robust { notion: NotionName::HappensBefore } => {
             proofs.robust(program, Notion::HappensBefore)?
         }
@@ -117,13 +128,19 @@ impl Proofs<'_> {
     fn safe(&mut self, program: &Program, properties: &[Property]) -> Result<(), Rejection> {
         let fewer = || Rejection::Format("it has fewer proofs than its claim takes".into());
         let proof = self.all.get(self.used).ok_or_else(fewer)?;
-        let accepted = inductive::check(proof, program, properties, self.refuter, self.stop);
+        let accepted = match proof {
+            Proof::Invariant(invariant) => {
+                inductive::check(invariant, program, properties, self.refuter, self.stop)
+            }
+            Proof::States(set) => states::check(set, program, properties, self.stop),
+        };
         let accepted = accepted.map_err(|rejection| match rejection {
-            Rejection::Stopped | Rejection::Numbers(..) => rejection,
+            Rejection::Stopped | Rejection::Numbers(..) | Rejection::Beyond(..) => rejection,
             rejection if self.all.len() == 1 => rejection,
             rejection => Rejection::Proof(self.used, Box::new(rejection)),
         })?;
         self.used += 1;
+        self.accepted.states += accepted.states;
         self.accepted.controls += accepted.controls;
         self.accepted.cubes += accepted.cubes;
         self.accepted.steps += accepted.steps;
@@ -133,7 +150,7 @@ impl Proofs<'_> {
     /// The next proof shows that a program has these properties under SC.
     fn safe_under_sc(&mut self, program: &Program, properties: &[Property]) -> Result<(), Rejection> {
         match self.all.get(self.used) {
-            Some(proof) if proof.machine != MachineName::Sc => {
+            Some(proof) if proof.model() != MemoryModel::Sc => {
                 Err(Rejection::Format(format!("proof {} is not about sc", self.used)))
             }
             _ => self.safe(program, properties),
@@ -205,9 +222,23 @@ fn named(program: &Program, names: &[String]) -> Result<Vec<Property>, Rejection
     if names.is_empty() {
         return Err(Rejection::Format("it is about no property".into()));
     }
-    let find = |name: &String| {
-        let found = program.properties.iter().find(|p| p.name == *name);
-        found.cloned().ok_or_else(|| Rejection::Property(name.clone()))
-    };
+    let find = |name: &String| property(program, name).ok_or_else(|| Rejection::Property(name.clone()));
     names.iter().map(find).collect()
+}
+
+/// The property of a program that a certificate calls by this name. One can ask every program for freedom from deadlock.
+pub fn property(program: &Program, name: &str) -> Option<Property> {
+    let own = program.properties.iter().find(|p| p.name == name).cloned();
+    own.or_else(|| Some(Property::deadlock()).filter(|deadlock| deadlock.name == name))
+}
+
+/// What has to be shown so that these `finally exists` do not hold.
+fn unsatisfied(properties: Vec<Property>) -> Result<Vec<Property>, Rejection> {
+    let never = |property: Property| match property.kind {
+        PropertyKind::Finally(Quantifier::Exists, formula) => {
+            Ok(Property { kind: PropertyKind::Finally(Quantifier::Never, formula), ..property })
+        }
+        _ => Err(Rejection::Property(property.name)),
+    };
+    properties.into_iter().map(never).collect()
 }

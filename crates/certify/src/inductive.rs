@@ -58,7 +58,7 @@ use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_proof::{Refuter, Stop};
 
 use crate::branch::Branch;
-use crate::certificate::{MachineName, Proof};
+use crate::certificate::{InductiveInvariant, MachineName};
 use crate::check::{Accepted, Rejection};
 use crate::difference::{Difference, Edge, Index, Paths};
 use crate::entailment;
@@ -72,7 +72,7 @@ const MOST_MET: usize = 1 << 11;
 
 /// Checks that a proof shows these properties of a program.
 pub fn check(
-    proof: &Proof,
+    proof: &InductiveInvariant,
     program: &Program,
     properties: &[Property],
     refuter: &dyn Refuter,
@@ -123,7 +123,7 @@ impl<'a> Checker<'a> {
     fn new(
         machine: &'a BufferMachine<'a>,
         symmetry: Symmetry,
-        proof: &Proof,
+        proof: &InductiveInvariant,
         refuter: &'a dyn Refuter,
         stop: &'a Stop,
     ) -> Result<Self, Rejection> {
@@ -188,7 +188,12 @@ impl<'a> Checker<'a> {
         }
         match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some((_, rejection)) => Err(rejection),
-            None => Ok(Accepted { controls: self.states.len(), cubes, steps: steps.into_inner() }),
+            None => Ok(Accepted {
+                controls: self.states.len(),
+                cubes,
+                steps: steps.into_inner(),
+                ..Accepted::default()
+            }),
         }
     }
 

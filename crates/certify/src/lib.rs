@@ -11,8 +11,9 @@ pub mod check;
 mod difference;
 mod entailment;
 mod inductive;
+pub mod states;
 pub mod symmetry;
 
-pub use certificate::{Certificate, Claim, Proof};
-pub use check::{Accepted, Rejection, check};
+pub use certificate::{Certificate, Claim, InductiveInvariant, Proof};
+pub use check::{Accepted, Rejection, check, property};
 pub use fencewright_proof::{Refuter, Stop};

@@ -128,7 +128,7 @@ impl Auto {
 impl Report {
     /// Whether every property has a definite answer, or one is violated and that is enough.
     fn is_decided(&self, task: &Task<'_>) -> bool {
-        let violated = |a: &Answer| matches!(a, Answer::Violated(_));
+        let violated = |a: &Answer| a.holds() == Some(false);
         (task.first_violation && self.answers.iter().any(violated)) || self.open(task).is_empty()
     }
 

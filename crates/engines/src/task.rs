@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fencewright_certify::Certificate;
+use fencewright_certify::{Certificate, Claim};
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{Buffers, Control};
 use fencewright_program::reference::Limit;
@@ -224,7 +224,8 @@ pub(crate) enum Answer {
     Holds(Option<Trace>),
     /// It holds, and this invariant shows it.
     Proved(Arc<Invariant>),
-    /// It holds, and this certificate shows it by proofs about other programs than the one that was asked about.
+    /// It holds, and this certificate shows it: by a set of states, or by proofs about other programs than the one that was asked about. Or it
+    /// does not hold, if that is what the certificate claims.
     Certified(Arc<Certificate>),
     /// It does not hold; with the execution that shows it, except for `finally exists`.
     Violated(Option<Trace>),
@@ -234,6 +235,18 @@ pub(crate) enum Answer {
     Open,
 }
 
+impl Answer {
+    /// Whether the property holds, if the answer says so.
+    pub fn holds(&self) -> Option<bool> {
+        match self {
+            Answer::Holds(_) | Answer::Proved(_) => Some(true),
+            Answer::Certified(certificate) => Some(!matches!(certificate.claim, Claim::Unsatisfied { .. })),
+            Answer::Violated(_) => Some(false),
+            Answer::Unknown(_) | Answer::Open => None,
+        }
+    }
+}
+
 /// An inductive invariant: for each reachable control state of a machine what holds there, a disjunction of conjunctions of constraints.
 #[derive(Clone, Debug)]
 pub(crate) struct Invariant {
@@ -241,7 +254,7 @@ pub(crate) struct Invariant {
     pub buffers: Buffers,
     /// The names of the properties it shows.
     pub properties: Vec<String>,
-    /// Classes of threads that may be exchanged: see [`fencewright_certify::Proof`].
+    /// Classes of threads that may be exchanged: see [`fencewright_certify::InductiveInvariant`].
     pub symmetry: Vec<Vec<u32>>,
     /// The reachable control states and their invariants.
     pub states: Vec<(Control, Vec<Cube>)>,

@@ -43,6 +43,7 @@ struct Object<'a> {
     properties: Option<&'a [String]>,
     verdict: &'static str,
     reason: Option<&'a str>,
+    states: Option<usize>,
     control_states: Option<usize>,
     formulas: Option<usize>,
     steps: Option<usize>,
@@ -55,14 +56,18 @@ impl Certified<'_> {
         let name = escape(self.name);
         match &self.answer {
             Answer::Accepted(accepted) => {
-                format!(
-                    "{name}: accepted: {} ({} control states, {} formulas, {} steps, {:.3} s)\n",
-                    escape(&self.proved()),
-                    grouped(accepted.controls as u64),
-                    grouped(accepted.cubes as u64),
-                    grouped(accepted.steps as u64),
-                    self.seconds,
-                )
+                let counts = [
+                    (accepted.states, "states"),
+                    (accepted.controls, "control states"),
+                    (accepted.cubes, "formulas"),
+                    (accepted.steps, "steps"),
+                ];
+                // A set of states has no control states, and an invariant no other states.
+                let counts = counts.iter().filter(|(n, what)| *n > 0 || *what == "steps");
+                let counts: Vec<String> =
+                    counts.map(|&(n, what)| format!("{} {what}", grouped(n as u64))).collect();
+                let proved = escape(&self.proved());
+                format!("{name}: accepted: {proved} ({}, {:.3} s)\n", counts.join(", "), self.seconds)
             }
             Answer::Rejected(why) => format!("{name}: rejected: {}\n", escape(why)),
             Answer::Unknown(why) => format!("{name}: unknown: {}\n", escape(why)),
@@ -83,11 +88,13 @@ impl Certified<'_> {
                 Claim::Robust { notion: NotionName::HappensBefore } => "robust",
                 Claim::Robust { notion: NotionName::Triangular } => "free of triangular races",
                 Claim::Safe { .. } | Claim::Lazy { .. } => "safe",
+                Claim::Unsatisfied { .. } => "unsatisfied",
             }),
             model: self.model(),
             properties: self.certificate.map(|c| c.properties()),
             verdict,
             reason,
+            states: accepted.map(|a| a.states),
             control_states: accepted.map(|a| a.controls),
             formulas: accepted.map(|a| a.cubes),
             steps: accepted.map(|a| a.steps),
@@ -102,6 +109,13 @@ impl Certified<'_> {
             Some(Claim::Robust { notion: NotionName::Triangular }) => "free of triangular races".into(),
             Some(Claim::Safe { properties } | Claim::Lazy { properties, .. }) => {
                 format!("{} under {}", properties.join(", "), self.model().unwrap_or_default())
+            }
+            Some(Claim::Unsatisfied { properties }) => {
+                format!(
+                    "no final state satisfies {} under {}",
+                    properties.join(", "),
+                    self.model().unwrap_or_default()
+                )
             }
             None => String::new(),
         }

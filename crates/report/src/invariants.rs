@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fencewright_certify::symmetry::Permutation;
-use fencewright_certify::{Certificate, Claim};
+use fencewright_certify::{Certificate, Claim, Proof};
 use fencewright_lang::source::escape;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Cell, CellId};
@@ -39,6 +39,9 @@ impl Bounds {
 pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
     let (Claim::Safe { .. }, [proof]) = (&certificate.claim, &certificate.proofs[..]) else {
         return "  the proof is about other programs, made from this one: its points are not those of this program\n".into();
+    };
+    let Proof::Invariant(proof) = proof else {
+        return "  the proof is the set of all states that can be reached, not an invariant; --engine cegar looks for one\n".into();
     };
     let machine = BufferMachine::new(source.program, proof.machine.buffers());
     let threads = source.program.threads.len();

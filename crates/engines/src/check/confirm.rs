@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::{Certificate, Claim, Rejection, Stop};
+use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop};
 use fencewright_executions::oracle::{self, Reachable};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
@@ -133,7 +133,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             return contradiction("the proof is about other properties".into());
         }
         // The checker looks the property up by its name.
-        let named = self.task.program.properties.iter().find(|p| p.name == property.name);
+        let named = fencewright_certify::property(self.task.program, &property.name);
         if named.is_none_or(|named| named.kind != property.kind) {
             return contradiction("the proof is about another property of the same name".into());
         }
@@ -141,8 +141,15 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         {
             return known.clone();
         }
+        let verdict = match certificate.claim {
+            Claim::Unsatisfied { .. } => Verdict::Unsafe,
+            Claim::Safe { .. } | Claim::Robust { .. } | Claim::Lazy { .. } => Verdict::Safe,
+        };
+        let by_states = certificate.proofs.iter().any(|proof| matches!(proof, Proof::States(_)));
         let found = match accepted(certificate, self.task.program, self.limits, self.confirm) {
-            Ok(evidence) => (Verdict::Safe, evidence),
+            Ok(evidence) => (verdict, evidence),
+            // The engine itself has seen all states.
+            Err(Reason::NotConfirmed) if by_states => (verdict, Evidence::Unchecked(Arc::clone(certificate))),
             Err(reason) => (Verdict::Unknown(reason), Evidence::None),
         };
         self.certificates.push((Arc::clone(certificate), found.clone()));

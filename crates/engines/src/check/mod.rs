@@ -1,9 +1,11 @@
 //! The door: answers of engines become verdicts only here.
 //!
 //! * A trace is replayed on the reference semantics; one that does not replay is never shown.
-//! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it.
-//! * `safe` without a trace or an invariant is confirmed by exploring the reference semantics itself, where the state space is small
-//!   enough. Where it is not, the verdict stands on the engine alone and says so: `checked` is false.
+//! * A proof by an invariant is written as a certificate, and counts only if the checker of certificates accepts it. So is the set of all states
+//!   that the explicit engine has found; if there is no time or memory to check a set, the verdict stands on the engine alone and says so:
+//!   `checked` is false.
+//! * `safe` without a trace or a certificate is confirmed by exploring the reference semantics itself, where the state space is small
+//!   enough. Where it is not, the verdict stands on the engine alone as well.
 //! * If the engine and its confirmation disagree, there is no verdict.
 //!
 //! An answer that carries its evidence passes the door while the engine still works on other properties ([`check_each`]).
@@ -182,12 +184,7 @@ impl<'a, 'p> Door<'a, 'p> {
 
     /// Compares an answer with the verdict that is already there. If they disagree, there is no verdict.
     fn compare(&mut self, n: usize, early: &Early) {
-        let holds = match early.answer {
-            Answer::Holds(_) | Answer::Proved(_) | Answer::Certified(_) => true,
-            Answer::Violated(_) => false,
-            Answer::Unknown(_) | Answer::Open => return,
-        };
-        let Some(known) = &self.verdicts[n] else { return };
+        let (Some(holds), Some(known)) = (early.answer.holds(), &self.verdicts[n]) else { return };
         let disagree = match known.verdict {
             Verdict::Safe => !holds,
             Verdict::Unsafe => holds,

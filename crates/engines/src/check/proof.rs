@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_certify::Proof;
 use fencewright_certify::certificate::{Buffer, Constraint, KeptEnd, MachineName, Model, StateInvariant};
+use fencewright_certify::{InductiveInvariant, Proof};
 use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear};
 use fencewright_program::{MemoryModel, Program};
 
@@ -24,7 +24,8 @@ pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
         state(control, invariant.collect())
     });
     let states = states.collect();
-    Proof { machine: name(invariant.buffers), symmetry: invariant.symmetry.clone(), cells, states }
+    let (machine, symmetry) = (name(invariant.buffers), invariant.symmetry.clone());
+    Proof::Invariant(InductiveInvariant { machine, symmetry, cells, states })
 }
 
 fn state(control: &Control, invariant: Vec<Vec<Constraint>>) -> StateInvariant {

@@ -51,6 +51,11 @@ impl Field {
         fits
     }
 
+    /// The word, the first of its bits, how many bits, and the least value.
+    pub fn place(self) -> (u32, u32, u32, i64) {
+        (self.word, self.shift, self.mask.count_ones(), self.base)
+    }
+
     /// Writes a raw value to the field.
     #[inline(always)]
     pub fn set_raw(self, state: &mut [u64], raw: u64) {

@@ -19,13 +19,17 @@ mod instructions;
 mod layout;
 mod liveness;
 mod mail;
+mod proof;
 mod search;
 mod store;
 mod trace;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use fencewright_program::{Action, Expr, MemoryModel, Op, Program};
+use fencewright_certify::{Certificate, Claim, Proof, property};
+use fencewright_fingerprint::fingerprint;
+use fencewright_program::{Action, Expr, MemoryModel, Op, Program, Property};
 
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 
@@ -136,10 +140,15 @@ impl Engine for Explicit {
             if found.stopped.is_some() {
                 report.growth = divergence::explain(task.program, &code, &found.sizes);
             }
+            report.finals = found.finals.iter().cloned().collect();
+            let proofs = match &incomplete {
+                None => Proofs::new(task, &code, &answers, found, limits),
+                Some(_) => Proofs::default(),
+            };
             let answers = answers.into_iter().enumerate();
-            report.answers =
-                answers.map(|(n, known)| known.unwrap_or_else(|| not_shown(task, n, &incomplete))).collect();
-            report.finals = found.finals.into_iter().collect();
+            report.answers = answers
+                .map(|(n, known)| known.unwrap_or_else(|| not_shown(task, n, &incomplete, &proofs)))
+                .collect();
             return report;
         }
     }
@@ -219,12 +228,56 @@ fn shown(
 }
 
 /// The answer to a property that no state decides. It is definite only if all reachable states were seen.
-fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>) -> Answer {
+fn not_shown(task: &Task<'_>, property: usize, incomplete: &Option<Reason>, proofs: &Proofs) -> Answer {
+    let exists = task.properties[property].kind.is_existence();
     match incomplete {
         // The property had its verdict, so states found after that were not checked.
         _ if task.is_settled(property) => Answer::Open,
         Some(reason) => Answer::Unknown(reason.clone()),
-        None if task.properties[property].kind.is_existence() => Answer::Violated(None),
-        None => Answer::Holds(None),
+        None => match proofs.of(&task.properties[property]) {
+            Some(certificate) => Answer::Certified(certificate),
+            None if exists => Answer::Violated(None),
+            None => Answer::Holds(None),
+        },
+    }
+}
+
+/// Certificates for what a search has shown that has seen all states.
+#[derive(Default)]
+struct Proofs {
+    certificates: Vec<Arc<Certificate>>,
+}
+
+impl Proofs {
+    /// One certificate for the properties that hold, and one for those `finally exists` that do not; both have the set of all states.
+    fn new(task: &Task<'_>, code: &Code, answers: &[Option<Answer>], found: Found, limits: &Limits) -> Self {
+        let open = |n: &usize| answers[*n].is_none() && !task.is_settled(*n);
+        let properties = (0..answers.len()).filter(open).map(|n| &task.properties[n]);
+        // Certificates call properties by the names that the program has for them.
+        let named = |p: &&Property| property(task.program, &p.name).is_some_and(|own| own.kind == p.kind);
+        let (exist, hold): (Vec<&Property>, Vec<&Property>) =
+            properties.filter(named).partition(|p| p.kind.is_existence());
+        let stored = found.stores.iter().map(|s| s.bytes() as u64).sum();
+        if (exist.is_empty() && hold.is_empty())
+            || limits.exceeded_with(stored, proof::bytes_to_check(&found)).is_some()
+        {
+            return Proofs::default();
+        }
+        let Some(set) = proof::states(task.program, code, found) else { return Proofs::default() };
+        let set = Arc::new(set);
+        let names = |properties: Vec<&Property>| properties.iter().map(|p| p.name.clone()).collect();
+        let certificate = |claim: Claim| {
+            let proofs = vec![Proof::States(Arc::clone(&set))];
+            Arc::new(Certificate::new(fingerprint(task.program), claim, proofs))
+        };
+        let holds = (!hold.is_empty()).then(|| certificate(Claim::Safe { properties: names(hold) }));
+        let violated =
+            (!exist.is_empty()).then(|| certificate(Claim::Unsatisfied { properties: names(exist) }));
+        Proofs { certificates: holds.into_iter().chain(violated).collect() }
+    }
+
+    /// The certificate about a property, if there is one.
+    fn of(&self, property: &Property) -> Option<Arc<Certificate>> {
+        self.certificates.iter().find(|c| c.properties().contains(&property.name)).cloned()
     }
 }

@@ -79,6 +79,11 @@ impl Store {
         self.parents[number as usize]
     }
 
+    /// The states alone, side by side.
+    pub fn into_states(self) -> Vec<u64> {
+        self.states
+    }
+
     /// How many bytes the store occupies.
     pub fn bytes(&self) -> usize {
         self.states.len() * 8 + self.parents.len() * 4 + self.table.len() * 8

@@ -219,8 +219,7 @@ impl<'a> Rounds<'a> {
             Advice::Robust
         );
         for (n, answer) in under_lock.into_iter().zip(answers) {
-            let holds = matches!(answer, Answer::Holds(None) | Answer::Proved(_));
-            self.answers[n] = Some(match holds && robust {
+            self.answers[n] = Some(match answer.holds() == Some(true) && robust {
                 true => Answer::Holds(None),
                 false => Answer::Unknown(self.limits.exceeded(0).unwrap_or_else(conclude::locked)),
             });

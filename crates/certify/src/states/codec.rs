@@ -1,0 +1,238 @@
+//! Packed states as they are written in certificates: sorted, as differences, deflated, in base 64.
+//!
+//! A state is a list of words. After the first, which is written in full, each is written as three parts: how many words at its front are those of the state
+//! before it (left out if a state is one word), by how much the next word is greater, and each word after that, combined with that of the state before it by
+//! exclusive or. All these are numbers of seven bits to a byte, least significant first, with the highest bit set in all bytes but the last.
+//!
+//! What is read stays compressed until it is checked: then the limits of the checker hold while it grows.
+
+use std::borrow::Cow;
+
+use fencewright_proof::Stop;
+use miniz_oxide::deflate::compress_to_vec;
+use miniz_oxide::inflate::stream::{InflateState, inflate};
+use miniz_oxide::{DataFormat, MZFlush, MZStatus};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::check::Rejection;
+
+/// Packed states.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PackedStates {
+    /// So many words each, side by side.
+    Plain(usize, Vec<u64>),
+    /// As they are written.
+    Compressed {
+        /// How many there are.
+        count: u64,
+        /// What is written.
+        deflated: Vec<u8>,
+    },
+}
+
+/// What is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    count: u64,
+    deflated: String,
+}
+
+impl Serialize for PackedStates {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let (count, deflated) = match self {
+            PackedStates::Plain(words, states) => {
+                (states.len() as u64 / *words as u64, Cow::Owned(deflated(*words, states)))
+            }
+            PackedStates::Compressed { count, deflated } => (*count, Cow::Borrowed(deflated.as_slice())),
+        };
+        Written { count, deflated: to_base64(&deflated) }.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for PackedStates {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Written { count, deflated } = Written::deserialize(from)?;
+        let deflated = from_base64(&deflated).ok_or_else(|| D::Error::custom("states are not in base 64"))?;
+        Ok(PackedStates::Compressed { count, deflated })
+    }
+}
+
+/// More states than this have no numbers.
+const MOST_STATES: u64 = u32::MAX as u64 - 1;
+/// So many bytes are inflated, and so many states are read, between two looks at the clock.
+const PART: usize = 1 << 15;
+
+impl PackedStates {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        match self {
+            PackedStates::Plain(words, states) => states.len() as u64 / (*words).max(1) as u64,
+            PackedStates::Compressed { count, .. } => *count,
+        }
+    }
+
+    /// The states side by side, of so many words each.
+    pub(super) fn unpacked(&self, words: usize, stop: &Stop) -> Result<Cow<'_, [u64]>, Rejection> {
+        let wrong = |what: &str| Rejection::Format(format!("its states cannot be read: {what}"));
+        if self.count() > MOST_STATES {
+            return Err(wrong("they are too many"));
+        }
+        let (count, deflated) = match self {
+            PackedStates::Plain(own, states) if *own == words && states.len() % words == 0 => {
+                return Ok(Cow::Borrowed(states));
+            }
+            PackedStates::Plain(..) => return Err(wrong("they have another length")),
+            PackedStates::Compressed { count, deflated } => (*count, deflated),
+        };
+        let mut bytes = Bytes::new(deflated);
+        let mut states: Vec<u64> = Vec::new();
+        for n in 0..count as usize {
+            if n % PART == 0 && stop() {
+                return Err(Rejection::Stopped);
+            }
+            let before = states.len().saturating_sub(words);
+            let same =
+                if n == 0 || words == 1 { 0 } else { bytes.number().ok_or_else(|| wrong("they end"))? };
+            if same >= words as u64 {
+                return Err(wrong("some are the same"));
+            }
+            for word in 0..words {
+                let known = if n == 0 { 0 } else { states[before + word] };
+                if (word as u64) < same {
+                    states.push(known);
+                    continue;
+                }
+                let number = bytes.number().ok_or_else(|| wrong("they end"))?;
+                let greater = word as u64 == same && n > 0;
+                if greater && number == 0 {
+                    return Err(wrong("some are the same"));
+                }
+                let next = if greater { known.checked_add(number) } else { Some(known ^ number) };
+                states.push(next.ok_or_else(|| wrong("they are not in order"))?);
+            }
+        }
+        if bytes.next().is_some() {
+            return Err(wrong("there are more than it says"));
+        }
+        Ok(Cow::Owned(states))
+    }
+}
+
+fn deflated(words: usize, states: &[u64]) -> Vec<u8> {
+    let mut sorted: Vec<&[u64]> = states.chunks_exact(words).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut bytes = Vec::new();
+    let zero = vec![0; words];
+    for (n, state) in sorted.iter().enumerate() {
+        let before = if n == 0 { &zero } else { sorted[n - 1] };
+        let same = if n == 0 { 0 } else { state.iter().zip(before).take_while(|(a, b)| a == b).count() };
+        if n > 0 && words > 1 {
+            write_number(same as u64, &mut bytes);
+        }
+        for word in same..words {
+            let greater = n > 0 && word == same;
+            write_number(
+                if greater { state[word] - before[word] } else { state[word] ^ before[word] },
+                &mut bytes,
+            );
+        }
+    }
+    compress_to_vec(&bytes, 6)
+}
+
+fn write_number(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= 128 {
+        bytes.push(number as u8 | 128);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// What deflated bytes are, a part at a time.
+struct Bytes<'a> {
+    deflated: &'a [u8],
+    state: Box<InflateState>,
+    part: Vec<u8>,
+    read: usize,
+    filled: usize,
+    ended: bool,
+}
+
+impl<'a> Bytes<'a> {
+    fn new(deflated: &'a [u8]) -> Self {
+        let state = InflateState::new_boxed(DataFormat::Raw);
+        Bytes { deflated, state, part: vec![0; PART], read: 0, filled: 0, ended: false }
+    }
+
+    /// The next number; nothing if there is none, or if it is greater than a word.
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.next()?;
+            let bits = u64::from(byte & 127);
+            if bits > u64::MAX >> shift {
+                return None;
+            }
+            number |= bits << shift;
+            if byte < 128 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+impl Iterator for Bytes<'_> {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        while self.read == self.filled {
+            if self.ended {
+                return None;
+            }
+            let result = inflate(&mut self.state, self.deflated, &mut self.part, MZFlush::None);
+            self.deflated = &self.deflated[result.bytes_consumed..];
+            (self.read, self.filled) = (0, result.bytes_written);
+            // Whatever is wrong with it, it ends there.
+            self.ended = result.status != Ok(MZStatus::Ok) || result.bytes_written == 0;
+        }
+        self.read += 1;
+        Some(self.part[self.read - 1])
+    }
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Three bytes as four digits; fewer as the digits they need.
+fn to_base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let bits = (0..3).fold(0u32, |bits, n| bits << 8 | u32::from(group.get(n).copied().unwrap_or(0)));
+        let digit = |n: usize| char::from(DIGITS[(bits >> (18 - 6 * n)) as usize & 63]);
+        text.extend((0..=group.len()).map(digit));
+    }
+    text
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let value = |digit: u8| match digit {
+        b'A'..=b'Z' => Some(digit - b'A'),
+        b'a'..=b'z' => Some(digit - b'a' + 26),
+        b'0'..=b'9' => Some(digit - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for group in text.as_bytes().chunks(4) {
+        let mut bits = 0u32;
+        for n in 0..4 {
+            bits = bits << 6 | u32::from(group.get(n).map_or(Some(0), |&digit| value(digit))?);
+        }
+        bytes.extend((1..group.len()).map(|n| (bits >> (24 - 8 * n)) as u8));
+    }
+    Some(bytes)
+}

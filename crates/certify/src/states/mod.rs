@@ -1,0 +1,336 @@
+//! Proofs by a set of states: everything that can be reached is in it, and nothing in it is forbidden.
+//!
+//! The set is one of states of the exact memory model, packed as the [`Layout`] of the certificate says. It is checked that
+//!
+//! 1. every initial state is in the set;
+//! 2. every step from a state of the set leads to a state of the set, and none takes numbers beyond 64 bits, an index beyond what is modelled, or
+//!    a choice among too many values;
+//! 3. no state of the set violates a property.
+//!
+//! Without reductions this is a proof by induction on the number of steps. It does not matter what else is in the set, nor where it comes from.
+//! Two reductions make sets smaller, each of which may be used or not.
+//!
+//! # Live registers
+//!
+//! The certificate names for each location of each thread the registers that are *live* there. What `reductions` checks is this: a register that
+//! a step from the location reads before writing it is live there; one that is live after the step and not written by it is live before it; a
+//! register that a property looks at is live wherever the property looks. Say that two states are alike if they differ at most in registers that are not live where
+//! their threads are. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the
+//! same properties. The sets speak of states in which all other registers are 0: every state is alike to one of these, so conditions 1 to 3 for them,
+//! with 0 written to whatever is not live after each step, are a proof about all.
+//!
+//! # Local events first
+//!
+//! An edge is *local* if it changes nothing but its thread's own location, registers and buffer, if nothing that other threads do can enable, disable or
+//! change it, and if no property that looks at every state notices it (`reductions` checks all of that). A state of the set may have a
+//! *favourite*: the thread that has just taken a local edge, which did not fault and did not end there. As long as the favourite can move, condition 2 asks for its
+//! steps only: its edges and the flushes of its buffer. After any other step there is no favourite, and condition 2 asks for all steps.
+//!
+//! Why nothing is missed: take an execution to a state that is forbidden, in which a fault is not counted as local, and let e be a local event
+//! of thread t in it. It commutes with the events of other threads that follow it: they neither see what it changes nor change what it depends
+//! on. So e can be moved towards the end, up to right before the next event of t. Where there is no next event of t, e can be moved to the end.
+//!
+//! * If a property that looks at every state is violated, or a thread has faulted, or a step goes beyond what can be computed, a local event at
+//!   the end is not needed and is left out: nothing of this changes. What remains is an execution in which every local event is followed at once
+//!   by an event of its thread. All of that is in the set.
+//! * If the state is final, or a deadlock, the local events at the end stay, those of one thread after those of another. In the final state no thread can
+//!   move. Whether a thread can move does not depend on local events of others, so each thread is unable to move right after its last local
+//!   event, and then the steps of all others are asked for.
+//!
+//! No condition on cycles is needed, as it would be if local events were taken *instead of* others: here they are only put off, and in the state
+//! before a local event all threads move.
+//!
+//! # Symmetry
+//!
+//! Sets up to symmetry need one more thing: what is looked up is not the state that a step leads to but one that a symmetry makes of it. The place is
+//! `Checker::contains`.
+
+mod codec;
+mod layout;
+mod reductions;
+mod steps;
+mod table;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fencewright_program::{
+    EvalError, Formula, Init, LocationId, MemoryModel, Observable, Program, Property, PropertyKind,
+    Quantifier, Range, Thread, ThreadId,
+};
+use fencewright_proof::Stop;
+use serde::{Deserialize, Serialize};
+
+use crate::check::{Accepted, Rejection};
+pub use codec::PackedStates;
+pub use layout::{BufferFields, Field, Layout};
+pub use steps::{Escape, Steps};
+use table::Table;
+
+/// A set of states of a program under a memory model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateSet {
+    /// The memory model.
+    pub model: ModelName,
+    /// How its states are packed.
+    pub layout: Layout,
+    /// For each thread and location the registers that are live there, in order.
+    pub live: Vec<Vec<Vec<u32>>>,
+    /// The local edges of each thread.
+    pub local: Vec<Vec<u32>>,
+    /// The states.
+    pub states: PackedStates,
+}
+
+/// A memory model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum ModelName {
+    Sc,
+    Tso,
+    Pso,
+}
+
+impl From<ModelName> for MemoryModel {
+    fn from(name: ModelName) -> Self {
+        match name {
+            ModelName::Sc => MemoryModel::Sc,
+            ModelName::Tso => MemoryModel::Tso,
+            ModelName::Pso => MemoryModel::Pso,
+        }
+    }
+}
+
+impl From<MemoryModel> for ModelName {
+    fn from(model: MemoryModel) -> Self {
+        match model {
+            MemoryModel::Sc => ModelName::Sc,
+            MemoryModel::Tso => ModelName::Tso,
+            MemoryModel::Pso => ModelName::Pso,
+        }
+    }
+}
+
+impl StateSet {
+    /// Checks that everything but the states is as a proof of these properties needs it. Says which edges of each thread are local.
+    pub fn validate(&self, program: &Program, properties: &[Property]) -> Result<Vec<Vec<bool>>, Rejection> {
+        let model = self.model.into();
+        reductions::check_live(program, properties, &self.live).map_err(Rejection::Reduction)?;
+        self.layout.validate(program, model, &self.live).map_err(Rejection::Format)?;
+        reductions::check_local(program, model, properties, &self.local).map_err(Rejection::Reduction)
+    }
+}
+
+/// Fewer states than this are checked sooner than another thread is started.
+const FEW: usize = 2_000;
+/// So many states are checked between two looks at the clock.
+const CHUNK: usize = 256;
+
+/// Checks that a set of states shows these properties of a program, on all cores.
+pub(crate) fn check(
+    set: &StateSet,
+    program: &Program,
+    properties: &[Property],
+    stop: &Stop,
+) -> Result<Accepted, Rejection> {
+    if let Some(property) = properties.iter().find(|p| p.kind.is_existence()) {
+        return Err(Rejection::Property(property.name.clone()));
+    }
+    let local = set.validate(program, properties)?;
+    let words = set.layout.words;
+    let states: Cow<'_, [u64]> = set.states.unpacked(words, stop)?;
+    let workers = match states.len() / words {
+        0..FEW => 1,
+        _ => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let table = Table::new(&states, words, workers, stop).ok_or(Rejection::Stopped)?;
+    let checker = Checker { program, properties, set, local, states: &states, table };
+    checker.start(stop)?;
+    checker.all(workers, stop)
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    properties: &'a [Property],
+    set: &'a StateSet,
+    local: Vec<Vec<bool>>,
+    states: &'a [u64],
+    table: Table<'a>,
+}
+
+impl Checker<'_> {
+    /// Whether a state, or one that stands for it, is in the set.
+    fn contains(&self, state: &[u64]) -> bool {
+        self.table.contains(state)
+    }
+
+    /// Condition 1: all combinations of initial values of memory and of the registers that are live at the start.
+    fn start(&self, stop: &Stop) -> Result<(), Rejection> {
+        let layout = &self.set.layout;
+        let cells = self.program.variables.iter().flat_map(|v| &v.init);
+        let mut parts: Vec<(Field, Init)> = layout.memory.iter().copied().zip(cells.copied()).collect();
+        let mut state = vec![0; layout.words];
+        for (t, thread) in self.program.threads.iter().enumerate() {
+            let live = self.set.live[t][thread.entry.index()].iter().map(|&r| r as usize);
+            parts.extend(live.map(|r| (layout.registers[t][r], thread.registers[r].init)));
+            layout.locations[t].put(&mut state, i64::from(thread.entry.0)).ok_or(Rejection::Start)?;
+        }
+        for field in layout.buffers.iter().map(|b| b.count).chain([layout.lock, layout.favourite]) {
+            field.put(&mut state, 0).ok_or(Rejection::Start)?;
+        }
+        let mut ranges = Vec::with_capacity(parts.len());
+        for (field, init) in parts {
+            let range = match init {
+                Init::Value(value) => Range { low: value, high: value },
+                Init::Any(Some(range)) if self.program.choices(Some(range)) < u64::MAX => range,
+                Init::Any(_) => return Err(Rejection::Start),
+            };
+            if range.low > range.high {
+                // Then there is no initial state at all.
+                return Ok(());
+            }
+            field.put(&mut state, range.low).ok_or(Rejection::Start)?;
+            ranges.push((field, range));
+        }
+        for tried in 0usize.. {
+            if tried % CHUNK == 0 && stop() {
+                return Err(Rejection::Stopped);
+            }
+            if !self.contains(&state) {
+                return Err(Rejection::Start);
+            }
+            // Counts through all combinations.
+            let turn = ranges.iter().position(|(field, range)| field.get(&state) < range.high);
+            let Some(turn) = turn else { break };
+            let (field, _) = ranges[turn];
+            let value = field.get(&state) + 1;
+            field.put(&mut state, value).ok_or(Rejection::Start)?;
+            for (field, range) in &ranges[..turn] {
+                field.put(&mut state, range.low).ok_or(Rejection::Start)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
+    fn all(&self, workers: usize, stop: &Stop) -> Result<Accepted, Rejection> {
+        let words = self.set.layout.words;
+        let next = AtomicUsize::new(0);
+        let taken = AtomicUsize::new(0);
+        let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
+        let reject = |n: usize, rejection: Rejection| {
+            let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
+            // Having been stopped says nothing: whatever another worker found counts more.
+            let rank = |n: usize, r: &Rejection| (*r == Rejection::Stopped, n);
+            if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
+                *first = Some((n, rejection));
+            }
+            // Nobody starts on later states.
+            next.store(self.states.len(), Ordering::Relaxed);
+        };
+        let work = || {
+            let mut steps = Steps::new(self.program, self.set, &self.local);
+            loop {
+                let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+                let Some(states) = self.states.get(first * words..) else { return };
+                if states.is_empty() {
+                    return;
+                }
+                if stop() {
+                    return reject(first, Rejection::Stopped);
+                }
+                let mut found = 0;
+                for (n, state) in states.chunks_exact(words).take(CHUNK).enumerate() {
+                    match self.one(first + n, state, &mut steps) {
+                        Ok(more) => found += more,
+                        Err(rejection) => return reject(first + n, rejection),
+                    }
+                }
+                taken.fetch_add(found, Ordering::Relaxed);
+            }
+        };
+        match workers {
+            1 => work(),
+            // A worker that panics makes the scope panic: nothing is accepted then.
+            _ => std::thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work))),
+        }
+        match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((_, rejection)) => Err(rejection),
+            None => Ok(Accepted {
+                states: self.states.len() / words,
+                steps: taken.into_inner(),
+                ..Accepted::default()
+            }),
+        }
+    }
+
+    /// Conditions 2 and 3 for one state: how many steps leave it.
+    fn one(&self, n: usize, state: &[u64], steps: &mut Steps<'_>) -> Result<usize, Rejection> {
+        if !steps.is_state(state) {
+            return Err(Rejection::State(n));
+        }
+        let mut taken = 0;
+        let moved = steps.all(state, &mut |next| {
+            taken += 1;
+            self.contains(next)
+        });
+        let name = |thread: ThreadId| &self.program.thread(thread).name;
+        let moved = moved.map_err(|escape| match escape {
+            Escape::Leaves(thread) => Rejection::Step(n, format!("a step of thread {}", name(thread))),
+            Escape::Limit(thread, limit) => {
+                Rejection::Beyond(n, format!("in a step of thread {}, {}", name(thread), limit.describe()))
+            }
+            Escape::Choice(thread) => {
+                Rejection::Beyond(n, format!("thread {} chooses among too many values", name(thread)))
+            }
+        })?;
+        let at = |t: usize| steps.location(state, t);
+        for property in self.properties {
+            let violated = match &property.kind {
+                PropertyKind::Never(formula) => self.holds(formula, state, &at),
+                PropertyKind::Assertions => Some(self.threads().any(|(t, code)| at(t) == code.fault)),
+                PropertyKind::NoDeadlock => {
+                    let unfinished = |(t, code): (usize, &Thread)| at(t) != code.fault && !code.is_end(at(t));
+                    Some(!moved && self.threads().any(unfinished))
+                }
+                // Nothing moves in a final state.
+                PropertyKind::Finally(..) if moved || !self.is_final(state, &at) => Some(false),
+                PropertyKind::Finally(quantifier, formula) => {
+                    let holds = self.holds(formula, state, &at);
+                    holds.map(|holds| holds != (*quantifier == Quantifier::Forall))
+                }
+            };
+            if violated != Some(false) {
+                return Err(Rejection::Forbidden(n, property.name.clone()));
+            }
+        }
+        Ok(taken)
+    }
+
+    fn threads(&self) -> impl Iterator<Item = (usize, &Thread)> {
+        self.program.threads.iter().enumerate()
+    }
+
+    fn is_final(&self, state: &[u64], at: &impl Fn(usize) -> LocationId) -> bool {
+        self.set.layout.buffers.iter().all(|buffer| buffer.count.get(state) == 0)
+            && self.threads().all(|(t, code)| code.is_end(at(t)))
+    }
+
+    /// Whether a formula holds; nothing if its value does not fit 64 bits.
+    fn holds(&self, formula: &Formula, state: &[u64], at: &impl Fn(usize) -> LocationId) -> Option<bool> {
+        let layout = &self.set.layout;
+        let value = formula.eval(&mut |observable| match observable {
+            Observable::At(thread, locations) => locations.contains(&at(thread.index())) as i64,
+            Observable::Register(t, register) => layout.registers[t.index()][register.index()].get(state),
+            Observable::Memory(cell) => layout.memory[*cell as usize].get(state),
+        });
+        match value {
+            Ok(value) => Some(value != 0),
+            Err(EvalError::DivisionByZero) => Some(false),
+            Err(EvalError::Overflow) => None,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What a set of states may leave out: values of registers that do not matter any more, and orders of events that do not matter.
+//!
+//! A certificate names the registers that are live at each location, and the edges that are local. Both are checked against the program and
+//! the properties; where they came from does not matter. The proof that they are enough is in [the module](super).
+
+use std::collections::BTreeSet;
+
+use fencewright_program::{
+    Action, Expr, LocationId, MemoryModel, Observable, Op, Program, Property, PropertyKind, RegisterId,
+    Thread, ThreadId,
+};
+
+/// What properties look at in every state, and in final states only.
+struct Observed<'a> {
+    always: Vec<&'a Observable>,
+    finally: Vec<&'a Observable>,
+}
+
+impl<'a> Observed<'a> {
+    fn by(properties: &'a [Property]) -> Self {
+        let mut observed = Observed { always: Vec::new(), finally: Vec::new() };
+        for property in properties {
+            let (formula, list) = match &property.kind {
+                PropertyKind::Never(formula) => (formula, &mut observed.always),
+                PropertyKind::Finally(_, formula) => (formula, &mut observed.finally),
+                PropertyKind::Assertions | PropertyKind::NoDeadlock => continue,
+            };
+            leaves(formula, list);
+        }
+        observed
+    }
+}
+
+fn leaves<'a, L>(e: &'a Expr<L>, list: &mut Vec<&'a L>) {
+    match e {
+        Expr::Const(_) => {}
+        Expr::Leaf(leaf) => list.push(leaf),
+        Expr::Unary(_, operand) => leaves(operand, list),
+        Expr::Binary(_, left, right) => {
+            leaves(left, list);
+            leaves(right, list);
+        }
+    }
+}
+
+/// The registers of a thread among some observables.
+fn registers(observed: &[&Observable], thread: ThreadId) -> BTreeSet<u32> {
+    let register = |observable: &&Observable| match observable {
+        Observable::Register(t, register) if *t == thread => Some(register.0),
+        _ => None,
+    };
+    observed.iter().filter_map(register).collect()
+}
+
+/// Checks that the registers named for each location of each thread are all that can matter there: those that properties look at, and those that
+/// are read before they are written, along any path.
+pub(super) fn check_live(
+    program: &Program,
+    properties: &[Property],
+    live: &[Vec<Vec<u32>>],
+) -> Result<(), String> {
+    let complete = live.len() == program.threads.len()
+        && live.iter().zip(&program.threads).all(|(live, thread)| {
+            let exist = |registers: &Vec<u32>| {
+                registers.is_sorted_by(|a, b| a < b)
+                    && registers.last().is_none_or(|&r| (r as usize) < thread.registers.len())
+            };
+            live.len() == thread.locations.len() && live.iter().all(exist)
+        });
+    if !complete {
+        return Err("its live registers are not those of this program".into());
+    }
+    let observed = Observed::by(properties);
+    for ((id, thread), live) in program.threads().zip(live) {
+        let missing = |register: u32, location: usize| {
+            Err(format!("register {register} of thread {} matters at location {location}", thread.name))
+        };
+        let is_live = |register: u32, location: usize| live[location].binary_search(&register).is_ok();
+        let (always, finally) = (registers(&observed.always, id), registers(&observed.finally, id));
+        for location in 0..thread.locations.len() {
+            let ends = thread.is_end(LocationId(location as u32));
+            let at_end = finally.iter().filter(|_| ends);
+            if let Some(&register) = always.iter().chain(at_end).find(|&&r| !is_live(r, location)) {
+                return missing(register, location);
+            }
+        }
+        for edge in &thread.edges {
+            let mut matter: BTreeSet<u32> = live[edge.to.index()].iter().copied().collect();
+            for op in edge.action.ops().iter().rev() {
+                matter.retain(|&r| written(op) != Some(RegisterId(r)));
+                // It may fault, and then what it writes is not written.
+                matter.extend(&live[thread.fault.index()]);
+                read(op).for_each(|e| e.for_each_leaf(&mut |r| _ = matter.insert(r.0)));
+            }
+            if let Some(&register) = matter.iter().find(|&&r| !is_live(r, edge.from.index())) {
+                return missing(register, edge.from.index());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn written(op: &Op) -> Option<RegisterId> {
+    match op {
+        Op::Assign(register, _) | Op::Havoc(register, _) | Op::Load(register, _) => Some(*register),
+        Op::Skip | Op::Assume(_) | Op::Assert(_) | Op::Store(..) => None,
+    }
+}
+
+fn read(op: &Op) -> impl Iterator<Item = &Expr<RegisterId>> {
+    let (first, second) = match op {
+        Op::Skip | Op::Havoc(..) => (None, None),
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => (Some(e), None),
+        Op::Load(_, address) => (address.index.as_ref(), None),
+        Op::Store(address, e) => (address.index.as_ref(), Some(e)),
+    };
+    first.into_iter().chain(second)
+}
+
+/// Checks that these edges of each thread are local: they touch nothing but what belongs to the thread, nothing that other threads do makes a
+/// difference to them, and no property notices them. Says for all edges whether they are local.
+pub(super) fn check_local(
+    program: &Program,
+    model: MemoryModel,
+    properties: &[Property],
+    local: &[Vec<u32>],
+) -> Result<Vec<Vec<bool>>, String> {
+    if local.len() != program.threads.len() {
+        return Err("its local edges are not those of this program".into());
+    }
+    let observed = Observed::by(properties);
+    let flags = |((id, thread), local): ((ThreadId, &Thread), &Vec<u32>)| {
+        let seen = registers(&observed.always, id);
+        let mut flags = vec![false; thread.edges.len()];
+        for &number in local {
+            let refused = || Err(format!("edge {number} of thread {} is not local", thread.name));
+            let Some(edge) = thread.edges.get(number as usize) else { return refused() };
+            let own = match &edge.action {
+                Action::Op(Op::Load(..)) | Action::Atomic { .. } | Action::Lock | Action::Unlock => false,
+                Action::Op(Op::Store(..)) => model != MemoryModel::Sc,
+                Action::Op(_) | Action::Fence | Action::StoreFence => true,
+            };
+            let told_apart = |observable: &&Observable| match observable {
+                Observable::At(t, at) => *t == id && at.contains(&edge.from) != at.contains(&edge.to),
+                Observable::Register(..) | Observable::Memory(_) => false,
+            };
+            let writes = edge.action.ops().iter().filter_map(written).any(|r| seen.contains(&r.0));
+            if !own || writes || observed.always.iter().any(told_apart) {
+                return refused();
+            }
+            flags[number as usize] = true;
+        }
+        Ok(flags)
+    };
+    program.threads().zip(local).map(flags).collect()
+}

@@ -1,0 +1,374 @@
+//! The steps that leave a packed state: the reference semantics once more, on packed states and without allocation.
+//!
+//! The rules are those of [`fencewright_program::reference`], in the same order and by the same names, and share no code with it but
+//! the value of an expression. What belongs to the thread that moves is unpacked, so that its operations read like those of the
+//! reference; memory is changed where it is packed. Tests compare the steps from thousands of states of random programs with the
+//! reference, one by one.
+
+use fencewright_program::reference::{Buffered, Limit};
+use fencewright_program::{
+    Action, Address, Edge, EdgeId, EvalError, Expr, LocationId, MemoryModel, Numbers, Op, Program, Range,
+    RegisterId, ThreadId,
+};
+
+use super::StateSet;
+
+/// Takes steps.
+pub struct Steps<'a> {
+    program: &'a Program,
+    set: &'a StateSet,
+    model: MemoryModel,
+    /// Whether each edge of each thread is local.
+    local: &'a [Vec<bool>],
+    /// The bits of the registers of each thread.
+    register_bits: Vec<Vec<u64>>,
+    /// The state after the step that is being taken, but for the next two.
+    next: Vec<u64>,
+    /// The registers of the thread that takes it.
+    registers: Vec<i64>,
+    /// Its store buffer.
+    buffer: Vec<Buffered>,
+    /// The values chosen for the `*`s of the step so far, each with the greatest one.
+    chosen: Vec<(i64, i64)>,
+}
+
+/// Why a step is not one to another state of the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escape {
+    /// It leads to a state that is not in the set.
+    Leaves(ThreadId),
+    /// It takes more than explicit computation can do.
+    Limit(ThreadId, Limit),
+    /// It is one of more than can be tried.
+    Choice(ThreadId),
+}
+
+/// How an operation ended, if it did not go through.
+enum Halt {
+    Disabled,
+    Fault,
+    Limit(Limit),
+    Choice,
+    /// What it writes has no place in a packed state.
+    Misfit,
+}
+
+fn require(condition: bool) -> Result<(), Halt> {
+    if condition { Ok(()) } else { Err(Halt::Disabled) }
+}
+
+impl<'a> Steps<'a> {
+    /// For the states of a set that was validated, with its local edges.
+    pub fn new(program: &'a Program, set: &'a StateSet, local: &'a [Vec<bool>]) -> Self {
+        let register_bits = (0..program.threads.len()).map(|t| set.layout.register_bits(t)).collect();
+        Steps {
+            program,
+            set,
+            model: set.model.into(),
+            local,
+            register_bits,
+            next: vec![0; set.layout.words],
+            registers: Vec::new(),
+            buffer: Vec::new(),
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Where a thread is.
+    pub fn location(&self, state: &[u64], thread: usize) -> LocationId {
+        LocationId(self.set.layout.locations[thread].get(state) as u32)
+    }
+
+    /// Whether all numbers in a packed state are of something that exists.
+    pub fn is_state(&self, state: &[u64]) -> bool {
+        let layout = &self.set.layout;
+        let threads = 0..=self.program.threads.len() as i64;
+        let located = layout.locations.iter().zip(&self.program.threads);
+        located.into_iter().all(|(field, t)| (0..t.locations.len() as i64).contains(&field.get(state)))
+            && threads.contains(&layout.lock.get(state))
+            && threads.contains(&layout.favourite.get(state))
+            && layout.buffers.iter().all(|buffer| {
+                let count = buffer.count.get(state);
+                let kinds = 0..=buffer.cells.len() as i64;
+                (0..=buffer.entries.len() as i64).contains(&count)
+                    && buffer.entries[..count as usize]
+                        .iter()
+                        .all(|(kind, _)| kinds.contains(&kind.get(state)))
+            })
+    }
+
+    /// Gives every state that a step leads to to `visit`, which says whether it is in the set. If a thread was chosen to move next and can,
+    /// only its steps are taken. Says whether there was a step.
+    pub fn all(&mut self, state: &[u64], visit: &mut impl FnMut(&[u64]) -> bool) -> Result<bool, Escape> {
+        let favourite = self.set.layout.favourite.get(state) as usize;
+        if favourite > 0 && self.thread(state, favourite - 1, visit)? {
+            return Ok(true);
+        }
+        let mut moved = false;
+        for thread in (0..self.program.threads.len()).filter(|t| t + 1 != favourite) {
+            moved |= self.thread(state, thread, visit)?;
+        }
+        Ok(moved)
+    }
+
+    fn thread(
+        &mut self,
+        state: &[u64],
+        t: usize,
+        visit: &mut impl FnMut(&[u64]) -> bool,
+    ) -> Result<bool, Escape> {
+        let id = ThreadId(t as u32);
+        let program = self.program;
+        let mut moved = false;
+        let mut arrive = |next: &[u64], moved: &mut bool| {
+            *moved = true;
+            if visit(next) { Ok(()) } else { Err(Escape::Leaves(id)) }
+        };
+        for (number, edge) in program.threads[t].edges_from(self.location(state, t)) {
+            self.chosen.clear();
+            loop {
+                self.unpack(state, t);
+                let fault = match self.take(t, edge) {
+                    Ok(()) => false,
+                    Err(Halt::Fault) => true,
+                    Err(Halt::Disabled) if self.choose_next() => continue,
+                    Err(Halt::Disabled) => break,
+                    Err(Halt::Limit(limit)) => return Err(Escape::Limit(id, limit)),
+                    Err(Halt::Choice) => return Err(Escape::Choice(id)),
+                    Err(Halt::Misfit) => return Err(Escape::Leaves(id)),
+                };
+                self.pack(t, number, edge, fault).ok_or(Escape::Leaves(id))?;
+                arrive(&self.next, &mut moved)?;
+                if !self.choose_next() {
+                    break;
+                }
+            }
+        }
+        self.unpack(state, t);
+        for position in 0..if self.may_access(t) { self.buffer.len() } else { 0 } {
+            self.unpack(state, t);
+            let Buffered::Store { cell, value } = self.buffer[position] else { break };
+            let is_same = |e: &Buffered| matches!(e, Buffered::Store { cell: c, .. } if *c == cell);
+            if position > 0 && self.model != MemoryModel::Pso {
+                break;
+            }
+            if self.buffer[..position].iter().any(is_same) {
+                continue;
+            }
+            self.buffer.remove(position);
+            if self.buffer.first() == Some(&Buffered::Barrier) {
+                self.buffer.remove(0);
+            }
+            let layout = &self.set.layout;
+            let stored = layout.memory[cell as usize].put(&mut self.next, value);
+            let packed = stored.and_then(|()| self.pack_buffer(t));
+            packed.and_then(|()| layout.favourite.put(&mut self.next, 0)).ok_or(Escape::Leaves(id))?;
+            arrive(&self.next, &mut moved)?;
+        }
+        Ok(moved)
+    }
+
+    /// Starts with a step of a thread: `next` is the state before it.
+    fn unpack(&mut self, state: &[u64], t: usize) {
+        let layout = &self.set.layout;
+        self.next.copy_from_slice(state);
+        self.registers.clear();
+        self.registers.resize(layout.registers[t].len(), 0);
+        for &register in &self.set.live[t][layout.locations[t].get(state) as usize] {
+            self.registers[register as usize] = layout.registers[t][register as usize].get(state);
+        }
+        self.buffer.clear();
+        let Some(buffer) = layout.buffers.get(t) else { return };
+        for (kind, value) in &buffer.entries[..buffer.count.get(state) as usize] {
+            self.buffer.push(match buffer.cells.get(kind.get(state) as usize) {
+                Some(&cell) => Buffered::Store { cell, value: value.get(state) },
+                None => Buffered::Barrier,
+            });
+        }
+    }
+
+    /// Ends a step of a thread along an edge: puts what belongs to the thread back into `next`, live registers only, and chooses who moves
+    /// next. Nothing if there is no room for it.
+    fn pack(&mut self, t: usize, number: EdgeId, edge: &Edge, fault: bool) -> Option<()> {
+        let layout = &self.set.layout;
+        let code = &self.program.threads[t];
+        let to = if fault { code.fault } else { edge.to };
+        layout.locations[t].put(&mut self.next, i64::from(to.0))?;
+        self.next.iter_mut().zip(&self.register_bits[t]).for_each(|(word, bits)| *word &= !bits);
+        for &register in &self.set.live[t][to.index()] {
+            layout.registers[t][register as usize].put(&mut self.next, self.registers[register as usize])?;
+        }
+        let goes_on = self.local[t][number.index()] && !fault && !code.is_end(to);
+        layout.favourite.put(&mut self.next, if goes_on { t as i64 + 1 } else { 0 })?;
+        self.pack_buffer(t)
+    }
+
+    fn pack_buffer(&mut self, t: usize) -> Option<()> {
+        let Some(fields) = self.set.layout.buffers.get(t) else { return Some(()) };
+        fields.count.put(&mut self.next, self.buffer.len() as i64)?;
+        if self.buffer.len() > fields.entries.len() {
+            return None;
+        }
+        for (n, (kind, value)) in fields.entries.iter().enumerate() {
+            kind.clear(&mut self.next);
+            value.clear(&mut self.next);
+            match self.buffer.get(n) {
+                None => {}
+                Some(Buffered::Barrier) => kind.put(&mut self.next, fields.cells.len() as i64)?,
+                Some(Buffered::Store { cell, value: stored }) => {
+                    kind.put(&mut self.next, fields.cells.binary_search(cell).ok()? as i64)?;
+                    value.put(&mut self.next, *stored)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Goes on to the next values for the `*`s that the last try has met; false if all were tried.
+    fn choose_next(&mut self) -> bool {
+        while let Some((value, greatest)) = self.chosen.last_mut() {
+            if *value < *greatest {
+                *value += 1;
+                return true;
+            }
+            self.chosen.pop();
+        }
+        false
+    }
+
+    /// Whether no other thread holds the lock.
+    fn may_access(&self, t: usize) -> bool {
+        let holder = self.set.layout.lock.get(&self.next);
+        holder == 0 || holder == t as i64 + 1
+    }
+
+    /// One step along an edge, with the values that were chosen.
+    fn take(&mut self, t: usize, edge: &Edge) -> Result<(), Halt> {
+        let lock = self.set.layout.lock;
+        let (holder, me) = (lock.get(&self.next), t as i64 + 1);
+        let empty = self.buffer.is_empty();
+        match &edge.action {
+            Action::Fence => require(empty)?,
+            Action::StoreFence => {
+                if self.model == MemoryModel::Pso
+                    && !matches!(self.buffer.last(), None | Some(Buffered::Barrier))
+                {
+                    self.buffer.push(Buffered::Barrier);
+                }
+            }
+            Action::Lock => {
+                require(empty && holder == 0)?;
+                lock.put(&mut self.next, me).ok_or(Halt::Misfit)?;
+            }
+            Action::Unlock => {
+                require(empty && holder == me)?;
+                lock.put(&mut self.next, 0).ok_or(Halt::Misfit)?;
+            }
+            Action::Op(op) => self.perform(t, op, edge, false, &mut 0)?,
+            Action::Atomic { ops, drains } => {
+                require(self.may_access(t) && (empty || !drains))?;
+                let mut choices = 0;
+                ops.iter().try_for_each(|op| self.perform(t, op, edge, *drains, &mut choices))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One operation. `direct`: stores go to memory at once. `choices`: how many `*`s of the step came before.
+    fn perform(
+        &mut self,
+        t: usize,
+        op: &Op,
+        edge: &Edge,
+        direct: bool,
+        choices: &mut usize,
+    ) -> Result<(), Halt> {
+        match op {
+            Op::Skip => {}
+            Op::Assign(register, e) => {
+                let value = self.value(e)?;
+                self.write(t, *register, value)?;
+            }
+            Op::Havoc(register, range) => {
+                if *choices == self.chosen.len() {
+                    let bounded = !self.program.is_sampled(&edge.action);
+                    let Range { low, high } = range.filter(|_| bounded).ok_or(Halt::Choice)?;
+                    require(low <= high)?;
+                    self.chosen.push((low, high));
+                }
+                let (value, _) = self.chosen[*choices];
+                *choices += 1;
+                self.write(t, *register, value)?;
+            }
+            Op::Assume(e) => require(self.value(e)? != 0)?,
+            Op::Assert(e) => {
+                if self.value(e)? == 0 {
+                    return Err(Halt::Fault);
+                }
+            }
+            Op::Load(register, address) => {
+                require(self.may_access(t))?;
+                let cell = self.cell(address)?;
+                let own = self.buffer.iter().rev().find_map(|entry| match entry {
+                    Buffered::Store { cell: c, value } if *c == cell => Some(*value),
+                    _ => None,
+                });
+                let value = own.unwrap_or_else(|| self.set.layout.memory[cell as usize].get(&self.next));
+                self.write(t, *register, value)?;
+            }
+            Op::Store(address, e) => {
+                let direct = direct || self.model == MemoryModel::Sc;
+                require(!direct || self.may_access(t))?;
+                let cell = self.cell(address)?;
+                let value = self.value(e)?;
+                self.fits(self.program.variables[address.variable.index()].range, value)?;
+                if direct {
+                    self.set.layout.memory[cell as usize].put(&mut self.next, value).ok_or(Halt::Misfit)?;
+                } else {
+                    self.delay(cell, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A store enters the buffer. Under PSO the entries after the last barrier are sorted by cell, those of the same cell by age.
+    fn delay(&mut self, cell: u32, value: i64) {
+        let mut position = self.buffer.len();
+        if self.model == MemoryModel::Pso {
+            let later = |e: &&Buffered| matches!(e, Buffered::Store { cell: c, .. } if *c > cell);
+            position -= self.buffer.iter().rev().take_while(later).count();
+        }
+        self.buffer.insert(position, Buffered::Store { cell, value });
+    }
+
+    fn value(&self, e: &Expr<RegisterId>) -> Result<i64, Halt> {
+        e.eval(&mut |register| self.registers[register.index()]).map_err(|error| match error {
+            EvalError::DivisionByZero => Halt::Fault,
+            EvalError::Overflow => Halt::Limit(Limit::Overflow),
+        })
+    }
+
+    /// A value outside what may be written where this range is declared is a fault.
+    fn fits(&self, declared: Option<Range>, value: i64) -> Result<(), Halt> {
+        let natural = self.program.numbers != Numbers::Nat || value >= 0;
+        if natural && declared.is_none_or(|range| range.contains(value)) { Ok(()) } else { Err(Halt::Fault) }
+    }
+
+    fn write(&mut self, t: usize, register: RegisterId, value: i64) -> Result<(), Halt> {
+        self.fits(self.program.threads[t].registers[register.index()].range, value)?;
+        self.registers[register.index()] = value;
+        Ok(())
+    }
+
+    /// The memory cell that an address denotes.
+    fn cell(&self, address: &Address) -> Result<u32, Halt> {
+        let variable = &self.program.variables[address.variable.index()];
+        let (Some(index), Some(range)) = (&address.index, variable.indices) else { return Ok(variable.base) };
+        match self.value(index)? {
+            index if range.contains(index) => Ok(variable.base + (index - range.low) as u32),
+            _ if variable.open => Err(Halt::Limit(Limit::Window)),
+            _ => Err(Halt::Fault),
+        }
+    }
+}

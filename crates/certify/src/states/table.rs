@@ -1,0 +1,94 @@
+//! A set of packed states that can be asked whether a state is in it.
+
+use std::hash::{BuildHasher, RandomState};
+
+use fencewright_proof::Stop;
+
+/// States side by side, and tables in which their numbers are found.
+pub(super) struct Table<'a> {
+    words: usize,
+    /// Chosen at random, so that nobody can prepare states that all have the same hash.
+    seed: u64,
+    states: &'a [u64],
+    /// Each state is in one of these, according to its hash: so that they are made at the same time.
+    shards: Vec<Shard>,
+}
+
+/// A hash table with open addressing. A slot holds half of the hash of a state and the number of the state plus 1; 0 if it is free.
+struct Shard {
+    slots: Vec<u64>,
+}
+
+/// The tables are polled after so many states.
+const POLLED: usize = 1 << 14;
+
+fn hash(state: &[u64], seed: u64) -> u64 {
+    let mix = |hash: u64, word: &u64| {
+        let mixed = (hash ^ word).wrapping_mul(0xa076_1d64_78bd_642f);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xe703_7ed1_a0b4_28db)
+    };
+    let hash = state.iter().fold(seed, mix);
+    hash ^ (hash >> 32)
+}
+
+impl<'a> Table<'a> {
+    /// A table of these states, made by so many threads; nothing if that was stopped.
+    pub fn new(states: &'a [u64], words: usize, workers: usize, stop: &Stop) -> Option<Self> {
+        let seed = RandomState::new().hash_one(words);
+        let shard = |own: usize| {
+            let count =
+                states.chunks_exact(words).filter(|s| shard_of(hash(s, seed), workers) == own).count();
+            if stop() {
+                return None;
+            }
+            let mut slots = vec![0u64; (count * 3 / 2 + 1).next_power_of_two()];
+            let mask = slots.len() - 1;
+            for (n, state) in states.chunks_exact(words).enumerate() {
+                if n % POLLED == 0 && stop() {
+                    return None;
+                }
+                let hash = hash(state, seed);
+                if shard_of(hash, workers) != own {
+                    continue;
+                }
+                let mut place = hash as usize & mask;
+                while slots[place] != 0 {
+                    place = (place + 1) & mask;
+                }
+                slots[place] = (hash >> 32 << 32) | (n as u64 + 1);
+            }
+            Some(Shard { slots })
+        };
+        let shards: Option<Vec<Shard>> = match workers {
+            1 => Some(vec![shard(0)?]),
+            _ => std::thread::scope(|scope| {
+                let made: Vec<_> = (0..workers).map(|own| scope.spawn(move || shard(own))).collect();
+                made.into_iter().map(|made| made.join().expect("no worker panics")).collect()
+            }),
+        };
+        Some(Table { words, seed, states, shards: shards? })
+    }
+
+    /// Whether a state is in the set.
+    pub fn contains(&self, state: &[u64]) -> bool {
+        let hash = hash(state, self.seed);
+        let slots = &self.shards[shard_of(hash, self.shards.len())].slots;
+        let mask = slots.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            let slot = slots[place];
+            if slot == 0 {
+                return false;
+            }
+            let start = (slot as u32 - 1) as usize * self.words;
+            if slot >> 32 == hash >> 32 && self.states[start..start + self.words] == *state {
+                return true;
+            }
+            place = (place + 1) & mask;
+        }
+    }
+}
+
+fn shard_of(hash: u64, shards: usize) -> usize {
+    (hash >> 32) as usize % shards
+}
