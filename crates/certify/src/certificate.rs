@@ -120,6 +120,14 @@ impl Proof {
             Proof::States(_) => None,
         }
     }
+
+    /// The same, to change it.
+    pub fn invariant_mut(&mut self) -> Option<&mut InductiveInvariant> {
+        match self {
+            Proof::Invariant(invariant) => Some(invariant),
+            Proof::States(_) => None,
+        }
+    }
 }
 
 /// An inductive invariant of a machine, up to symmetry.

@@ -55,7 +55,7 @@ fn accepted(certificate: &Certificate, program: &Program) -> bool {
 /// Damages a certificate in one of several ways.
 fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Certificate {
     let mut mutant = certificate.clone();
-    let proof = &mut mutant.proofs[0];
+    let proof = mutant.proofs[0].invariant_mut().expect("an invariant");
     let n = random.below(proof.states.len());
     let state = &mut proof.states[n];
     let cube = random.below(state.invariant.len());
@@ -179,12 +179,12 @@ fn a_state_that_is_needed_cannot_be_left_out() {
     let (_, program) =
         examples().into_iter().find(|(name, _)| name == "bakery.fenced.fw").expect("the bakery");
     let certificate = certificates(&program, MemoryModel::Tso).remove(0);
-    let proof = &certificate.proofs[0];
+    let proof = certificate.proofs[0].invariant().expect("an invariant");
     let machine = BufferMachine::new(&program, proof.machine.buffers());
     let initial = proof.states.iter().position(|s| s.control() == machine.initial()).expect("covered");
     for n in [initial, initial + 1, proof.states.len() - 1] {
         let mut mutant = certificate.clone();
-        mutant.proofs[0].states.remove(n);
+        mutant.proofs[0].invariant_mut().expect("an invariant").states.remove(n);
         assert!(!accepted(&mutant, &program), "state {n}");
     }
 }

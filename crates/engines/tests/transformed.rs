@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fencewright_certify::symmetry::Permutation;
-use fencewright_certify::{Certificate, Claim, Proof, Stop, check as certify};
+use fencewright_certify::{Certificate, Claim, InductiveInvariant, Stop, check as certify};
 use fencewright_engines::cegar::Cegar;
 use fencewright_engines::lazy::{self, Lazy};
 use fencewright_engines::robust::{Options, analyse};
@@ -64,7 +64,7 @@ fn lazily(program: &Program) -> Certificate {
 /// The programs that the proofs of a certificate are about, in order.
 fn programs(claim: &Claim, program: &Program) -> Vec<Program> {
     match claim {
-        Claim::Safe { .. } => vec![program.clone()],
+        Claim::Safe { .. } | Claim::Unsatisfied { .. } => vec![program.clone()],
         Claim::Robust { .. } => instrumented(program),
         Claim::Lazy { properties, extensions } => {
             let mut extended = Extended::new(program).expect("it was extended before");
@@ -102,7 +102,12 @@ fn instrumented(program: &Program) -> Vec<Program> {
 }
 
 /// Whether a state that SC reaches, with threads exchanged, satisfies a proof.
-fn satisfies(machine: &BufferMachine<'_>, order: &Permutation, proof: &Proof, state: &State) -> bool {
+fn satisfies(
+    machine: &BufferMachine<'_>,
+    order: &Permutation,
+    proof: &InductiveInvariant,
+    state: &State,
+) -> bool {
     let control = Control { locations: state.locations.clone(), buffers: Vec::new(), lock: state.lock };
     let control = order.control(&control);
     let value = |cell: CellId| match machine.cells.cell(order.before(&machine.cells, cell)) {
@@ -125,6 +130,7 @@ fn is_true(certificate: &Certificate, program: &Program) -> bool {
     let programs = programs(&certificate.claim, program);
     assert_eq!(programs.len(), certificate.proofs.len());
     programs.iter().zip(&certificate.proofs).all(|(program, proof)| {
+        let proof = proof.invariant().expect("engine cegar finds invariants");
         let machine = BufferMachine::new(program, proof.machine.buffers());
         let orders = orders(program.threads.len(), &proof.symmetry);
         let reachable = explore(program, MemoryModel::Sc, 20_000, &mut || false).expect("it is small");
@@ -279,6 +285,6 @@ fn certificates_up_to_symmetry() {
          forbid mutex: i < j in 0..N: p[i]@critical && p[j]@critical;",
     );
     let certificate = safe(&Cegar::default(), &symmetric, MemoryModel::Sc);
-    assert_eq!(certificate.proofs[0].symmetry, [[0, 1, 2]]);
+    assert_eq!(certificate.proofs[0].invariant().expect("an invariant").symmetry, [[0, 1, 2]]);
     mutate("symmetric", &certificate, &symmetric);
 }

@@ -329,7 +329,7 @@ impl Checker<'_> {
         });
         match value {
             Ok(value) => Some(value != 0),
-            Err(EvalError::DivisionByZero) => Some(false),
+            Err(EvalError::DivisionByZero | EvalError::ShiftOutOfRange) => Some(false),
             Err(EvalError::Overflow) => None,
         }
     }

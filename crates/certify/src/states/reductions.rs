@@ -11,13 +11,13 @@ use fencewright_program::{
 };
 
 /// What properties look at in every state, and in final states only.
-struct Observed<'a> {
-    always: Vec<&'a Observable>,
-    finally: Vec<&'a Observable>,
+struct Observed {
+    always: Vec<Observable>,
+    finally: Vec<Observable>,
 }
 
-impl<'a> Observed<'a> {
-    fn by(properties: &'a [Property]) -> Self {
+impl Observed {
+    fn by(properties: &[Property]) -> Self {
         let mut observed = Observed { always: Vec::new(), finally: Vec::new() };
         for property in properties {
             let (formula, list) = match &property.kind {
@@ -25,27 +25,15 @@ impl<'a> Observed<'a> {
                 PropertyKind::Finally(_, formula) => (formula, &mut observed.finally),
                 PropertyKind::Assertions | PropertyKind::NoDeadlock => continue,
             };
-            leaves(formula, list);
+            formula.for_each_leaf(&mut |observable| list.push(observable.clone()));
         }
         observed
     }
 }
 
-fn leaves<'a, L>(e: &'a Expr<L>, list: &mut Vec<&'a L>) {
-    match e {
-        Expr::Const(_) => {}
-        Expr::Leaf(leaf) => list.push(leaf),
-        Expr::Unary(_, operand) => leaves(operand, list),
-        Expr::Binary(_, left, right) => {
-            leaves(left, list);
-            leaves(right, list);
-        }
-    }
-}
-
 /// The registers of a thread among some observables.
-fn registers(observed: &[&Observable], thread: ThreadId) -> BTreeSet<u32> {
-    let register = |observable: &&Observable| match observable {
+fn registers(observed: &[Observable], thread: ThreadId) -> BTreeSet<u32> {
+    let register = |observable: &Observable| match observable {
         Observable::Register(t, register) if *t == thread => Some(register.0),
         _ => None,
     };
@@ -140,7 +128,7 @@ pub(super) fn check_local(
                 Action::Op(Op::Store(..)) => model != MemoryModel::Sc,
                 Action::Op(_) | Action::Fence | Action::StoreFence => true,
             };
-            let told_apart = |observable: &&Observable| match observable {
+            let told_apart = |observable: &Observable| match observable {
                 Observable::At(t, at) => *t == id && at.contains(&edge.from) != at.contains(&edge.to),
                 Observable::Register(..) | Observable::Memory(_) => false,
             };

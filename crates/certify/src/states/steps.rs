@@ -344,7 +344,7 @@ impl<'a> Steps<'a> {
 
     fn value(&self, e: &Expr<RegisterId>) -> Result<i64, Halt> {
         e.eval(&mut |register| self.registers[register.index()]).map_err(|error| match error {
-            EvalError::DivisionByZero => Halt::Fault,
+            EvalError::DivisionByZero | EvalError::ShiftOutOfRange => Halt::Fault,
             EvalError::Overflow => Halt::Limit(Limit::Overflow),
         })
     }

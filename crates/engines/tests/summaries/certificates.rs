@@ -32,16 +32,22 @@ fn certificate(program: &Program, random: &mut Random) -> Option<Certificate> {
     let limits = Limits::starting_now(Some(Duration::from_millis(300)), None, Default::default());
     let results = check(&Cegar { options }, &task, &limits, &Progress::default(), Confirm::default());
     let certificates = results.iter().filter_map(|result| result.certificate());
-    let small =
-        |c: &&Certificate| c.proofs[0].states.iter().map(|s| s.invariant.len()).sum::<usize>() < 3_000;
+    let small = |c: &&Certificate| {
+        c.proofs[0].invariant().expect("an invariant").states.iter().map(|s| s.invariant.len()).sum::<usize>()
+            < 3_000
+    };
     certificates.filter(small).find(|c| !about_summaries(c, program).is_empty()).cloned()
 }
 
 /// Where the certificate mentions summary cells: state, cube and constraint.
 fn about_summaries(certificate: &Certificate, program: &Program) -> Vec<(usize, usize, usize)> {
-    let cells = BufferMachine::new(program, certificate.proofs[0].machine.buffers()).cells;
+    let cells = BufferMachine::new(
+        program,
+        certificate.proofs[0].invariant().expect("an invariant").machine.buffers(),
+    )
+    .cells;
     let mut found = Vec::new();
-    for (s, state) in certificate.proofs[0].states.iter().enumerate() {
+    for (s, state) in certificate.proofs[0].invariant().expect("an invariant").states.iter().enumerate() {
         for (c, cube) in state.invariant.iter().enumerate() {
             for (n, constraint) in cube.iter().enumerate() {
                 if constraint.terms.iter().any(|(cell, _)| cells.is_summary(*cell)) {
@@ -55,10 +61,14 @@ fn about_summaries(certificate: &Certificate, program: &Program) -> Vec<(usize, 
 
 /// Changes what is said about a summary cell in one place.
 fn changed(certificate: &Certificate, program: &Program, random: &mut Random) -> Certificate {
-    let cells = BufferMachine::new(program, certificate.proofs[0].machine.buffers()).cells;
+    let cells = BufferMachine::new(
+        program,
+        certificate.proofs[0].invariant().expect("an invariant").machine.buffers(),
+    )
+    .cells;
     let mut mutant = certificate.clone();
     let (s, c, n) = *random.pick(&about_summaries(certificate, program));
-    let cubes = &mut mutant.proofs[0].states[s].invariant;
+    let cubes = &mut mutant.proofs[0].invariant_mut().expect("an invariant").states[s].invariant;
     let (summary, _) =
         *cubes[c][n].terms.iter().find(|(cell, _)| cells.is_summary(*cell)).expect("a summary");
     let bound =
@@ -105,12 +115,23 @@ fn exchanged(machine: &BufferMachine<'_>, sets: &Sets, order: &Permutation) -> S
 
 /// Whether every state on random executions of the machine satisfies one cube of its invariant.
 fn holds_on_executions(certificate: &Certificate, program: &Program, random: &mut Random) -> bool {
-    let machine = BufferMachine::new(program, certificate.proofs[0].machine.buffers());
-    let orders = crate::orders::orders(program.threads.len(), &certificate.proofs[0].symmetry);
+    let machine = BufferMachine::new(
+        program,
+        certificate.proofs[0].invariant().expect("an invariant").machine.buffers(),
+    );
+    let orders = crate::orders::orders(
+        program.threads.len(),
+        &certificate.proofs[0].invariant().expect("an invariant").symmetry,
+    );
     let satisfied = |control: &Control, sets: &Sets| {
         orders.iter().any(|order| {
             let (control, sets) = (order.control(control), exchanged(&machine, sets, order));
-            let state = certificate.proofs[0].states.iter().find(|state| state.control() == control);
+            let state = certificate.proofs[0]
+                .invariant()
+                .expect("an invariant")
+                .states
+                .iter()
+                .find(|state| state.control() == control);
             state.is_some_and(|state| state.cubes().iter().any(|cube| sets.satisfies(cube)))
         })
     };

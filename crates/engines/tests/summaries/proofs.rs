@@ -24,7 +24,11 @@ fn summaries(program: &Program, model: MemoryModel, property: &str, options: Opt
     let result = &results[0];
     assert!(matches!(result.verdict(), Verdict::Safe), "{:?}", result.verdict());
     assert_eq!(result.checked(), Some(true));
-    match result.certificate().expect("a proof has a certificate").proofs[0].machine {
+    match result.certificate().expect("a proof has a certificate").proofs[0]
+        .invariant()
+        .expect("an invariant")
+        .machine
+    {
         MachineName::Partial { summaries, .. } => summaries.cells().map(|c| program.cell_name(c)).collect(),
         other => panic!("{other:?} has no buffers to forget anything"),
     }

@@ -1,0 +1,372 @@
+//! Proofs by sets of states: the steps of their checker against the reference semantics, and sets that were tampered with.
+//!
+//! A normal run takes some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` it is fifty times as many.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use fencewright_certify::states::{BufferFields, Field, PackedStates, StateSet, Steps};
+use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
+use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::{Confirm, Limits, Progress, Task, check};
+use fencewright_executions::oracle::{Reachable, explore};
+use fencewright_fingerprint::fingerprint;
+use fencewright_program::reference::{Buffered, Refusal};
+use fencewright_program::{
+    LocationId, MemoryModel, Program, Property, PropertyKind, Quantifier, Reference, State, ThreadId,
+};
+use fencewright_smt::Prover;
+use fencewright_testing::{Random, Shape, program};
+
+fn programs(few: u64) -> u64 {
+    if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { few * 50 } else { few }
+}
+
+/// A random program, with corner cases in every other one.
+fn random_program(seed: u64) -> Program {
+    let shape = Shape { corners: seed % 2 == 1, ..Shape::default() };
+    program(&mut Random::new(seed), shape)
+}
+
+/// The set of states that proves something about a program, if there is one: of those properties that hold, or that no final state satisfies.
+fn proof(program: &Program, model: MemoryModel, options: Options) -> Option<(Arc<StateSet>, Vec<Property>)> {
+    // Otherwise the search may not end.
+    explore(program, model, 3_000, &mut || false).ok()?;
+    let task = Task::new(program, model, program.properties.clone());
+    let engine = Explicit { options };
+    let results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
+    let certificates = results.iter().filter_map(|result| result.certificate().map(|c| (c, result)));
+    let mut set = None;
+    let mut proved = Vec::new();
+    for (certificate, result) in certificates {
+        let Proof::States(states) = &certificate.proofs[0] else { panic!("engine explicit has states") };
+        assert!(set.is_none_or(|known| Arc::ptr_eq(known, states)), "one set for all properties");
+        set = Some(states);
+        proved.push(result.property.clone());
+    }
+    set.map(|set| (Arc::clone(set), proved))
+}
+
+fn states(set: &StateSet) -> &[u64] {
+    match &set.states {
+        PackedStates::Plain(_, states) => states,
+        PackedStates::Compressed { .. } => panic!("the engine does not compress states"),
+    }
+}
+
+/// A packed state as the reference semantics has it; registers that are not live are 0.
+fn unpacked(set: &StateSet, program: &Program, state: &[u64]) -> State {
+    let layout = &set.layout;
+    let registers = |t: usize| {
+        let mut values = vec![0; program.threads[t].registers.len()];
+        let location = layout.locations[t].get(state) as usize;
+        for &r in &set.live[t][location] {
+            values[r as usize] = layout.registers[t][r as usize].get(state);
+        }
+        values
+    };
+    let entry = |fields: &BufferFields, (kind, value): &(Field, Field)| match fields
+        .cells
+        .get(kind.get(state) as usize)
+    {
+        Some(&cell) => Buffered::Store { cell, value: value.get(state) },
+        None => Buffered::Barrier,
+    };
+    let buffer = |t: usize| match layout.buffers.get(t) {
+        Some(fields) => {
+            let count = fields.count.get(state) as usize;
+            fields.entries[..count].iter().map(|e| entry(fields, e)).collect()
+        }
+        None => Vec::new(),
+    };
+    let threads = 0..program.threads.len();
+    State {
+        locations: layout.locations.iter().map(|l| LocationId(l.get(state) as u32)).collect(),
+        registers: threads.clone().map(registers).collect(),
+        memory: layout.memory.iter().map(|m| m.get(state)).collect(),
+        buffers: threads.map(buffer).collect(),
+        lock: Some(layout.lock.get(state)).filter(|&l| l > 0).map(|l| ThreadId(l as u32 - 1)),
+    }
+}
+
+/// A state with 0 in all registers that are not live.
+fn reduced(set: &StateSet, mut state: State) -> State {
+    for (t, registers) in state.registers.iter_mut().enumerate() {
+        let live = &set.live[t][state.locations[t].index()];
+        for (r, value) in registers.iter_mut().enumerate() {
+            if !live.contains(&(r as u32)) {
+                *value = 0;
+            }
+        }
+    }
+    state
+}
+
+#[test]
+fn the_steps_of_the_checker_are_those_of_the_reference_semantics() {
+    let (mut compared, mut buffered, mut faults) = (0, 0, 0);
+    for seed in 0..programs(400) {
+        let program = random_program(seed);
+        for model in MemoryModel::ALL {
+            let live_variables = seed % 3 > 0;
+            let options = Options { live_variables, local_first: false, workers: 1, ..Options::default() };
+            let Some((set, proved)) = proof(&program, model, options) else { continue };
+            let local = set.validate(&program, &proved).expect("the engine knows what is live");
+            let mut steps = Steps::new(&program, &set, &local);
+            let reference = Reference::new(&program, model);
+            for state in states(&set).chunks_exact(set.layout.words).take(500) {
+                let before = unpacked(&set, &program, state);
+                let mut found = HashSet::new();
+                let moved = steps.all(state, &mut |next| {
+                    found.insert(unpacked(&set, &program, next));
+                    true
+                });
+                let mut expected = HashSet::new();
+                for event in reference.candidates(&before, &[]) {
+                    match reference.step(&before, &event) {
+                        Ok((next, _)) => _ = expected.insert(reduced(&set, next)),
+                        Err(Refusal::Disabled(_)) => {}
+                        Err(Refusal::Limit(..)) => panic!("seed {seed}: the search was complete"),
+                    }
+                }
+                assert_eq!(found, expected, "seed {seed}, {model:?}: from {before:?}");
+                assert_eq!(moved, Ok(!expected.is_empty()), "seed {seed}, {model:?}: from {before:?}");
+                compared += found.len();
+                buffered += before.buffers.iter().any(|b| b.len() > 1) as usize;
+                faults += reference.has_fault(&before) as usize;
+            }
+        }
+    }
+    println!("{compared} steps compared, {buffered} states with long buffers, {faults} with faults");
+    assert!(compared > 20_000 && buffered > 500 && faults > 500);
+}
+
+fn accepted(set: StateSet, program: &Program, claim: Claim) -> Result<(), Rejection> {
+    let stop: Stop = Arc::new(|| false);
+    let certificate = Certificate::new(fingerprint(program), claim, vec![Proof::States(Arc::new(set))]);
+    certify(&certificate, program, &Prover, &stop).map(|_| ())
+}
+
+/// The claim that all these properties hold, or fail if they are `finally exists`.
+fn claims(properties: &[Property]) -> Vec<Claim> {
+    let (exist, hold): (Vec<&Property>, Vec<&Property>) =
+        properties.iter().partition(|p| p.kind.is_existence());
+    let names = |properties: Vec<&Property>| properties.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+    let (exist, hold) = (names(exist), names(hold));
+    let safe = (!hold.is_empty()).then_some(Claim::Safe { properties: hold });
+    let unsatisfied = (!exist.is_empty()).then_some(Claim::Unsatisfied { properties: exist });
+    safe.into_iter().chain(unsatisfied).collect()
+}
+
+#[test]
+fn a_set_without_one_of_its_states_is_refused() {
+    let mut tried = 0;
+    for seed in 0..programs(60) {
+        let program = random_program(seed);
+        let model = MemoryModel::ALL[seed as usize % 3];
+        let Some((set, proved)) = proof(&program, model, Options::default()) else { continue };
+        let words = set.layout.words;
+        for claim in claims(&proved) {
+            assert_eq!(accepted((*set).clone(), &program, claim.clone()), Ok(()), "seed {seed}");
+            for n in (0..states(&set).len() / words).take(150) {
+                let mut fewer = states(&set).to_vec();
+                fewer.drain(n * words..(n + 1) * words);
+                let fewer = StateSet { states: PackedStates::Plain(words, fewer), ..(*set).clone() };
+                let rejection = accepted(fewer, &program, claim.clone());
+                let missed = matches!(rejection, Err(Rejection::Start | Rejection::Step(..)));
+                assert!(missed, "seed {seed}, {model:?}, without state {n}: {rejection:?}");
+                tried += 1;
+            }
+        }
+    }
+    println!("{tried} states left out");
+    assert!(tried > 1_000);
+}
+
+/// Changes a set of states in one of many ways.
+fn tampered(set: &StateSet, program: &Program, random: &mut Random) -> StateSet {
+    let mut set = set.clone();
+    let words = set.layout.words;
+    let mut packed = states(&set).to_vec();
+    let thread = random.below(program.threads.len());
+    match random.below(9) {
+        0 => {
+            let n = random.below(packed.len());
+            packed[n] ^= 1 << random.below(64);
+        }
+        1 => {
+            // Whatever can be seen in final states, or goes wrong, is left out.
+            let reference = Reference::new(program, set.model.into());
+            let keep = |state: &&[u64]| {
+                let state = unpacked(&set, program, state);
+                !reference.is_final(&state) && !reference.has_fault(&state) && !reference.is_deadlock(&state)
+            };
+            packed = packed.chunks_exact(words).filter(keep).flatten().copied().collect();
+        }
+        2 | 3 => {
+            // A register is not live any more.
+            let location = random.below(set.live[thread].len());
+            let live = &mut set.live[thread][location];
+            if !live.is_empty() {
+                live.remove(random.below(live.len()));
+            }
+        }
+        4 => set.live[thread].iter_mut().for_each(Vec::clear),
+        5 | 6 => {
+            let edges = program.threads[thread].edges.len();
+            if edges > 0 {
+                set.local[thread].push(random.below(edges) as u32);
+            }
+        }
+        7 => {
+            let other = random_field(random, words);
+            let memory = set.layout.memory.len();
+            match random.below(5) {
+                0 => set.layout.locations[thread] = other,
+                1 => set.layout.favourite = other,
+                2 => set.layout.lock = other,
+                3 => set.layout.memory[random.below(memory)] = other,
+                _ => {
+                    if let Some(field) = set.layout.registers[thread].first_mut() {
+                        *field = other;
+                    }
+                }
+            }
+        }
+        _ => {
+            let other = random_field(random, words);
+            match set.layout.buffers.get_mut(thread) {
+                Some(buffer) => match random.below(4) {
+                    0 => buffer.count = other,
+                    1 => _ = buffer.entries.pop(),
+                    2 => _ = buffer.cells.pop(),
+                    _ => {
+                        if let Some(entry) = buffer.entries.first_mut() {
+                            entry.1 = other;
+                        }
+                    }
+                },
+                None => set.model = MemoryModel::Tso.into(),
+            }
+        }
+    }
+    set.states = PackedStates::Plain(words, packed);
+    set
+}
+
+fn random_field(random: &mut Random, words: usize) -> Field {
+    let shift = random.below(64) as u32;
+    let bits = random.below(65 - shift as usize) as u32;
+    Field::new(random.below(words) as u32, shift, bits, random.between(-2, 2)).expect("it fits")
+}
+
+/// What the oracle says of a claim about a property.
+fn is_true(reachable: &Reachable, program: &Program, model: MemoryModel, property: &Property) -> bool {
+    let holds = reachable.satisfies(program, model, property).expect("small values");
+    holds != property.kind.is_existence()
+}
+
+#[test]
+fn nothing_false_is_proved_whatever_is_done_to_a_set() {
+    let (mut refused, mut still) = (0, 0);
+    for seed in 0..programs(250) {
+        let program = random_program(seed);
+        let mut random = Random::new(seed);
+        let model = *random.pick(&MemoryModel::ALL);
+        let options = Options { workers: 1, local_first: random.one_in(2), ..Options::default() };
+        let Ok(reachable) = explore(&program, model, 3_000, &mut || false) else { continue };
+        // Everything is seen, because one property holds; with the others a claim is false.
+        let Some((set, proved)) = proof(&program, model, options) else { continue };
+        let names: BTreeSet<&String> = proved.iter().map(|p| &p.name).collect();
+        for property in &program.properties {
+            assert_eq!(names.contains(&property.name), is_true(&reachable, &program, model, property));
+            for claim in claims(std::slice::from_ref(property)) {
+                for n in 0..6 {
+                    let set = if n == 0 { (*set).clone() } else { tampered(&set, &program, &mut random) };
+                    match accepted(set, &program, claim.clone()) {
+                        Ok(()) => {
+                            assert!(
+                                is_true(&reachable, &program, model, property),
+                                "seed {seed}, {model:?}: {}",
+                                property.name
+                            );
+                            still += 1;
+                        }
+                        Err(_) => refused += 1,
+                    }
+                }
+            }
+        }
+    }
+    println!("{refused} refused, {still} still proofs");
+    assert!(refused > 1_000 && still > 200);
+}
+
+#[test]
+fn what_is_written_is_read_again_or_refused() {
+    let mut random = Random::new(7);
+    let (mut written, mut unreadable) = (0, 0);
+    for seed in 0..programs(60) {
+        let program = random_program(seed);
+        let model = MemoryModel::ALL[seed as usize % 3];
+        let Some((set, proved)) = proof(&program, model, Options::default()) else { continue };
+        let stop: Stop = Arc::new(|| false);
+        let Some(claim) = claims(&proved).pop() else { continue };
+        let certificate =
+            Certificate::new(fingerprint(&program), claim, vec![Proof::States(Arc::clone(&set))]);
+        let mut text = Vec::new();
+        certificate.write(&mut text).expect("it is written to memory");
+        let read = Certificate::read(text.as_slice()).expect("it was just written");
+        let here = certify(&certificate, &program, &Prover, &stop).expect("a proof");
+        assert_eq!(certify(&read, &program, &Prover, &stop), Ok(here), "seed {seed}");
+        let mut again = Vec::new();
+        read.write(&mut again).expect("it is written to memory");
+        assert!(again == text, "seed {seed}: what is read and written again is the same");
+        written += 1;
+        for _ in 0..20 {
+            let mut damaged = text.clone();
+            let n = random.below(damaged.len());
+            match random.below(3) {
+                0 => damaged.truncate(n),
+                1 => damaged[n] = *random.pick(b"0123456789AZaz+/,[]{}\""),
+                _ => _ = damaged.remove(n),
+            }
+            // It may still be a proof, perhaps with another name for something; it may not be accepted and wrong.
+            match Certificate::read(damaged.as_slice()) {
+                Err(_) => unreadable += 1,
+                Ok(damaged) => {
+                    if certify(&damaged, &program, &Prover, &stop).is_ok() {
+                        let reachable = explore(&program, model, 3_000, &mut || false);
+                        let named = |p: &&Property| damaged.properties().contains(&p.name);
+                        for property in program.properties.iter().filter(named) {
+                            assert!(is_true(reachable.as_ref().expect("small"), &program, model, property));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{written} written, {unreadable} unreadable");
+    assert!(written > 20 && unreadable > 100);
+}
+
+#[test]
+fn no_final_state_is_not_some_final_state() {
+    // A claim that `finally exists` fails is no claim that it holds, nor about any other property.
+    let mut asked = 0;
+    for seed in 0..programs(60) {
+        let program = random_program(seed);
+        let Some((set, _)) = proof(&program, MemoryModel::Sc, Options::default()) else { continue };
+        for property in &program.properties {
+            let properties = vec![property.name.clone()];
+            asked += property.kind.is_existence() as usize;
+            let wrong = match property.kind {
+                PropertyKind::Finally(Quantifier::Exists, _) => Claim::Safe { properties },
+                _ => Claim::Unsatisfied { properties },
+            };
+            let rejection = accepted((*set).clone(), &program, wrong);
+            assert_eq!(rejection, Err(Rejection::Property(property.name.clone())));
+        }
+    }
+    assert!(asked > 5);
+}
