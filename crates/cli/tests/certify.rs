@@ -171,7 +171,7 @@ fn a_certificate_with_absurd_parameters_is_rejected() {
     assert_eq!(run(["check", "--engine", "cegar", "--certificate", &proof, &program]).status, 0);
     let text = std::fs::read_to_string(&proof).expect("it was written");
     for (from, to) in
-        [("\"k\":1", "\"k\":4294967295"), ("\"version\":2", "\"version\":3"), ("\"mutex\"", "\"deadlock\"")]
+        [("\"k\":1", "\"k\":4294967295"), ("\"version\":3", "\"version\":2"), ("\"mutex\"", "\"deadlock\"")]
     {
         assert!(text.contains(from), "{from}");
         std::fs::write(&proof, text.replacen(from, to, 1)).expect("writable");
@@ -387,7 +387,7 @@ fn hostile_certificates_are_refused_in_time() {
     // Nested deeply, and numbers that nobody can compute with.
     assert_eq!(certify(&"[".repeat(1_000_000)).status, 2);
     assert_eq!(
-        certify(&text.replacen("\"version\":2", &format!("\"version\":{}", "[".repeat(10_000)), 1)).status,
+        certify(&text.replacen("\"version\":3", &format!("\"version\":{}", "[".repeat(10_000)), 1)).status,
         2
     );
     for extreme in [i64::MIN, i64::MIN + 1, i64::MAX] {

@@ -238,7 +238,7 @@ fn it_says_who_confirmed_a_proof() {
         let outcome = run(["check", &files.text("safe.fw")].iter().chain(arguments));
         assert!(outcome.stdout.contains(expected), "{outcome:?}");
     };
-    says(&[], "confirmed by the reference semantics");
+    says(&[], "; certificate accepted in ");
     says(&["--no-certify"], "the verdict stands on the engine alone");
 }
 
