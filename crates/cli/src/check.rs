@@ -198,11 +198,14 @@ impl Checker<'_> {
 /// Writes the certificate of the proof, if there is one.
 fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Output) -> Status {
     let name = path.to_string_lossy();
-    let Some(certificate) = results.iter().find_map(Checked::certificate) else {
+    // What holds comes before what no final state satisfies.
+    let (hold, others): (Vec<&Checked>, Vec<&Checked>) =
+        results.iter().partition(|r| matches!(r.verdict(), Verdict::Safe));
+    let Some(certificate) = hold.iter().chain(&others).find_map(|r| r.certificate()) else {
         let safe = results.iter().any(|r| matches!(r.verdict(), Verdict::Safe));
         let why = match safe {
             true => {
-                "no certificate: the proof has no invariant that could be written; --engine cegar gives one"
+                "no certificate: the proof has neither an invariant nor a set of states that could be written"
             }
             false => "no certificate: nothing was proved",
         };
