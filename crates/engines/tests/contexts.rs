@@ -223,7 +223,7 @@ fn only_compares(random: &mut Random, program: &mut Program, constants: &[i64]) 
             }
             match op {
                 Op::Assign(_, e) | Op::Store(_, e) => *e = value(random),
-                Op::Assume(e) | Op::Assert(e) => *e = condition(random, registers, constants, 2),
+                Op::Assume(e) | Op::Assert(e, _) => *e = condition(random, registers, constants, 2),
                 Op::Havoc(_, range) => *range = chosen(random),
                 Op::Load(..) | Op::Skip => {}
             }

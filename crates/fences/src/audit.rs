@@ -79,7 +79,7 @@ pub fn audit(
     for (t, thread) in program.threads() {
         for (e, edge) in thread.edges.iter().enumerate() {
             if matches!(edge.action, Action::Fence | Action::StoreFence) {
-                fences.entry(edge.span).or_default().push((t, EdgeId(e as u32)));
+                fences.entry(edge.span.text()).or_default().push((t, EdgeId(e as u32)));
             }
         }
     }
@@ -136,7 +136,7 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
         let statement = Span::default();
         places.push(Place { offset: 0, side: Side::Before, statement, label: None, edges });
     }
-    Fenced::new(&Placed { program, places, steps: BTreeMap::new() }, &[]).program
+    Fenced::new(&Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new() }, &[]).program
 }
 
 fn shown(program: Program, goal: &dyn Goal, Violation { trace, property }: Violation) -> Need {

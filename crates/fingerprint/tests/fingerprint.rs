@@ -7,7 +7,7 @@ use fencewright_fingerprint::fingerprint;
 use fencewright_lang::fw::format;
 use fencewright_lang::load;
 use fencewright_program::{
-    Action, Address, BinaryOp, Expr, Formula, Init, LocationId, Numbers, Observable, Op, Price, Program,
+    Action, Address, BinaryOp, Expr, Fault, Formula, Init, LocationId, Numbers, Observable, Op, Price, Program,
     PropertyKind, Quantifier, Range, RegisterId, Span, ThreadId, UnaryOp, VariableId, Width,
 };
 
@@ -146,7 +146,7 @@ fn meaningful() -> Vec<(&'static str, Change)> {
         |p| p.threads[0].edges[0].action = Action::Op(Op::Havoc(RegisterId(1), None)),
         |p| p.threads[0].edges[0].action = Action::Op(Op::Havoc(RegisterId(1), Some(Range { low: 0, high: 0 }))),
         |p| p.threads[0].edges[0].action = Action::Op(Op::Assume(Expr::Const(0))),
-        |p| p.threads[0].edges[0].action = Action::Op(Op::Assert(Expr::Const(0))),
+        |p| p.threads[0].edges[0].action = Action::Op(Op::Assert(Expr::Const(0), Fault::Assertion(None))),
         |p| *operation(p, |op| matches!(op, Op::Load(..))) = Op::Load(RegisterId(1), Address { variable: VariableId(0), index: None }),
         |p| *operation(p, |op| matches!(op, Op::Load(..))) = Op::Load(RegisterId(0), Address { variable: VariableId(1), index: None }),
         |p| *operation(p, |op| matches!(op, Op::Load(..))) = Op::Load(RegisterId(0), Address { variable: VariableId(0), index: Some(Expr::Const(0)) }),

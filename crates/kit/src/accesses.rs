@@ -40,7 +40,7 @@ pub fn is_inside(program: &Program, address: &Address) -> bool {
 pub fn written_register(op: &Op) -> Option<RegisterId> {
     match op {
         Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) => Some(*r),
-        Op::Skip | Op::Assume(_) | Op::Assert(_) | Op::Store(..) => None,
+        Op::Skip | Op::Assume(_) | Op::Assert(..) | Op::Store(..) => None,
     }
 }
 
@@ -53,7 +53,7 @@ pub fn for_each_read(op: &Op, visit: &mut impl FnMut(RegisterId)) {
     };
     match op {
         Op::Skip | Op::Havoc(..) => {}
-        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => e.for_each_leaf(&mut |r| visit(*r)),
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e, _) => e.for_each_leaf(&mut |r| visit(*r)),
         Op::Load(_, a) => address(a, visit),
         Op::Store(a, e) => {
             address(a, visit);

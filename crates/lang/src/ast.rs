@@ -31,6 +31,10 @@ pub enum Item {
     Numbers(Numbers, Span),
     /// `shared x = 3, a[8];`
     Shared(Vec<Declarator>),
+    /// `mutex m, locks[8];`
+    Mutex(Vec<Declarator>),
+    /// `fn acquire(i) { ... }`
+    Procedure(Procedure),
     /// `thread p[me in 0..N] { ... }`
     Thread(Thread),
     /// `forbid`, `invariant` or `finally`.
@@ -65,14 +69,14 @@ pub struct Const {
     pub value: Expr,
 }
 
-/// One variable in a `shared` or `var` declaration.
+/// One variable in a `shared`, `mutex` or `var` declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declarator {
     /// Its name.
     pub name: Name,
-    /// `[8]` or `[-2..3]`: only for shared variables.
+    /// `[8]` or `[-2..3]`
     pub size: Option<ArraySize>,
-    /// `open`: see the language reference.
+    /// `open`, only for shared variables: see the language reference.
     pub open: bool,
     /// `: 0..4`
     pub range: Option<RangeExpr>,
@@ -128,6 +132,19 @@ pub struct Thread {
     pub span: Span,
 }
 
+/// A procedure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Procedure {
+    /// Its name.
+    pub name: Name,
+    /// Its parameters.
+    pub parameters: Vec<Name>,
+    /// Its text.
+    pub body: Block,
+    /// From `fn` to the closing brace.
+    pub span: Span,
+}
+
 /// `{ ... }`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
@@ -161,7 +178,7 @@ pub enum StatementKind {
     Assign(Place, Expr),
     /// `r = *;` or `r = * in 0..4;`
     Havoc(Place, Option<RangeExpr>),
-    /// A read-modify-write operation on its own.
+    /// A read-modify-write operation, or a call, on its own.
     Expr(Expr),
     /// `skip;`
     Skip,
@@ -169,18 +186,18 @@ pub enum StatementKind {
     Fence,
     /// `sfence;`
     StoreFence,
-    /// `lock;`
-    Lock,
-    /// `unlock;`
-    Unlock,
+    /// `lock;`, or `lock m;` for a mutex.
+    Lock(Option<Place>),
+    /// `unlock;`, or `unlock m;` for a mutex.
+    Unlock(Option<Place>),
     /// `atomic { ... }`
     Atomic(Block),
     /// `snapshot { ... }`
     Snapshot(Block),
     /// `assume e;`
     Assume(Expr),
-    /// `assert e;`
-    Assert(Expr),
+    /// `assert e;` or `assert e, "text";`
+    Assert(Expr, Option<String>),
     /// `await e;`
     Await(Expr),
     /// `if e { } else { }`; `else if` is an else block with one statement.
@@ -201,6 +218,8 @@ pub enum StatementKind {
     Goto(Name),
     /// `stop;`
     Stop,
+    /// `return;` or `return e;`: only in procedures.
+    Return(Option<Expr>),
     /// `{ ... }`
     Block(Block),
 }
@@ -240,10 +259,12 @@ pub enum ExprKind {
     Swap(Place, Box<Expr>),
     /// `fetch_add(x, v)`
     FetchAdd(Place, Box<Expr>),
-    /// `p@label`, `p[i]@label`: only in formulas.
+    /// `f(a, b)`
+    Call(Name, Vec<Expr>),
+    /// `p@label`, `p[i]@label`: only in formulas. The label of a procedure is written with its name: `p@acquire.wait`.
     At(ThreadRef, Name),
-    /// `p.r`, `p[i].r`: only in formulas.
-    Register(ThreadRef, Name),
+    /// `p.r`, `p[i].r`, `p.a[i]`: only in formulas. The register of a procedure is written with its name: `p.acquire.r`.
+    Register(ThreadRef, Place),
     /// `exists i in 0..N: e` or `forall ...`: only in formulas.
     Quantified(Quantified, Vec<Binder>, Box<Expr>),
 }

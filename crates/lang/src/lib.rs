@@ -14,6 +14,7 @@ pub mod places;
 pub mod source;
 pub mod sources;
 pub mod stop;
+mod visit;
 
 pub use diagnostic::Diagnostic;
 pub use front_end::FrontEnd;

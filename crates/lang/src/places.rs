@@ -18,10 +18,11 @@ use fencewright_program::{
     Action, Edge, EdgeId, FileId, LocationId, Observable, Op, Program, Property, Span, Thread, ThreadId,
 };
 
-use crate::ast::{Block, Item, Statement, StatementKind};
+use crate::ast::{Block, File, Item, Name, Procedure, Statement, StatementKind};
 use crate::diagnostic::Diagnostic;
 use crate::load::Loaded;
 use crate::lower::{self, Defines};
+use crate::visit::{for_each_call, for_each_statement};
 
 /// While places are being found, an empty step has a span in this file, at the number of its place. No program has so many files.
 const EMPTY_STEPS: FileId = FileId(u32::MAX);
@@ -74,6 +75,8 @@ pub struct Placed {
     /// The empty steps of places that the program has without places, too: they stay even if no fence is put there. For each of them the
     /// empty steps before it where a fence would take its place just as well.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
+    /// The texts of procedures that are called inside indivisible blocks: nothing can be put there.
+    pub indivisible: Vec<Span>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
@@ -104,7 +107,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     for (t, thread) in program.threads.iter_mut().enumerate() {
         for (e, edge) in thread.edges.iter_mut().enumerate() {
             if let Some(place) = place_of(edge.span).and_then(|n| places.get_mut(n)) {
-                edge.span = place.point();
+                edge.span = place.point().called(edge.span.call);
                 place.edges.push((ThreadId(t as u32), EdgeId(e as u32)));
             }
         }
@@ -115,7 +118,8 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     places.retain(|place| !place.edges.is_empty());
     let mut places = one_for_each_text(places);
     places.sort_by_key(Place::point);
-    Ok(Placed { program, places, steps })
+    let indivisible = procedures_in_blocks(&loaded.file).iter().map(|procedure| procedure.span).collect();
+    Ok(Placed { program, places, steps, indivisible })
 }
 
 /// The program with an empty step at every place except those to be left out.
@@ -126,13 +130,52 @@ fn marked(
 ) -> Result<(Program, Marks), Vec<Diagnostic>> {
     let mut file = loaded.file.clone();
     let mentioned = mentioned(&loaded.program);
-    let mut marks = Marks { places: Vec::new(), opens: Vec::new(), left_out, mentioned };
+    let indivisible = procedures_in_blocks(&loaded.file);
+    let prefix = String::new();
+    let mut marks = Marks { places: Vec::new(), opens: Vec::new(), left_out, mentioned, prefix };
     for item in &mut file.items {
-        if let Item::Thread(thread) = item {
-            marks.block(&mut thread.body, Start::Free, true);
+        match item {
+            Item::Thread(thread) => marks.block(&mut thread.body, Start::Free, true),
+            Item::Procedure(procedure) if !indivisible.iter().any(|p| p.span == procedure.span) => {
+                marks.prefix = format!("{}.", procedure.name.text);
+                marks.block(&mut procedure.body, Start::Free, true);
+                marks.prefix.clear();
+            }
+            _ => {}
         }
     }
     Ok((lower::lower(&file, defines)?, marks))
+}
+
+/// The procedures that are called inside an indivisible block, where no fence may stand.
+fn procedures_in_blocks(file: &File) -> Vec<&Procedure> {
+    let procedures: HashMap<&str, &Procedure> = file
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Procedure(procedure) => Some((procedure.name.text.as_str(), procedure)),
+            _ => None,
+        })
+        .collect();
+    let threads = file.items.iter().filter_map(|item| match item {
+        Item::Thread(thread) => Some(&thread.body),
+        _ => None,
+    });
+    let mut open = Vec::new();
+    for body in threads.chain(procedures.values().map(|procedure| &procedure.body)) {
+        for_each_statement(body, &mut |kind| {
+            if let StatementKind::Atomic(inner) | StatementKind::Snapshot(inner) = kind {
+                for_each_call(inner, &mut |name| open.push(name));
+            }
+        });
+    }
+    let mut found = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if let (Some(procedure), true) = (procedures.get(name), found.insert(name)) {
+            for_each_call(&procedure.body, &mut |inner| open.push(inner));
+        }
+    }
+    found.into_iter().filter_map(|name| procedures.get(name).copied()).collect()
 }
 
 /// Whether some property looks at a label.
@@ -262,6 +305,8 @@ struct Marks {
     /// The places, by number, that get no step.
     left_out: HashSet<usize>,
     mentioned: BTreeSet<String>,
+    /// What stands before the labels of the text at hand: the name of a procedure.
+    prefix: String,
 }
 
 /// The labels of all locations that some property looks at.
@@ -299,7 +344,8 @@ impl Marks {
             }
             // Every jump to the labels passes a place behind them. Where a property mentions a label there is none: to be at the label
             // would then mean to be before the fence.
-            let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&l.text));
+            let named = |l: &Name| format!("{}{}", self.prefix, l.text);
+            let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&named(l)));
             if label.is_some() && !looked_at && statement.kind != StatementKind::Empty {
                 let offset = statement.span.start;
                 if let Some(mark) = self.mark(offset, Side::Labelled, statement.span, label, opens) {
@@ -369,6 +415,10 @@ fn is_bare(statements: &[Statement], block: Span) -> bool {
 fn leaves(statement: &Statement) -> bool {
     matches!(
         statement.kind,
-        StatementKind::Goto(_) | StatementKind::Break | StatementKind::Continue | StatementKind::Stop
+        StatementKind::Goto(_)
+            | StatementKind::Break
+            | StatementKind::Continue
+            | StatementKind::Stop
+            | StatementKind::Return(_)
     )
 }

@@ -2,14 +2,14 @@
 
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
-use fencewright_program::{BinaryOp, FileId, Numbers, Span, UnaryOp};
+use fencewright_program::{BinaryOp, CallId, FileId, Numbers, Span, UnaryOp};
 use fencewright_testing::without_spans;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 // The generator. Everything it makes is canonical: what `print` promises to preserve.
 
-const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0 };
+const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0, call: CallId(None) };
 
 fn name() -> BoxedStrategy<Name> {
     let text = prop_oneof![

@@ -242,7 +242,7 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
                 e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
                 way.commands.push(Command::Assume(e));
             }
-            Op::Assert(e) => {
+            Op::Assert(e, _) => {
                 let e = value(e);
                 e.defined().into_iter().for_each(|defined| fault_if(defined.not(), &way));
                 fault_if(e.clone().not(), &way);

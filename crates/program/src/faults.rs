@@ -4,7 +4,7 @@
 //! | operation | faults if |
 //! |---|---|
 //! | every one that computes | a divisor is 0, or a shift is by less than 0 or more than 63 |
-//! | `assert e` | `e` is 0 |
+//! | `assert e`, and what lowering checks | `e` is 0 |
 //! | load, store | the index is outside the array, unless that is open |
 //! | write of a register, store | the value is outside the declared [bounds](Bounds), or below 0 over the naturals |
 //!
@@ -120,7 +120,7 @@ impl Program {
                 Checks { before: None, value }
             }
             Op::Assume(condition) => Checks { before: condition.defined(), value: None },
-            Op::Assert(condition) => {
+            Op::Assert(condition, _) => {
                 let fails = condition.constant().is_none_or(|v| v == 0);
                 Checks {
                     before: fails.then(|| both(condition.defined(), Some(condition.clone()))).flatten(),

@@ -21,10 +21,10 @@ pub mod span;
 pub use expr::{BinaryOp, EvalError, Expr, UnaryOp, Width};
 pub use faults::{Bounds, Checks};
 pub use model::{
-    Action, Address, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price,
+    Action, Address, Call, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price,
     Program, Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,
 };
 pub use property::{Formula, Observable, Property, PropertyKind, Quantifier};
 pub use reference::{Event, EventKind, Reference, State};
 pub use replay::{Replayed, Trace};
-pub use span::{FileId, Span};
+pub use span::{CallId, FileId, Span};

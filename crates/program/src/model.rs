@@ -122,6 +122,19 @@ pub struct Program {
     pub properties: Vec<Property>,
     /// What the source suggests; no verdict depends on it.
     pub hints: Hints,
+    /// The calls of procedures, which are copies of their text by now: only spans refer to them.
+    pub calls: Vec<Call>,
+    /// What assertions say when they fail.
+    pub texts: Vec<String>,
+}
+
+/// A call of a procedure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The procedure with its arguments, as it is written.
+    pub what: String,
+    /// Where it is called: perhaps in a procedure that was called itself.
+    pub at: Span,
 }
 
 /// Suggestions from the source.
@@ -264,8 +277,8 @@ pub enum Op {
     Havoc(RegisterId, Option<Range>),
     /// Enabled only if the value is not 0.
     Assume(Expr<RegisterId>),
-    /// A fault if the value is 0.
-    Assert(Expr<RegisterId>),
+    /// This fault if the value is 0.
+    Assert(Expr<RegisterId>, Fault),
     /// `register := memory`.
     Load(RegisterId, Address),
     /// `memory := value`, perhaps through a buffer.
@@ -284,8 +297,10 @@ pub struct Address {
 /// How an action can go wrong in the program's own terms: a violation of the property `assertions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// An `assert` failed.
-    Assertion,
+    /// An `assert` failed; perhaps one of the [`texts`](Program::texts) says what that means.
+    Assertion(Option<u32>),
+    /// A thread unlocks a mutex that it does not hold.
+    Mutex,
     /// An index outside the array.
     Index,
     /// A value outside the declared range, or below 0 over the naturals.
@@ -300,7 +315,8 @@ impl Fault {
     /// In words.
     pub fn describe(self) -> &'static str {
         match self {
-            Fault::Assertion => "assertion failed",
+            Fault::Assertion(_) => "assertion failed",
+            Fault::Mutex => "unlocks a mutex that it does not hold",
             Fault::Index => "index out of range",
             Fault::Range => "value out of range",
             Fault::DivisionByZero => "division by zero",
@@ -328,6 +344,18 @@ impl Program {
             None => variable.name.clone(),
             Some(range) => format!("{}[{}]", variable.name, range.low + i64::from(cell - variable.base)),
         }
+    }
+
+    /// What an assertion says that failed, if it says something.
+    pub fn text_of(&self, fault: Fault) -> Option<&str> {
+        let Fault::Assertion(Some(text)) = fault else { return None };
+        self.texts.get(text as usize).map(String::as_str)
+    }
+
+    /// The calls that led to a span, the innermost first.
+    pub fn calls_to(&self, span: Span) -> impl Iterator<Item = &Call> {
+        let call = |span: Span| span.call.index().and_then(|n| self.calls.get(n));
+        std::iter::successors(call(span), move |outer| call(outer.at))
     }
 
     /// The threads with their numbers.

@@ -382,9 +382,9 @@ impl<'p> Reference<'p> {
                     return disabled(Disabled::Condition);
                 }
             }
-            Op::Assert(e) => {
+            Op::Assert(e, fault) => {
                 if value_of(state, e)? == 0 {
-                    return Err(Stop::Fault(Fault::Assertion));
+                    return Err(Stop::Fault(*fault));
                 }
             }
             Op::Load(register, address) => {

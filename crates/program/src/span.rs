@@ -1,5 +1,6 @@
 //! Where in the source text something stands.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// One of the source files of a program, by its number. Whoever has read the files knows their names and texts.
@@ -11,6 +12,17 @@ impl FileId {
     pub const MAIN: FileId = FileId(0);
 }
 
+/// How control came to a text that several calls share: by a call of [`calls`](crate::Program::calls), or by none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub Option<NonZeroU32>);
+
+impl CallId {
+    /// The number as an index into the calls of the program.
+    pub fn index(self) -> Option<usize> {
+        self.0.map(|number| number.get() as usize - 1)
+    }
+}
+
 /// A half-open range of byte offsets in one source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
@@ -20,17 +32,29 @@ pub struct Span {
     pub start: u32,
     /// Offset after the last byte.
     pub end: u32,
+    /// The call that led here, for code of a procedure.
+    pub call: CallId,
 }
 
 impl Span {
     /// The span of the bytes `start..end` of the main file; offsets beyond 4 GiB are clamped.
     pub fn new(start: usize, end: usize) -> Self {
-        Span { file: FileId::MAIN, start: clamped(start), end: clamped(end) }
+        Span { start: clamped(start), end: clamped(end), ..Span::default() }
     }
 
     /// The same bytes of another file.
     pub fn in_file(self, file: FileId) -> Self {
         Span { file, ..self }
+    }
+
+    /// The same bytes, whichever call led there.
+    pub fn text(self) -> Self {
+        self.called(CallId::default())
+    }
+
+    /// The same bytes, where a call led there.
+    pub fn called(self, call: CallId) -> Self {
+        Span { call, ..self }
     }
 
     /// The empty span at an offset of the same file.

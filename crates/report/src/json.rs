@@ -24,13 +24,13 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
     let explanations = explanations(checked);
     let growth = explanations
         .iter()
-        .map(|(message, span)| Growth { message, at: At::new(span.map(|s| source.position(s))) });
+        .map(|(message, span)| Growth { message, at: At::new(source, *span) });
     let stated = checked.property.span;
     let result = Result {
         file: source.name(),
         model: model.name(),
         property: &checked.property.name,
-        at: At::new((stated != Span::default()).then(|| source.position(stated))),
+        at: At::new(source, (stated != Span::default()).then_some(stated)),
         verdict,
         reason,
         engine: checked.engine.as_str(),
@@ -82,11 +82,31 @@ pub(crate) struct At<'a> {
     /// The file, if it is not the main one.
     #[serde(skip_serializing_if = "Option::is_none")]
     included_file: Option<&'a str>,
+    /// The calls that led there, the innermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<CallObject<'a>>,
+}
+
+/// A call of a procedure.
+#[derive(Serialize)]
+struct CallObject<'a> {
+    call: &'a str,
+    line: usize,
+    column: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    included_file: Option<&'a str>,
 }
 
 impl<'a> At<'a> {
-    pub fn new(position: Option<Position<'a>>) -> Self {
+    pub fn new(source: Source<'a>, span: Option<Span>) -> Self {
+        let position = span.map(|span| source.position(span));
+        let calls = span.into_iter().flat_map(|span| source.program.calls_to(span));
+        let calls = calls.map(|call| {
+            let at = source.position(call.at);
+            CallObject { call: &call.what, line: at.line, column: at.column, included_file: at.included_file() }
+        });
         At {
+            calls: calls.collect(),
             line: position.map(|p| p.line),
             column: position.map(|p| p.column),
             included_file: position.and_then(|p| p.included_file()),
@@ -193,6 +213,9 @@ struct StepObject<'a> {
     reads: Vec<Read>,
     writes: Vec<Write>,
     fault: Option<&'static str>,
+    /// What a failed assertion says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
     memory: Memory<'a>,
     buffers: Buffers<'a>,
 }
@@ -222,11 +245,12 @@ impl<'a> StepObject<'a> {
                 EventKind::Step { .. } => "step",
                 EventKind::Flush { .. } => "flush",
             },
-            at: At::new(step.span().map(|s| step.source.position(s))),
+            at: At::new(step.source, step.span()),
             statement: step.span().map(|s| step.source.statement(s)),
             reads: Vec::new(),
             writes: Vec::new(),
             fault: None,
+            text: None,
             memory: Memory { step: step.clone(), cells },
             buffers: Buffers { step: step.clone() },
         };
@@ -238,7 +262,10 @@ impl<'a> StepObject<'a> {
                 Access::Write { cell, value, buffered } => {
                     object.writes.push(Write { cell: program.cell_name(cell), value, to: place(buffered) });
                 }
-                Access::Fault(fault) => object.fault = Some(fault.describe()),
+                Access::Fault(fault) => {
+                    object.fault = Some(fault.describe());
+                    object.text = program.text_of(fault);
+                }
             }
         }
         object

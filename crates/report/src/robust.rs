@@ -83,7 +83,8 @@ fn proofs(evidence: &Evidence) -> &'static str {
 }
 
 fn place(source: Source<'_>, span: Span) -> String {
-    format!("{}: {}", source.position(span), escape(&source.statement(span)))
+    let calls = source.calls(span).map_or(String::new(), |calls| format!(", {}", escape(&calls)));
+    format!("{}: {}{calls}", source.position(span), escape(&source.statement(span)))
 }
 
 /// One attack in one line.
@@ -176,11 +177,10 @@ fn links<'a>(source: Source<'a>, witness: &Witness) -> Vec<Link<'a>> {
             EventKind::Step { edge, .. } => Some(thread.edge(*edge).span),
             EventKind::Flush { .. } => None,
         };
-        let position = span.map(|s| source.position(s));
         Link {
             step: n + 1,
             thread: &thread.name,
-            at: At::new(position),
+            at: At::new(source, span),
             statement: span.map(|s| source.statement(s)),
             relation: relation.map(Relation::name),
             cell: relation.and_then(Relation::cell).map(|cell| program.cell_name(cell)),
@@ -248,7 +248,7 @@ impl<'a> Item<'a> {
         let thread = source.program.thread(attack.thread);
         let statement = |edge| {
             let span = thread.edge(edge).span;
-            Statement { at: At::new(Some(source.position(span))), statement: source.statement(span) }
+            Statement { at: At::new(source, Some(span)), statement: source.statement(span) }
         };
         let (verdict, reason) = finding(attack);
         Item {

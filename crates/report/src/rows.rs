@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use fencewright_program::reference::Access;
-use fencewright_program::{Action, EventKind, FileId, LocationId, Op, Replayed, Span, ThreadId};
+use fencewright_program::{Action, EventKind, Fault, FileId, LocationId, Op, Replayed, Span, ThreadId};
 
 use crate::step::{Step, steps};
 use crate::words::Source;
@@ -94,7 +94,9 @@ impl Fact {
         let kind = match &step.event.kind {
             EventKind::Flush { .. } => Kind::Other,
             EventKind::Step { edge, .. } => match &step.thread().edge(*edge).action {
-                Action::Op(Op::Assume(_)) if step.effect.is_empty() => Kind::Condition,
+                Action::Op(Op::Assume(_) | Op::Assert(_, Fault::Index)) if step.effect.is_empty() => {
+                    Kind::Condition
+                }
                 Action::Op(_) if step.effect.is_empty() => Kind::Local,
                 Action::Op(_) if step.effect.iter().all(|a| matches!(a, Access::Read { .. })) => Kind::Read,
                 _ => Kind::Other,

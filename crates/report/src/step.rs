@@ -5,7 +5,7 @@ use std::rc::Rc;
 use fencewright_kit::accesses::written_register;
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
-    Action, Event, EventKind, Expr, Op, Program, RegisterId, Replayed, Span, State, Thread, UnaryOp,
+    Action, Event, EventKind, Expr, Fault, Op, Program, RegisterId, Replayed, Span, State, Thread, UnaryOp,
 };
 
 use crate::words::{self, Source};
@@ -80,7 +80,8 @@ impl<'a> Step<'a> {
             Action::Unlock => "releases the lock".into(),
             Action::Op(Op::Skip) => String::new(),
             Action::Op(Op::Assume(e)) if self.effect.is_empty() => self.condition_in_words(e),
-            Action::Op(Op::Assert(_)) if self.effect.is_empty() => "the assertion holds".into(),
+            Action::Op(Op::Assert(_, Fault::Index)) if self.effect.is_empty() => "the index is in the array".into(),
+            Action::Op(Op::Assert(..)) if self.effect.is_empty() => "the assertion holds".into(),
             Action::Op(_) | Action::Atomic { .. } => {
                 let mut parts: Vec<String> = self.effect.iter().map(|a| self.access_in_words(a)).collect();
                 if !self.effect.iter().any(|a| matches!(a, Access::Fault(_))) {
@@ -131,7 +132,7 @@ impl<'a> Step<'a> {
             Access::Write { cell, value, buffered: false } => {
                 format!("{} = {value} -> memory", program.cell_name(cell))
             }
-            Access::Fault(fault) => fault.describe().to_string(),
+            Access::Fault(fault) => fault_in_words(program, fault),
         }
     }
 
@@ -166,7 +167,15 @@ fn flushed(program: &Program, access: &Access) -> String {
         Access::Read { cell, value, .. } | Access::Write { cell, value, .. } => {
             format!("{} = {value} reaches memory", program.cell_name(cell))
         }
-        Access::Fault(fault) => fault.describe().to_string(),
+        Access::Fault(fault) => fault_in_words(program, fault),
+    }
+}
+
+/// A fault, and what the assertion says that failed.
+fn fault_in_words(program: &Program, fault: Fault) -> String {
+    match program.text_of(fault) {
+        Some(text) => format!("{}: {text}", fault.describe()),
+        None => fault.describe().to_string(),
     }
 }
 

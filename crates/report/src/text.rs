@@ -8,7 +8,8 @@ use fencewright_engines::{Checked, EngineName, Evidence, Reason, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
 use fencewright_program::{
-    Init, MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State, Thread,
+    CallId, Init, MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State, Thread,
+    ThreadId,
 };
 
 use crate::rows::{self, Passes, Row};
@@ -236,6 +237,8 @@ struct Draft {
     line: String,
     statement: String,
     words: String,
+    /// The calls that led there, where that has not been said already.
+    calls: Option<String>,
     /// What memory and buffers hold afterwards, if the row changed them and its words do not say so.
     below: Option<String>,
 }
@@ -248,6 +251,7 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
     }
     let mut drafts: Vec<Draft> = rows.iter().map(|_| Draft::default()).collect();
     let mut before: HashMap<usize, Rc<State>> = HashMap::new();
+    let mut called: HashMap<ThreadId, CallId> = HashMap::new();
     for (n, step) in steps(source, replayed).enumerate() {
         let (row, draft) = (&rows[row_of[n]], &mut drafts[row_of[n]]);
         let (first, last) = (row.steps.first() == Some(&n), row.steps.last() == Some(&n));
@@ -257,6 +261,9 @@ fn drafts(source: Source<'_>, replayed: &Replayed, rows: &[Row], style: Style) -
         if let (true, Some(span)) = (first, step.span()) {
             draft.line = source.position(span).line_name();
             draft.statement = escape(&source.statement(span));
+            if called.insert(step.event.thread, span.call).unwrap_or_default() != span.call {
+                draft.calls = source.calls(span);
+            }
         }
         match &row.passes {
             None => {
@@ -404,7 +411,8 @@ impl Table {
         };
         let thread = escape(&step.thread().name);
         let words = step_words(step, style);
-        self.draft(&number.to_string(), &Draft { thread, line, statement, words, below: None }, style)
+        let calls = step.span().and_then(|span| step.source.calls(span));
+        self.draft(&number.to_string(), &Draft { thread, line, statement, words, calls, below: None }, style)
     }
 
     /// One row, and what stands below it.
@@ -420,7 +428,8 @@ impl Table {
             line_width = self.line,
             statement = self.statement,
         );
-        let mut text = format!("{}\n", row.trim_end());
+        let calls = draft.calls.as_ref().map_or(String::new(), |calls| format!("  {}", style.dim(&escape(calls))));
+        let mut text = format!("{}{calls}\n", row.trim_end());
         if let Some(below) = &draft.below {
             let _ = writeln!(text, "{}{}", " ".repeat(self.indent()), style.dim(below));
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fencewright_lang::fw::precedence;
 use fencewright_lang::{FrontEnd, Loaded, Position, Sources};
 use fencewright_program::{
-    Action, Address, Expr, FileId, Formula, LocationId, Observable, Op, Program, Range, RegisterId, Span,
+    Action, Address, Call, Expr, FileId, Formula, LocationId, Observable, Op, Program, Range, RegisterId, Span,
     Thread, ThreadId,
 };
 
@@ -64,6 +64,13 @@ impl<'a> Source<'a> {
         shortened(&statement.replace('\t', " "), LONGEST_EXCERPT)
     }
 
+    /// The calls that led to a span: `in f(1) called at line 7`, the innermost first.
+    pub fn calls(&self, span: Span) -> Option<String> {
+        let call = |call: &Call| format!("in {} called at line {}", call.what, self.position(call.at).line_name());
+        let calls: Vec<String> = self.program.calls_to(span).map(call).collect();
+        (!calls.is_empty()).then(|| calls.join(", "))
+    }
+
     /// All of a span on one line, white space collapsed.
     pub fn excerpt(&self, span: Span) -> String {
         self.files.text(span).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -76,19 +83,20 @@ impl<'a> Source<'a> {
         if location == code.fault {
             return "has stopped with a fault".into();
         }
-        let line =
-            |label: &str| match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
-                Some(span) => format!("{label} (line {})", self.position(span).line_name()),
+        let here = at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span));
+        let calls = here.and_then(|span| self.calls(span)).map_or(String::new(), |calls| format!(", {calls}"));
+        let line = |label: &str| match here {
+                Some(span) => format!("{label} (line {}){calls}", self.position(span).line_name()),
                 None => label.to_string(),
             };
         match at.labels.first() {
             Some(label) => line(&format!("is at {label}")),
             None if code.is_end(location) => "has ended".into(),
-            None => match at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span)) {
+            None => match here {
                 Some(span) => {
                     let at = self.position(span);
                     let (line, statement) = (at.line_name(), self.statement(span));
-                    format!("is at line {line}, column {}: {statement}", at.column)
+                    format!("is at line {line}, column {}: {statement}{calls}", at.column)
                 }
                 None => format!("is at location {}", location.0),
             },
@@ -217,7 +225,10 @@ pub fn op(program: &Program, thread: &Thread, op: &Op) -> String {
         Op::Havoc(register, None) => format!("{} = *", name(register)),
         Op::Havoc(register, Some(chosen)) => format!("{} = * in {}", name(register), range(chosen)),
         Op::Assume(e) => format!("assume {}", expression(thread, e)),
-        Op::Assert(e) => format!("assert {}", expression(thread, e)),
+        Op::Assert(e, fault) => match program.text_of(*fault) {
+            Some(text) => format!("assert {}, {text:?}", expression(thread, e)),
+            None => format!("assert {}", expression(thread, e)),
+        },
         Op::Load(register, a) => format!("{} = {}", name(register), address(program, thread, a)),
         Op::Store(a, e) => format!("{} = {}", address(program, thread, a), expression(thread, e)),
     }

@@ -12,7 +12,7 @@ pub mod measure;
 pub mod sets;
 
 use fencewright_program::{
-    Action, Address, BinaryOp, Edge, Expr, Formula, Hints, Init, Location, LocationId, Numbers, Observable,
+    Action, Address, BinaryOp, Edge, Expr, Fault, Formula, Hints, Init, Location, LocationId, Numbers, Observable,
     Op, Program, Property, PropertyKind, Quantifier, Range, Register, RegisterId, Span, Thread, ThreadId,
     UnaryOp, Variable, VariableId,
 };
@@ -112,7 +112,7 @@ fn make_exact(program: &mut Program) {
     let exact = |op: &mut Op| match op {
         Op::Skip => {}
         Op::Havoc(register, range) => *op = Op::Assign(*register, Expr::Const(range.map_or(0, |r| r.low))),
-        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => make_linear(e),
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e, _) => make_linear(e),
         Op::Load(_, address) => address.index.iter_mut().for_each(make_linear),
         Op::Store(address, e) => address.index.iter_mut().chain([e]).for_each(make_linear),
     };
@@ -301,7 +301,7 @@ fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Ac
     let load = Op::Load(register, address(random, program, registers));
     let low = random.between(-1, 0);
     let faulting = match random.below(5) {
-        0 => Op::Assert(condition(random, registers)),
+        0 => Op::Assert(condition(random, registers), Fault::Assertion(None)),
         1 => Op::Havoc(register, Some(Range { low, high: low + random.between(0, 2) })),
         2 => Op::Assign(register, expr(random, registers, 1)),
         3 => load.clone(),
@@ -325,7 +325,7 @@ fn op(random: &mut Random, program: &Program, registers: usize) -> Op {
             Op::Havoc(register, Some(Range { low, high: low + random.between(0, 2) }))
         }
         4 | 5 => Op::Assume(condition(random, registers)),
-        6 => Op::Assert(condition(random, registers)),
+        6 => Op::Assert(condition(random, registers), Fault::Assertion(None)),
         7..=9 => Op::Load(register, address(random, program, registers)),
         _ => Op::Store(address(random, program, registers), expr(random, registers, 1)),
     }

@@ -97,7 +97,7 @@ fn is_plain(program: &Program, action: &Action) -> bool {
     let Action::Op(op) = action else { return false };
     match op {
         Op::Skip | Op::Havoc(..) => true,
-        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => plain(e),
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e, _) => plain(e),
         Op::Load(_, address) => indexed(address),
         Op::Store(address, e) => indexed(address) && plain(e),
     }

@@ -442,7 +442,7 @@ fn op_code(
             sampled: sampled || range.is_none(),
         },
         Op::Assume(e) => OpCode::Assume(value(e)),
-        Op::Assert(e) => OpCode::Assert(value(e)),
+        Op::Assert(e, _) => OpCode::Assert(value(e)),
         Op::Load(r, a) => OpCode::Load(target(*r), address(a)),
         Op::Store(a, e) => {
             let writable = program.writable(program.variables[a.variable.index()].range);

@@ -180,7 +180,7 @@ fn samples(program: &Program, radius: i64) -> Vec<i64> {
         Action::Op(_) | Action::Atomic { .. } => e.action.ops(),
         Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => &[],
     }) {
-        if let Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) | Op::Store(_, e) = op {
+        if let Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e, _) | Op::Store(_, e) = op {
             constants(e, &mut near);
         }
     }

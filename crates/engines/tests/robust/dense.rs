@@ -1,7 +1,7 @@
 //! Random programs that are dense in loads and stores, so that many are not robust.
 
 use fencewright_program::{
-    Action, Address, Edge, Expr, Init, Location, LocationId, Numbers, Op, Program, Range, Register,
+    Action, Address, Edge, Expr, Fault, Init, Location, LocationId, Numbers, Op, Program, Range, Register,
     RegisterId, Span, Thread, Variable, VariableId,
 };
 use fencewright_testing::Random;
@@ -63,7 +63,7 @@ fn dense_thread(random: &mut Random, program: &Program, number: usize, length: u
                     Expr::Leaf(RegisterId(random.below(registers) as u32)),
                     Expr::Const(random.between(0, 1)),
                 );
-                Action::Op(if random.one_in(4) { Op::Assert(e) } else { Op::Assume(e) })
+                Action::Op(if random.one_in(4) { Op::Assert(e, Fault::Assertion(None)) } else { Op::Assume(e) })
             }
             6..=14 => Action::Op(store(random, program)),
             _ => Action::Op(load(random, program)),

@@ -149,8 +149,8 @@ impl Writer<'_> {
             Action::Op(op) => self.op(thread, op),
             Action::Fence => StatementKind::Fence,
             Action::StoreFence => StatementKind::StoreFence,
-            Action::Lock => StatementKind::Lock,
-            Action::Unlock => StatementKind::Unlock,
+            Action::Lock => StatementKind::Lock(None),
+            Action::Unlock => StatementKind::Unlock(None),
             Action::Atomic { ops, drains } => {
                 let mut statements: Vec<Statement> =
                     ops.iter().map(|op| statement(self.op(thread, op))).collect();
@@ -170,7 +170,10 @@ impl Writer<'_> {
             Op::Assign(target, value) => StatementKind::Assign(register(target), self.value(thread, value)),
             Op::Havoc(target, chosen) => StatementKind::Havoc(register(target), chosen.map(range)),
             Op::Assume(value) => StatementKind::Assume(self.value(thread, value)),
-            Op::Assert(value) => StatementKind::Assert(self.value(thread, value)),
+            Op::Assert(value, fault) => {
+                let text = self.program.text_of(*fault).map(str::to_owned);
+                StatementKind::Assert(self.value(thread, value), text)
+            }
             Op::Load(target, address) => {
                 let loaded = expr(ExprKind::Place(self.address(thread, address)));
                 StatementKind::Assign(register(target), loaded)
@@ -218,7 +221,7 @@ impl Writer<'_> {
             }
             Observable::Register(id, register) => {
                 let named = &self.threads[id.index()].registers[register.index()];
-                expr(ExprKind::Register(thread(*id), name(named)))
+                expr(ExprKind::Register(thread(*id), place(named)))
             }
             Observable::Memory(cell) => {
                 let owner = self.program.variables.partition_point(|v| v.base <= *cell) - 1;

@@ -310,7 +310,7 @@ impl Column<'_> {
             }
             Op::Havoc(..) => return Err(cannot(FORMAT, "`*`", span)),
             Op::Assume(_) => return Err(cannot(FORMAT, "a condition", span)),
-            Op::Assert(_) => return Err(cannot(FORMAT, "`assert`", span)),
+            Op::Assert(..) => return Err(cannot(FORMAT, "`assert`", span)),
         }
         Ok(())
     }

@@ -103,7 +103,7 @@ fn checked_range<'p>(
         Op::Assign(register, value) => (thread.registers[register.index()].range, Some(value)),
         Op::Load(register, _) | Op::Havoc(register, _) => (thread.registers[register.index()].range, None),
         Op::Store(address, value) => (program.variables[address.variable.index()].range, Some(value)),
-        Op::Skip | Op::Assume(_) | Op::Assert(_) => (None, None),
+        Op::Skip | Op::Assume(_) | Op::Assert(..) => (None, None),
     };
     let range = range?;
     let certain = value.is_some_and(|value| program.doubtful(range.into(), value) == Bounds::ANY);

@@ -159,7 +159,7 @@ impl Writer<'_> {
                     choices(*range).ok_or_else(|| cannot(FORMAT, "a `*` without a small range", span))?;
                 values.map(|v| format!("${} := {v}", register(target))).collect()
             }
-            Op::Assume(value) | Op::Assert(value) => {
+            Op::Assume(value) | Op::Assert(value, _) => {
                 vec![format!("assume: {}", self.condition(value, span)?)]
             }
             Op::Load(target, address) => {

@@ -188,7 +188,7 @@ impl Writer<'_> {
                 let set = |v| Ok(format!("local {} {}", register(target), number(v, span)?));
                 values.map(set).collect::<Result<_, Diagnostic>>()?
             }
-            Op::Assume(value) | Op::Assert(value) => vec![format!("check {}", self.term(value, span)?)],
+            Op::Assume(value) | Op::Assert(value, _) => vec![format!("check {}", self.term(value, span)?)],
             Op::Load(target, address) => {
                 vec![format!("read {} {}", register(target), self.address(address, span)?)]
             }

@@ -288,6 +288,10 @@ impl Parser<'_> {
                 self.nesting -= 1;
                 Ok(inner.at(self.since(token.span)))
             }
+            TokenKind::Name if self.at_call() => {
+                let (call, depth) = self.measured(Self::call)?;
+                Ok(Operand::Single(call, depth))
+            }
             TokenKind::Name => {
                 let (atom, depth) = self.measured(Self::atom)?;
                 if self.at(TokenKind::OpenParenthesis) {
@@ -389,8 +393,34 @@ impl Parser<'_> {
 
     /// Reports a call of something that cannot be called; the name has been taken and `(` is next.
     pub(super) fn no_call(&mut self) -> Reported {
-        let help = "there are no functions; the operations are `cas(x, old, new)`, `swap(x, v)` and `fetch_add(x, v)`";
+        let help = "no procedure is called so; the operations are `cas(x, old, new)`, `swap(x, v)` and `fetch_add(x, v)`";
         self.expected_with("an operator or `;`", Some(help.into()))
+    }
+
+    /// Whether a call begins here.
+    pub(super) fn at_call(&self) -> bool {
+        let name = self.text_of(self.token().span);
+        self.at(TokenKind::Name)
+            && self.peek_at(1) == TokenKind::OpenParenthesis
+            && self.procedures.contains(name)
+    }
+
+    /// `f(a, b)`; the name is there.
+    pub(super) fn call(&mut self) -> Parse<Expr> {
+        self.enter()?;
+        let span = self.bump().span;
+        let name = Name { text: self.text_of(span).to_owned(), span };
+        self.bump();
+        let mut arguments = Vec::new();
+        while !self.at(TokenKind::CloseParenthesis) {
+            arguments.push(self.expression()?);
+            if !self.eat(TokenKind::Comma) {
+                break;
+            }
+        }
+        self.expect(TokenKind::CloseParenthesis, "`,` or `)` after an argument")?;
+        self.nesting -= 1;
+        Ok(Expr { kind: ExprKind::Call(name, arguments), span: self.since(span) })
     }
 
     /// `x` or `a[e]`; the name is there (or a keyword that was reported).
@@ -426,16 +456,28 @@ impl Parser<'_> {
                 let span = self.bump().span;
                 Name { text: self.text_of(span).to_owned(), span }
             } else {
-                self.name("a label")?
+                let label = self.name("a label")?;
+                self.qualified(label, "a label of the procedure")?
             };
             ExprKind::At(thread, label)
         } else if self.eat(TokenKind::Dot) {
             let thread = ThreadRef { name: place.name, index: place.index };
-            ExprKind::Register(thread, self.name("the name of a register")?)
+            let register = self.name("the name of a register")?;
+            let name = self.qualified(register, "a register of the procedure")?;
+            ExprKind::Register(thread, Place { name, index: self.index()? })
         } else {
             ExprKind::Place(place)
         };
         Ok(Expr { kind, span: self.since(start) })
+    }
+
+    /// A name, or `procedure.name`
+    fn qualified(&mut self, name: Name, what: &str) -> Parse<Name> {
+        if !self.eat(TokenKind::Dot) {
+            return Ok(name);
+        }
+        let inner = self.name(what)?;
+        Ok(Name { text: format!("{}.{}", name.text, inner.text), span: name.span.to(inner.span) })
     }
 
     /// `low..high` or `low..=high`

@@ -12,7 +12,7 @@ impl Parser<'_> {
     pub(super) fn item(&mut self) -> Parse<Item> {
         let start = self.token().span;
         let TokenKind::Keyword(keyword) = self.peek() else {
-            return Err(self.no_item());
+            return if self.at_mutex() { self.mutexes() } else { Err(self.no_item()) };
         };
         match keyword {
             Keyword::Const => self.constant().map(Item::Const),
@@ -34,6 +34,7 @@ impl Parser<'_> {
                 self.semicolon("the declaration")?;
                 Ok(Item::Shared(declarators))
             }
+            Keyword::Fn => self.procedure().map(Item::Procedure),
             Keyword::Thread => self.thread().map(Item::Thread),
             Keyword::Forbid | Keyword::Invariant | Keyword::Finally => {
                 self.property(keyword).map(Item::Property)
@@ -79,11 +80,11 @@ impl Parser<'_> {
                 Some("variables of all threads are declared with `shared`".into())
             }
             TokenKind::Keyword(keyword) if keyword.begins_statement() => {
-                Some("statements stand inside a thread: `thread NAME { ... }`".into())
+                Some("statements stand inside a thread or a procedure: `thread NAME { ... }`".into())
             }
             _ => None,
         };
-        self.expected_with("a declaration, a thread or a property", help)
+        self.expected_with("a declaration, a procedure, a thread or a property", help)
     }
 
     /// `const NAME = value;`
@@ -124,9 +125,9 @@ impl Parser<'_> {
             self.report(diagnostic);
             self.bump();
         }
-        let mut declarators = vec![self.declarator(registers)?];
+        let mut declarators = vec![self.declarator()?];
         while self.eat(TokenKind::Comma) {
-            declarators.push(self.declarator(registers)?);
+            declarators.push(self.declarator()?);
         }
         if self.at_keyword(Keyword::Open) {
             let help = "`open` stands directly after the size of an array: `mem[64] open`";
@@ -135,15 +136,9 @@ impl Parser<'_> {
         Ok(declarators)
     }
 
-    fn declarator(&mut self, register: bool) -> Parse<Declarator> {
+    fn declarator(&mut self) -> Parse<Declarator> {
         let name = self.name("the name of a variable")?;
-        let bracket = self.token().span;
         let size = if self.eat(TokenKind::OpenBracket) {
-            if register {
-                let diagnostic = Diagnostic::new(bracket, "a register cannot be an array")
-                    .help("arrays are declared with `shared` at the top level");
-                self.report(diagnostic);
-            }
             let size = self.array_size()?;
             self.expect(TokenKind::CloseBracket, "`]` after the size of the array")?;
             Some(size)
@@ -193,6 +188,57 @@ impl Parser<'_> {
     /// `in low..high`, or nothing.
     pub(super) fn optional_range(&mut self) -> Parse<Option<RangeExpr>> {
         if self.eat_keyword(Keyword::In) { self.range().map(Some) } else { Ok(None) }
+    }
+
+    /// Whether mutexes are declared here. `mutex` is no keyword: properties are called so.
+    pub(super) fn at_mutex(&self) -> bool {
+        self.at(TokenKind::Name)
+            && self.text_of(self.token().span) == "mutex"
+            && self.peek_at(1) == TokenKind::Name
+    }
+
+    /// `mutex m, locks[8];`
+    fn mutexes(&mut self) -> Parse<Item> {
+        self.bump();
+        let mut mutexes = Vec::new();
+        loop {
+            let declared = self.declarator()?;
+            if declared.open || declared.range.is_some() || declared.init.is_some() {
+                let diagnostic = Diagnostic::new(declared.span, "a mutex has a name and perhaps a size")
+                    .help("it is free at first; in properties it is 0 while it is free");
+                self.report(diagnostic);
+            }
+            mutexes.push(declared);
+            if !self.eat(TokenKind::Comma) {
+                break;
+            }
+        }
+        self.semicolon("the declaration")?;
+        Ok(Item::Mutex(mutexes))
+    }
+
+    /// `fn acquire(i) { ... }`
+    fn procedure(&mut self) -> Parse<Procedure> {
+        let start = self.bump().span;
+        let name = self.name("the name of the procedure")?;
+        self.expect(TokenKind::OpenParenthesis, "`(` and the parameters")?;
+        let mut parameters = Vec::new();
+        while !self.at(TokenKind::CloseParenthesis) {
+            parameters.push(self.name("the name of a parameter")?);
+            if !self.eat(TokenKind::Comma) {
+                break;
+            }
+        }
+        self.expect(TokenKind::CloseParenthesis, "`,` or `)` after a parameter")?;
+        if self.at(TokenKind::Foreign) && self.text_of(self.token().span) == "->" {
+            let help = "a result has no type: `return e;` gives it back";
+            self.expected_with("`{` after the parameters", Some(help.into()));
+        }
+        if !self.at(TokenKind::OpenBrace) {
+            self.missing_brace("the parameters")?;
+        }
+        let body = self.block()?;
+        Ok(Procedure { name, parameters, body, span: self.since(start) })
     }
 
     fn thread(&mut self) -> Parse<Thread> {

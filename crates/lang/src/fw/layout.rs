@@ -293,7 +293,8 @@ impl Layout<'_> {
         match (before, this) {
             (_, Semicolon | Comma | Colon | CloseParenthesis | CloseBracket) => false,
             (_, Dot | DotDot | DotDotEqual | At) | (Dot | DotDot | DotDotEqual | At, _) => false,
-            (OpenParenthesis | OpenBracket, _) | (OpenBrace, CloseBrace) | (Name, OpenBracket) => false,
+            (OpenParenthesis | OpenBracket, _) | (OpenBrace, CloseBrace) => false,
+            (Name, OpenBracket | OpenParenthesis) => false,
             (Keyword(keyword), OpenParenthesis) => !keyword.begins_operation(),
             _ => !self.is_unary(token - 1),
         }

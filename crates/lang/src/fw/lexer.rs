@@ -88,6 +88,7 @@ impl Lexer<'_> {
             }
             let kind = match first {
                 '0'..='9' => self.number(),
+                '"' => self.text(),
                 '_' => self.word(),
                 _ if first.is_alphabetic() => self.word(),
                 _ => self.sign().unwrap_or_else(|| self.unknown()),
@@ -166,6 +167,26 @@ impl Lexer<'_> {
         TokenKind::Number
     }
 
+    /// `"..."`, on one line; a backslash stands before a quote or another backslash that belongs to the text.
+    fn text(&mut self) -> TokenKind {
+        let start = self.position;
+        self.position += 1;
+        let mut escaped = false;
+        let end = self.rest().char_indices().find(|&(_, c)| {
+            let ends = c == '\n' || c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        let closed = end.filter(|&(_, c)| c == '"');
+        self.position += closed.map(|(at, _)| at + 1).or(end.map(|(at, _)| at)).unwrap_or(self.rest().len());
+        if closed.is_none() {
+            let diagnostic = Diagnostic::new(Span::new(start, start + 1), "this text does not end")
+                .help("a text stands between two `\"` on one line; a `\"` inside it is written `\\\"`");
+            self.diagnostics.push(diagnostic);
+        }
+        TokenKind::Text
+    }
+
     fn sign(&mut self) -> Option<TokenKind> {
         use TokenKind::*;
         // Longer operators stand before those they begin with.
@@ -241,7 +262,25 @@ impl Lexer<'_> {
 }
 
 fn is_unknown_ascii(c: char) -> bool {
-    c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "\"#$'?\\`".contains(c)
+    c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "#$'?\\`".contains(c)
+}
+
+/// What a text token says: without its quotes and the backslashes before quotes and backslashes.
+pub fn text_value(token: &str) -> String {
+    let inside = token.strip_prefix('"').unwrap_or(token);
+    let inside = inside.strip_suffix('"').unwrap_or(inside);
+    let mut value = String::with_capacity(inside.len());
+    let mut rest = inside.chars().peekable();
+    while let Some(c) = rest.next() {
+        match rest.peek() {
+            Some(&next @ ('"' | '\\')) if c == '\\' => {
+                value.push(next);
+                rest.next();
+            }
+            _ => value.push(c),
+        }
+    }
+    value
 }
 
 /// Source text short enough for a message.

@@ -24,8 +24,9 @@ mod wrap;
 
 pub use expression::chain;
 pub use format::format;
+pub(crate) use lexer::clip;
 pub use lexer::{Lexed, MAX_TOKENS, lex};
 pub use parser::{parse, parse_unless};
 pub use precedence::precedence;
-pub use print::print;
+pub use print::{print, print_expression};
 pub use token::{Keyword, Token, TokenKind};

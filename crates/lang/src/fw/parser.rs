@@ -47,12 +47,21 @@ pub(super) fn parse_tokens(
         diagnostics,
         reported,
         line_breaks: OnceCell::new(),
+        procedures: procedures(text, tokens),
         stop,
     };
     let file = parser.file();
     let mut diagnostics = parser.diagnostics;
     diagnostics.sort_by_key(|d| d.span.start);
     (file, diagnostics)
+}
+
+/// The names that stand after `fn`.
+fn procedures<'a>(text: &'a str, tokens: &[Token]) -> HashSet<&'a str> {
+    let declared = tokens.windows(2).filter(|pair| {
+        pair[0].kind == TokenKind::Keyword(Keyword::Fn) && pair[1].kind == TokenKind::Name
+    });
+    declared.map(|pair| &text[pair[1].span.range()]).collect()
 }
 
 /// An error that has been reported.
@@ -75,6 +84,8 @@ pub(super) struct Parser<'a> {
     reported: HashSet<u32>,
     /// Where lines end; found out when a message first needs to know.
     line_breaks: OnceCell<Vec<u32>>,
+    /// What can be called: the names of all procedures, wherever they are declared.
+    pub(super) procedures: HashSet<&'a str>,
     stop: &'a Stop<'a>,
 }
 
@@ -262,6 +273,7 @@ impl Parser<'_> {
                     return;
                 }
                 TokenKind::Keyword(Keyword::Const) if depth == 0 => return,
+                TokenKind::Name if depth == 0 && self.first_on_line() && self.at_mutex() => return,
                 TokenKind::OpenBrace => depth += 1,
                 TokenKind::CloseBrace => depth = depth.saturating_sub(1),
                 _ => {}

@@ -42,12 +42,19 @@ enum Section {
 impl Section {
     fn of(item: &Item) -> Self {
         match item {
-            Item::Const(_) | Item::Numbers(..) | Item::Shared(_) => Section::Declaration,
-            Item::Thread(_) => Section::Thread,
+            Item::Const(_) | Item::Numbers(..) | Item::Shared(_) | Item::Mutex(_) => Section::Declaration,
+            Item::Thread(_) | Item::Procedure(_) => Section::Thread,
             Item::Property(_) => Section::Property,
             Item::Predicates(..) | Item::Spare(..) | Item::Cost(..) => Section::Hint,
         }
     }
+}
+
+/// An expression as `.fw` text, on one line.
+pub fn print_expression(expr: &Expr) -> String {
+    let mut printer = Printer { out: String::new() };
+    printer.expression(expr);
+    printer.out
 }
 
 struct Printer {
@@ -81,6 +88,19 @@ impl Printer {
                 self.word("shared ");
                 self.list(declarators, Self::declarator);
                 self.word(";");
+            }
+            Item::Mutex(declarators) => {
+                self.word("mutex ");
+                self.list(declarators, Self::declarator);
+                self.word(";");
+            }
+            Item::Procedure(procedure) => {
+                self.word("fn ");
+                self.word(&procedure.name.text);
+                self.word("(");
+                self.list(&procedure.parameters, |printer, name| printer.word(&name.text));
+                self.word(")");
+                self.block(&procedure.body);
             }
             Item::Thread(thread) => {
                 self.word("thread ");
@@ -251,13 +271,19 @@ impl Printer {
             StatementKind::Skip => self.word("skip;"),
             StatementKind::Fence => self.word("fence;"),
             StatementKind::StoreFence => self.word("sfence;"),
-            StatementKind::Lock => self.word("lock;"),
-            StatementKind::Unlock => self.word("unlock;"),
+            StatementKind::Lock(mutex) => self.mutex("lock", mutex.as_ref()),
+            StatementKind::Unlock(mutex) => self.mutex("unlock", mutex.as_ref()),
+            StatementKind::Return(None) => self.word("return;"),
+            StatementKind::Return(Some(value)) => self.condition("return ", value, ";"),
             StatementKind::Break => self.word("break;"),
             StatementKind::Continue => self.word("continue;"),
             StatementKind::Stop => self.word("stop;"),
             StatementKind::Assume(condition) => self.condition("assume ", condition, ";"),
-            StatementKind::Assert(condition) => self.condition("assert ", condition, ";"),
+            StatementKind::Assert(condition, None) => self.condition("assert ", condition, ";"),
+            StatementKind::Assert(condition, Some(text)) => {
+                self.condition("assert ", condition, ", ");
+                let _ = write!(self.out, "\"{}\";", text.replace('\\', "\\\\").replace('"', "\\\""));
+            }
             StatementKind::Await(condition) => self.condition("await ", condition, ";"),
             StatementKind::Goto(label) => {
                 self.word("goto ");
@@ -301,6 +327,15 @@ impl Printer {
             }
             StatementKind::Block(block) => self.block(block),
         }
+    }
+
+    fn mutex(&mut self, keyword: &str, mutex: Option<&Place>) {
+        self.word(keyword);
+        if let Some(mutex) = mutex {
+            self.word(" ");
+            self.place(&mutex.name, mutex.index.as_deref());
+        }
+        self.word(";");
     }
 
     fn condition(&mut self, keyword: &str, condition: &Expr, end: &str) {
@@ -393,6 +428,12 @@ impl Printer {
             ExprKind::Cas(place, old, new) => self.operation("cas", place, &[old, new]),
             ExprKind::Swap(place, value) => self.operation("swap", place, &[value]),
             ExprKind::FetchAdd(place, value) => self.operation("fetch_add", place, &[value]),
+            ExprKind::Call(name, arguments) => {
+                self.word(&name.text);
+                self.word("(");
+                self.list(arguments, Self::expression);
+                self.word(")");
+            }
             ExprKind::At(thread, label) => {
                 self.place(&thread.name, thread.index.as_deref());
                 self.word("@");
@@ -401,7 +442,7 @@ impl Printer {
             ExprKind::Register(thread, register) => {
                 self.place(&thread.name, thread.index.as_deref());
                 self.word(".");
-                self.word(&register.text);
+                self.place(&register.name, register.index.as_deref());
             }
             ExprKind::Quantified(quantifier, binders, body) => {
                 if !last {

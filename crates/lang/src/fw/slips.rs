@@ -12,13 +12,14 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
     let lower = word.to_ascii_lowercase();
     // Synonyms, which no edit distance finds.
     let synonym = match lower.as_str() {
-        "process" | "proc" | "proctype" | "fn" | "func" | "function" | "def" => Some(Keyword::Thread),
+        "process" | "proctype" => Some(Keyword::Thread),
+        "proc" | "func" | "function" | "def" | "procedure" => Some(Keyword::Fn),
         "global" | "globals" | "static" | "volatile" => Some(Keyword::Shared),
         "let" | "local" | "reg" | "register" | "auto" | "mut" => Some(Keyword::Var),
         "mfence" | "barrier" | "membar" | "sync" | "dmb" | "memory_barrier" => Some(Keyword::Fence),
         "wmb" | "dmbst" => Some(Keyword::StoreFence),
         "nop" | "noop" | "pass" => Some(Keyword::Skip),
-        "return" | "exit" | "halt" => Some(Keyword::Stop),
+        "exit" | "halt" => Some(Keyword::Stop),
         "require" | "requires" => Some(Keyword::Assume),
         "wait" | "when" | "waitfor" => Some(Keyword::Await),
         "forever" => Some(Keyword::Loop),

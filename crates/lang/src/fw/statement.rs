@@ -2,7 +2,7 @@
 
 use fencewright_program::{BinaryOp, Span};
 
-use super::lexer::clip;
+use super::lexer::{clip, text_value};
 use super::parser::{Parse, Parser, Reported};
 use super::slips;
 use super::token::{Keyword, TokenKind};
@@ -134,13 +134,14 @@ impl Parser<'_> {
             Keyword::Skip => self.word(StatementKind::Skip),
             Keyword::Fence => self.word(StatementKind::Fence),
             Keyword::StoreFence => self.word(StatementKind::StoreFence),
-            Keyword::Lock => self.word(StatementKind::Lock),
-            Keyword::Unlock => self.word(StatementKind::Unlock),
+            Keyword::Lock => self.mutex_statement(StatementKind::Lock),
+            Keyword::Unlock => self.mutex_statement(StatementKind::Unlock),
             Keyword::Break => self.word(StatementKind::Break),
             Keyword::Continue => self.word(StatementKind::Continue),
             Keyword::Stop => self.word(StatementKind::Stop),
             Keyword::Assume => self.condition_statement(StatementKind::Assume),
-            Keyword::Assert => self.condition_statement(StatementKind::Assert),
+            Keyword::Assert => self.assertion(),
+            Keyword::Return => self.return_statement(),
             Keyword::Await => self.condition_statement(StatementKind::Await),
             Keyword::Atomic => self.block_statement("`atomic`").map(StatementKind::Atomic),
             Keyword::Snapshot => self.block_statement("`snapshot`").map(StatementKind::Snapshot),
@@ -190,6 +191,49 @@ impl Parser<'_> {
         let condition = self.expression()?;
         self.semicolon("the condition")?;
         Ok(kind(condition))
+    }
+
+    /// `assert e;` or `assert e, "text";`
+    fn assertion(&mut self) -> Parse<StatementKind> {
+        self.bump();
+        let condition = self.expression()?;
+        let text = if self.eat(TokenKind::Comma) {
+            let help = "write `assert x == 1, \"x is set\";`";
+            if !self.at(TokenKind::Text) {
+                return Err(self.expected_with("a text in quotes", Some(help.into())));
+            }
+            let span = self.bump().span;
+            Some(text_value(self.text_of(span)))
+        } else {
+            None
+        };
+        self.semicolon("the assertion")?;
+        Ok(StatementKind::Assert(condition, text))
+    }
+
+    /// `lock;` or `lock m;`, and the same with `unlock`
+    fn mutex_statement(&mut self, kind: fn(Option<Place>) -> StatementKind) -> Parse<StatementKind> {
+        if self.peek_at(1) != TokenKind::Name {
+            return self.word(kind(None));
+        }
+        let word = self.bump().span;
+        // Where a line ends without `;`, the next statement is not the name of a mutex.
+        if self.first_on_line() {
+            self.semicolon(&format!("`{}`", self.text_of(word)))?;
+            return Ok(kind(None));
+        }
+        let mutex = self.place()?;
+        self.semicolon("the mutex")?;
+        Ok(kind(Some(mutex)))
+    }
+
+    /// `return;` or `return e;`
+    fn return_statement(&mut self) -> Parse<StatementKind> {
+        self.bump();
+        let ends = self.at(TokenKind::Semicolon) || self.at(TokenKind::CloseBrace) || self.first_on_line();
+        let value = if ends { None } else { Some(self.expression()?) };
+        self.semicolon(if ends { "`return`" } else { "the result" })?;
+        Ok(StatementKind::Return(value))
     }
 
     fn block_statement(&mut self, after: &str) -> Parse<Block> {
@@ -269,11 +313,20 @@ impl Parser<'_> {
         Ok(StatementKind::Choose(blocks))
     }
 
-    /// A statement that begins with a name: `x = e;`, `a[i] = e;`, `x = *;`
+    /// A statement that begins with a name: `x = e;`, `a[i] = e;`, `x = *;`, `f(x);`
     fn assignment(&mut self) -> Parse<StatementKind> {
         let start = self.token().span;
         if let Some(reported) = self.misspelt_keyword(start) {
             return Err(reported);
+        }
+        if self.at_call() {
+            let call = self.call()?;
+            if matches!(self.peek(), TokenKind::Operator(_)) {
+                let help = "as a part of a larger expression it must be assigned: `r = f(x) + 1;`";
+                return Err(self.expected_with("`;` after the call", Some(help.into())));
+            }
+            self.semicolon("the call")?;
+            return Ok(StatementKind::Expr(call));
         }
         let place = self.place()?;
         let place_text = clip(self.text_of(self.since(start)));
@@ -313,7 +366,7 @@ impl Parser<'_> {
                 | TokenKind::At
                 | TokenKind::Operator(_)
         );
-        if can_follow || !self.at(TokenKind::Name) {
+        if can_follow || !self.at(TokenKind::Name) || self.at_call() {
             return None;
         }
         let word = self.text_of(span);

@@ -17,6 +17,8 @@ pub struct Token {
 pub enum TokenKind {
     Name,
     Number,
+    /// `"..."`
+    Text,
     Keyword(Keyword),
     /// A binary operator; `-` may turn out to be unary and `*` to mean any value.
     Operator(BinaryOp),
@@ -73,9 +75,9 @@ macro_rules! keywords {
 keywords! {
     Assert "assert" Assume "assume" Atomic "atomic" Await "await" Break "break" Cas "cas" Choose "choose"
     Const "const" Continue "continue" Cost "cost" Else "else" End "end" Exists "exists" False "false" Fence "fence"
-    FetchAdd "fetch_add" Finally "finally" For "for" Forall "forall" Forbid "forbid" Goto "goto" If "if" In "in"
+    FetchAdd "fetch_add" Finally "finally" Fn "fn" For "for" Forall "forall" Forbid "forbid" Goto "goto" If "if" In "in"
     Int "int" Invariant "invariant" Lock "lock" Loop "loop" Nat "nat" Never "never" Numbers "numbers" Open "open"
-    Or "or" Predicates "predicates" Real "real" StoreFence "sfence" Shared "shared" Skip "skip" Snapshot "snapshot"
+    Or "or" Predicates "predicates" Real "real" Return "return" StoreFence "sfence" Shared "shared" Skip "skip" Snapshot "snapshot"
     Spare "spare" Stop "stop" Swap "swap" Thread "thread" True "true" Unlock "unlock" Var "var" While "while"
 }
 
@@ -88,7 +90,7 @@ impl Keyword {
     /// Whether an item may begin with it and a statement may not.
     pub fn begins_only_items(self) -> bool {
         use Keyword::*;
-        matches!(self, Numbers | Shared | Thread | Forbid | Invariant | Finally | Predicates | Spare | Cost)
+        matches!(self, Numbers | Shared | Fn | Thread | Forbid | Invariant | Finally | Predicates | Spare | Cost)
     }
 
     /// Whether a statement may begin with it.
@@ -117,6 +119,7 @@ impl Keyword {
                 | Choose
                 | Goto
                 | Stop
+                | Return
         ) || self.begins_operation()
     }
 

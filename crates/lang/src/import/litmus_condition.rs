@@ -12,7 +12,7 @@ use super::litmus::Test;
 use super::litmus_scan::{Kind, Scanner, Token};
 use super::litmus_types::{Part, RegisterPart, Type, mask, reduce, unsigned, wrap};
 use super::{Shown, ShownPlace, View};
-use crate::ast::{Expr, ExprKind, Property, PropertyKind, ThreadRef};
+use crate::ast::{self, Expr, ExprKind, Property, PropertyKind, ThreadRef};
 use crate::diagnostic::Diagnostic;
 
 /// Something that has a final value.
@@ -374,7 +374,7 @@ fn variable(place: Place, test: &Test, span: Span) -> (Expr, u32) {
             let register = thread.register(part.family);
             let owner = ThreadRef { name: build::name(&thread.name, span), index: None };
             let name = build::name(register.name(), span);
-            (Expr { kind: ExprKind::Register(owner, name), span }, register.bits())
+            (Expr { kind: ExprKind::Register(owner, ast::Place { name, index: None }), span }, register.bits())
         }
         Place::Location(location) => {
             let location = &test.locations[location];

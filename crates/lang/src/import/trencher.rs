@@ -455,8 +455,8 @@ fn instruction(transition: &Transition<'_>, registers: &Registers<'_>, memory: &
         Instruction::Check(condition) => build::assume(registers.expr(condition, span), span),
         Instruction::Fence => build::statement(StatementKind::Fence, span),
         Instruction::Noop => build::statement(StatementKind::Skip, span),
-        Instruction::Lock => build::statement(StatementKind::Lock, span),
-        Instruction::Unlock => build::statement(StatementKind::Unlock, span),
+        Instruction::Lock => build::statement(StatementKind::Lock(None), span),
+        Instruction::Unlock => build::statement(StatementKind::Unlock(None), span),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use fencewright_program::{Register, RegisterId};
+use fencewright_program::{Init, Range, Register, RegisterId};
 
+use super::MOST_CELLS;
+use super::array::{Array, Binding};
 use super::graph::Node;
 use super::thread::ThreadLowering;
 use crate::ast::{self, Block, Name, StatementKind};
@@ -12,7 +14,9 @@ use crate::diagnostic::Diagnostic;
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> ThreadLowering<'a, '_> {
-    pub fn declare_registers(&mut self, body: &'a Block) {
+    /// Declares the registers of a thread or procedure, and gives them with what they start with.
+    pub fn declare_registers(&mut self, body: &'a Block) -> Vec<(RegisterId, Init)> {
+        let mut declared = Vec::new();
         // Constants of the thread may be used in the declarations, so both are read in order here.
         let mut pushed = Vec::new();
         for statement in &body.statements {
@@ -28,8 +32,9 @@ impl<'a> ThreadLowering<'a, '_> {
                         if self.gives_up(1, declarator.span) {
                             break;
                         }
-                        if let Err(error) = self.declare_register(declarator) {
-                            self.diagnostics.push(error);
+                        match self.declare_register(declarator) {
+                            Ok(registers) => declared.extend(registers),
+                            Err(error) => self.diagnostics.push(error),
                         }
                     }
                 }
@@ -39,25 +44,69 @@ impl<'a> ThreadLowering<'a, '_> {
         for name in pushed {
             self.constants.pop(&name);
         }
+        declared
     }
 
-    fn declare_register(&mut self, declarator: &'a ast::Declarator) -> Result<()> {
+    fn declare_register(&mut self, declarator: &'a ast::Declarator) -> Result<Vec<(RegisterId, Init)>> {
         let name = &declarator.name;
-        if declarator.size.is_some() || declarator.open {
-            return Err(Diagnostic::new(declarator.span, "a register cannot be an array")
-                .help("declare it as `shared`; memory that only one thread uses is still memory"));
+        if declarator.open {
+            let message = "only an array of shared memory can be `open`";
+            return Err(Diagnostic::new(declarator.span, message));
         }
         self.check_fresh(name)?;
+        let indices = declarator.size.as_ref().map(|size| self.constants.indices(size)).transpose()?;
+        let size = indices.map_or(1, Range::size);
+        if size == 0 {
+            let message = format!("the array `{}` has no elements", name.text);
+            return Err(Diagnostic::new(declarator.span, message));
+        }
+        if size > MOST_CELLS as u64 {
+            let message = format!("an array of more than {MOST_CELLS} registers");
+            return Err(Diagnostic::new(declarator.span, message));
+        }
+        self.effort.spend(size as usize, declarator.span)?;
         let range = declarator.range.as_ref().map(|r| self.constants.nonempty_range(r)).transpose()?;
-        let init = self.constants.initial(declarator, range, 1)?[0];
-        let id = RegisterId(self.registers.len() as u32);
-        self.registers.push(Register { name: name.text.clone(), init, range });
-        self.register_names.insert(name.text.clone(), id);
-        Ok(())
+        let init = self.constants.initial(declarator, range, size as usize)?;
+        let first = self.frame_register(&name.text, indices, range, &init);
+        let binding = match indices {
+            None => Binding::Register(first),
+            Some(indices) => Binding::Array(Array { first, indices }),
+        };
+        self.frame.names.insert(name.text.clone(), binding);
+        Ok(init.into_iter().zip(first.0..).map(|(init, id)| (RegisterId(id), init)).collect())
+    }
+
+    /// The registers of a variable, one after the other: new ones, or those of an earlier call of the same procedure. No procedure is
+    /// called while it runs, so one set of registers is enough for all of its calls.
+    pub fn frame_register(
+        &mut self,
+        name: &str,
+        indices: Option<Range>,
+        range: Option<Range>,
+        init: &[Init],
+    ) -> RegisterId {
+        let name = match self.active.last() {
+            None => name.to_string(),
+            Some(procedure) => format!("{procedure}.{name}"),
+        };
+        let key = (name, indices, range);
+        if let Some(&known) = self.frame_registers.get(&key) {
+            return known;
+        }
+        let first = RegisterId(self.registers.len() as u32);
+        for (n, &init) in init.iter().enumerate() {
+            let name = match indices {
+                None => key.0.clone(),
+                Some(indices) => format!("{}[{}]", key.0, indices.low + n as i64),
+            };
+            self.registers.push(Register { name, init, range });
+        }
+        self.frame_registers.insert(key, first);
+        first
     }
 
     pub fn check_fresh(&self, name: &Name) -> Result<()> {
-        let taken = if self.register(&name.text).is_some() {
+        let taken = if self.local(&name.text).is_some() {
             "register"
         } else if self.shared(&name.text).is_some() {
             "shared variable"
@@ -84,7 +133,10 @@ impl<'a> ThreadLowering<'a, '_> {
             if !statement.labels.is_empty() {
                 let node = self.graph.node();
                 for label in &statement.labels {
-                    self.graph.label(node, &label.text);
+                    match self.active.last() {
+                        None => self.graph.label(node, &label.text),
+                        Some(procedure) => self.graph.label(node, &format!("{procedure}.{}", label.text)),
+                    }
                     if labels.insert(label.text.clone(), node).is_some() {
                         let message = format!("the label `{}` stands twice in this thread", label.text);
                         self.diagnostics.push(Diagnostic::new(label.span, message));

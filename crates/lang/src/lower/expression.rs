@@ -4,11 +4,15 @@
 //! `x = y + z` becomes the store first, then the loads before it; jumps cost no step, because the place to start *is* the
 //! target.
 
-use fencewright_program::{Action, Address, BinaryOp, Expr, Op, RegisterId, Span, UnaryOp};
+use fencewright_program::{
+    Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, UnaryOp, VariableId,
+};
 
+use super::array::Binding;
+use super::call::Argument;
 use super::graph::Node;
 use super::thread::ThreadLowering;
-use crate::ast::{self, ExprKind, Place};
+use crate::ast::{self, ExprKind, Name, Place};
 use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -21,8 +25,12 @@ pub enum Before<'a> {
     Load(RegisterId, Address, Span),
     /// A read-modify-write operation; its result goes to the register.
     Rmw(RegisterId, &'a ast::Expr, Address, Vec<Pure>),
-    /// A short-circuit condition with accesses on its right side: its value goes to the register.
+    /// A short-circuit condition with steps on its right side: its value goes to the register.
     Condition(RegisterId, &'a ast::Expr),
+    /// A call; its result goes to the register.
+    Call(RegisterId, &'a ast::Procedure, Vec<Argument>, Span),
+    /// An index that must lie in its array of registers: a fault if the condition does not hold.
+    Check(Pure, Span),
 }
 
 impl<'a> ThreadLowering<'a, '_> {
@@ -31,7 +39,7 @@ impl<'a> ThreadLowering<'a, '_> {
         self.flatten_part(e, false, before)
     }
 
-    /// Splits a part of an expression. `pure` parts are known to have no accesses, so they are not searched for any.
+    /// Splits a part of an expression. `pure` parts are known to take no steps, so they are not searched for any.
     fn flatten_part(&mut self, e: &'a ast::Expr, pure: bool, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.effort.spend(1, e.span)?;
         match &e.kind {
@@ -43,11 +51,8 @@ impl<'a> ThreadLowering<'a, '_> {
                         Some(_) => Err(self.not_an_array(&place.name)),
                     };
                 }
-                if let Some(register) = self.register(&place.name.text) {
-                    return match &place.index {
-                        None => Ok(Expr::Leaf(register)),
-                        Some(_) => Err(self.not_an_array(&place.name)),
-                    };
+                if let Some(binding) = self.local(&place.name.text) {
+                    return self.register_value(place, binding, e.span, before);
                 }
                 let address = self.address(place, before)?;
                 let register = self.temporary();
@@ -70,7 +75,7 @@ impl<'a> ThreadLowering<'a, '_> {
                     }
                 }
             }
-            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.has_access(right) => {
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, _, right) if !pure && self.takes_steps(right) => {
                 // The right side must not be loaded when the left one decides.
                 let register = self.temporary();
                 before.push(Before::Condition(register, e));
@@ -87,6 +92,12 @@ impl<'a> ThreadLowering<'a, '_> {
                 let (address, arguments) = self.rmw_arguments(e, place, before)?;
                 let register = self.temporary();
                 before.push(Before::Rmw(register, e, address, arguments));
+                Ok(Expr::Leaf(register))
+            }
+            ExprKind::Call(name, arguments) => {
+                let (procedure, arguments) = self.call_arguments(name, arguments, before)?;
+                let register = self.temporary();
+                before.push(Before::Call(register, procedure, arguments, e.span));
                 Ok(Expr::Leaf(register))
             }
             ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => Err(Diagnostic::new(
@@ -111,7 +122,7 @@ impl<'a> ThreadLowering<'a, '_> {
             )
             .help("inside the block, read and write the variable: everything there is one step already"));
         }
-        if self.constants.get(&place.name.text).is_some() || self.register(&place.name.text).is_some() {
+        if self.constants.get(&place.name.text).is_some() || self.local(&place.name.text).is_some() {
             return Err(Diagnostic::new(
                 place.name.span,
                 format!("`{}` is not a shared variable", place.name.text),
@@ -126,12 +137,37 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok((address, arguments))
     }
 
+    /// The address of a mutex.
+    pub fn mutex_address(&mut self, place: &'a Place, before: &mut Vec<Before<'a>>) -> Result<Address> {
+        let name = &place.name;
+        match self.shared(&name.text) {
+            Some(variable) if self.names.mutexes.contains(&variable) => self.cell(variable, place, before),
+            _ => Err(Diagnostic::new(name.span, format!("`{}` is not a mutex", name.text))
+                .help(format!("declare it at the top level: `mutex {};`", name.text))),
+        }
+    }
+
     /// The address of a shared variable.
     pub fn address(&mut self, place: &'a Place, before: &mut Vec<Before<'a>>) -> Result<Address> {
         let name = &place.name;
-        let Some(variable) = self.shared(&name.text) else {
-            return Err(self.unknown_name(name));
-        };
+        match self.shared(&name.text) {
+            Some(variable) if self.names.mutexes.contains(&variable) => {
+                Err(Diagnostic::new(name.span, format!("`{}` is a mutex, not a variable", name.text))
+                    .help("it is locked by `lock` and unlocked by `unlock`"))
+            }
+            Some(variable) => self.cell(variable, place, before),
+            None => Err(self.unknown_name(name)),
+        }
+    }
+
+    /// The cell of a shared variable.
+    fn cell(
+        &mut self,
+        variable: VariableId,
+        place: &'a Place,
+        before: &mut Vec<Before<'a>>,
+    ) -> Result<Address> {
+        let name = &place.name;
         let indices = self.variable(variable).indices;
         let index = match (&place.index, indices) {
             (None, None) => None,
@@ -139,23 +175,11 @@ impl<'a> ThreadLowering<'a, '_> {
                 let index = self.flatten(index, before)?;
                 let open = self.variable(variable).open;
                 if let Some(i) = index.constant().filter(|&i| !range.contains(i) && !open) {
-                    return Err(Diagnostic::new(
-                        name.span,
-                        format!(
-                            "index {i} is outside `{}`, whose indices are {} to {}",
-                            name.text, range.low, range.high
-                        ),
-                    ));
+                    return Err(self.outside(name, i, range));
                 }
                 Some(index)
             }
-            (None, Some(_)) => {
-                return Err(Diagnostic::new(
-                    name.span,
-                    format!("`{}` is an array and needs an index", name.text),
-                )
-                .help(format!("write `{}[0]`", name.text)));
-            }
+            (None, Some(_)) => return Err(self.needs_index(name)),
             (Some(_), None) => return Err(self.not_an_array(name)),
         };
         Ok(Address { variable, index })
@@ -186,6 +210,10 @@ impl<'a> ThreadLowering<'a, '_> {
                         self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(0))), e.span);
                     self.condition(e, at, Some(one), Some(zero))?
                 }
+                Before::Call(register, procedure, arguments, span) => {
+                    self.inline(procedure, arguments, Some(register), span, at, node)?
+                }
+                Before::Check(condition, span) => self.check_step(condition, span, at, node),
             };
         }
         Ok(node)
@@ -269,10 +297,10 @@ impl<'a> ThreadLowering<'a, '_> {
     ) -> Result<Node> {
         let mark = self.mark();
         let node = match &e.kind {
-            ExprKind::Unary(UnaryOp::Not, operand) if self.has_access(operand) => {
+            ExprKind::Unary(UnaryOp::Not, operand) if self.takes_steps(operand) => {
                 self.condition(operand, at, otherwise, then)?
             }
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.has_access(e) => {
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) if self.takes_steps(e) => {
                 match self.decided(*op, left) {
                     Some(true) => {
                         let value = self.never_evaluated(*op, right)?;
@@ -321,7 +349,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     /// The value of an expression that constants decide: without an access, and whatever the registers are.
-    fn constant(&self, e: &ast::Expr) -> Option<i64> {
+    pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
@@ -365,17 +393,47 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Whether evaluating the expression touches shared memory.
+    /// Whether evaluating the expression touches shared memory, or calls a procedure.
     pub fn has_access(&self, e: &ast::Expr) -> bool {
+        self.any_part(e, &|this, place| match this.local(&place.name.text) {
+            None => this.constants.get(&place.name.text).is_none(),
+            Some(_) => place.index.as_ref().is_some_and(|index| this.has_access(index)),
+        })
+    }
+
+    /// Whether evaluating the expression takes steps before the last one: accesses, calls and checks of indices.
+    pub fn takes_steps(&self, e: &ast::Expr) -> bool {
+        self.any_part(e, &|this, place| match (this.local(&place.name.text), &place.index) {
+            (None, _) => this.constants.get(&place.name.text).is_none(),
+            (Some(Binding::Array(array)), Some(index)) => {
+                this.takes_steps(index) || !this.is_certain(array, index)
+            }
+            (Some(_), _) => false,
+        })
+    }
+
+    /// Whether the expression has an access by its form, or a place such as is looked for.
+    fn any_part(&self, e: &ast::Expr, such: &dyn Fn(&Self, &Place) -> bool) -> bool {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::At(..) | ExprKind::Register(..) | ExprKind::Quantified(..) => false,
-            ExprKind::Place(place) => {
-                self.constants.get(&place.name.text).is_none() && self.register(&place.name.text).is_none()
-            }
-            ExprKind::Unary(_, operand) => self.has_access(operand),
-            ExprKind::Binary(_, left, right) => self.has_access(left) || self.has_access(right),
-            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => true,
+            ExprKind::Place(place) => such(self, place),
+            ExprKind::Unary(_, operand) => self.any_part(operand, such),
+            ExprKind::Binary(_, left, right) => self.any_part(left, such) || self.any_part(right, such),
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) | ExprKind::Call(..) => true,
         }
+    }
+
+    /// An index that is not in its array.
+    pub fn outside(&self, name: &Name, index: i64, indices: Range) -> Diagnostic {
+        let Range { low, high } = indices;
+        let message = format!("index {index} is outside `{}`, whose indices are {low} to {high}", name.text);
+        Diagnostic::new(name.span, message)
+    }
+
+    /// An array without an index.
+    pub fn needs_index(&self, name: &Name) -> Diagnostic {
+        Diagnostic::new(name.span, format!("`{}` is an array and needs an index", name.text))
+            .help(format!("write `{}[0]`", name.text))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Formulas of properties and hints: binders expanded, names resolved to observables of a state.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fencewright_program::{
     BinaryOp, Expr, Formula, LocationId, Observable, Program, RegisterId, Thread, ThreadId,
@@ -8,7 +8,7 @@ use fencewright_program::{
 
 use super::effort::Effort;
 use super::scope::Constants;
-use super::{Names, nearest};
+use super::{Names, collect_labels, nearest};
 use crate::ast::{self, BinderRelation, ExprKind, Name, Quantified, ThreadRef};
 use crate::diagnostic::Diagnostic;
 
@@ -20,7 +20,7 @@ const MOST_INSTANCES: usize = 1 << 12;
 /// Lowers formulas.
 pub struct FormulaLowering<'a, 's> {
     pub program: &'a Program,
-    pub names: &'a Names,
+    pub names: &'a Names<'a>,
     /// What names mean in each thread.
     pub inner: &'a [ThreadNames<'a>],
     pub constants: &'a mut Constants,
@@ -125,15 +125,23 @@ impl FormulaLowering<'_, '_> {
             ExprKind::Register(thread, register) => {
                 let id = self.thread(thread)?;
                 let code = self.program.thread(id);
-                match self.inner[id.index()].registers.get(register.text.as_str()) {
+                let index = register.index.as_ref().map(|index| self.constants.eval(index)).transpose()?;
+                let text = match index {
+                    None => register.name.text.clone(),
+                    Some(index) => format!("{}[{index}]", register.name.text),
+                };
+                match self.inner[id.index()].registers.get(text.as_str()) {
                     Some(r) => Ok(Expr::Leaf(Observable::Register(id, *r))),
                     None => {
-                        let message = format!("thread `{}` has no register `{}`", code.name, register.text);
+                        let message = format!("thread `{}` has no register `{text}`", code.name);
                         let known =
                             code.registers.iter().map(|r| r.name.as_str()).filter(|n| !n.starts_with('%'));
-                        Err(with_nearest(Diagnostic::new(register.span, message), &register.text, known))
+                        Err(with_nearest(Diagnostic::new(register.name.span, message), &text, known))
                     }
                 }
+            }
+            ExprKind::Call(..) => {
+                Err(Diagnostic::new(e.span, "a property looks at a state and calls no procedure"))
             }
             ExprKind::Quantified(quantifier, binders, body) => self.quantified(*quantifier, binders, body),
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
@@ -217,12 +225,23 @@ impl FormulaLowering<'_, '_> {
         let locations = self.inner[id.index()].labels.get(label.text.as_str()).cloned().unwrap_or_default();
         self.effort.spend(locations.len(), label.span)?;
         let known = self.names.labels.get(&thread.name.text);
-        if locations.is_empty() && label.text != "end" && !known.is_some_and(|l| l.contains(&label.text)) {
+        let is_known = known.is_some_and(|l| l.contains(&label.text)) || self.is_in_procedure(&label.text);
+        if locations.is_empty() && label.text != "end" && !is_known {
             let message = format!("thread `{}` has no label `{}`", code.name, label.text);
             let labels = code.locations.iter().flat_map(|l| l.labels.iter().map(String::as_str));
             return Err(with_nearest(Diagnostic::new(label.span, message), &label.text, labels));
         }
         Ok((id, locations))
+    }
+
+    /// Whether a label is one of a procedure, which the thread need not call.
+    fn is_in_procedure(&self, label: &str) -> bool {
+        let procedure = label.split_once('.').and_then(|(name, _)| self.names.procedures.get(name));
+        procedure.is_some_and(|procedure| {
+            let mut labels = HashSet::new();
+            collect_labels(&procedure.body, &format!("{}.", procedure.name.text), &mut labels);
+            labels.contains(label)
+        })
     }
 
     fn thread(&mut self, thread: &ThreadRef) -> Result<ThreadId> {

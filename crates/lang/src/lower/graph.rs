@@ -4,7 +4,7 @@
 //! before a closing brace, a label on the first statement of a loop), they are merged.
 
 use fencewright_kit::ThreadBuilder;
-use fencewright_program::{Action, Edge, LocationId, Op, Register, Span, Thread};
+use fencewright_program::{Action, CallId, Edge, LocationId, Op, Register, Span, Thread};
 
 /// A location while the graph is built.
 pub type Node = LocationId;
@@ -15,11 +15,13 @@ pub type Edges = Vec<(Edge, ())>;
 /// A graph under construction.
 pub struct ControlFlow {
     builder: ThreadBuilder<()>,
+    /// The call whose copy of a procedure is being made.
+    pub call: CallId,
 }
 
 impl ControlFlow {
     pub fn new(name: String, family: Option<(String, i64)>) -> Self {
-        ControlFlow { builder: ThreadBuilder::new(name, family) }
+        ControlFlow { builder: ThreadBuilder::new(name, family), call: CallId::default() }
     }
 
     pub fn node(&mut self) -> Node {
@@ -40,6 +42,7 @@ impl ControlFlow {
 
     /// An edge from `at` (or a new node) to `to`; gives its start.
     pub fn arc(&mut self, at: Option<Node>, to: Node, action: Action, span: Span) -> Node {
+        let span = span.called(self.call);
         let from = at.unwrap_or_else(|| self.node());
         self.builder.starts(from, span);
         self.builder.edge(from, to, action, span, ());
@@ -57,6 +60,11 @@ impl ControlFlow {
             }
         }
         to
+    }
+
+    /// The edges so far.
+    pub fn edges(&self) -> &[(Edge, ())] {
+        &self.builder.edges
     }
 
     /// Puts other edges in the place of those there are, which it returns.

@@ -1,6 +1,8 @@
 //! From syntax tree to program: constants evaluated, families of threads instantiated, `for` loops unrolled, every access
 //! of shared memory an edge of its own, formulas expanded.
 
+mod array;
+mod call;
 mod declare;
 mod effort;
 mod expression;
@@ -11,9 +13,10 @@ mod scope;
 mod thread;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::num::NonZeroU32;
 
 use fencewright_program::{
-    Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, Variable, VariableId,
+    Call, CallId, Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, Variable, VariableId,
 };
 use strsim::osa_distance;
 
@@ -36,12 +39,43 @@ const MOST_LISTED: usize = 20;
 
 /// What names mean outside of threads.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct Names<'a> {
     pub shared: HashMap<String, VariableId>,
+    /// The shared variables that are mutexes.
+    pub mutexes: HashSet<VariableId>,
+    /// All procedures of the file, wherever they are declared.
+    pub procedures: HashMap<&'a str, &'a ast::Procedure>,
     /// Threads by name and, for families, instance.
     pub threads: BTreeMap<(String, Option<i64>), ThreadId>,
     /// All labels in the text of a thread, also those that cannot be reached.
     pub labels: HashMap<String, HashSet<String>>,
+}
+
+/// What spans and faults of a program refer to.
+#[derive(Default)]
+pub(crate) struct Notes {
+    calls: Vec<Call>,
+    texts: Vec<String>,
+    known_texts: HashMap<String, u32>,
+}
+
+impl Notes {
+    /// Notes a call.
+    pub fn call(&mut self, what: String, at: Span) -> CallId {
+        self.calls.push(Call { what, at });
+        CallId(NonZeroU32::new(self.calls.len() as u32))
+    }
+
+    /// The number of a text.
+    pub fn text(&mut self, text: &str) -> u32 {
+        if let Some(&known) = self.known_texts.get(text) {
+            return known;
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(text.to_string());
+        self.known_texts.insert(text.to_string(), number);
+        number
+    }
 }
 
 /// Constants that the command line overrides, by name.
@@ -53,17 +87,19 @@ pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnos
 }
 
 /// Lowers a file as [`lower`] does, unless `stop` says to stop: then the error that comes back means nothing.
-pub fn lower_unless(
-    stop: &Stop<'_>,
-    file: &ast::File,
-    defines: &Defines,
+pub fn lower_unless<'a>(
+    stop: &'a Stop<'a>,
+    file: &'a ast::File,
+    defines: &'a Defines,
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut lowering = Lowering {
         defines,
         program: Program::default(),
-        names: Names::default(),
+        names: Names { procedures: procedures(file), ..Names::default() },
+        notes: Notes::default(),
         constants: Constants::default(),
         effort: Effort::new(stop),
+        declared: HashSet::new(),
         diagnostics: Vec::new(),
     };
     let numbers = file.items.iter().rev().find_map(|item| match item {
@@ -94,7 +130,8 @@ pub fn lower_unless(
     }
     lowering.check_initial_values(file);
     // Formulas may speak of threads declared after them.
-    let Lowering { mut program, names, mut constants, mut effort, mut diagnostics, .. } = lowering;
+    let Lowering { mut program, names, notes, mut constants, mut effort, mut diagnostics, .. } = lowering;
+    (program.calls, program.texts) = (notes.calls, notes.texts);
     if diagnostics.is_empty() {
         let stated = property::lower(file, &program, &names, &mut constants, &mut effort);
         (program.properties, program.hints, diagnostics) =
@@ -119,9 +156,12 @@ pub fn lower_unless(
 struct Lowering<'a> {
     defines: &'a Defines,
     program: Program,
-    names: Names,
+    names: Names<'a>,
+    notes: Notes,
     constants: Constants,
     effort: Effort<'a>,
+    /// The procedures up to the item at hand.
+    declared: HashSet<&'a str>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -130,6 +170,8 @@ impl<'a> Lowering<'a> {
         let result = match item {
             Item::Const(c) => self.constant(c),
             Item::Shared(declarators) => declarators.iter().try_for_each(|d| self.shared(d)),
+            Item::Mutex(declarators) => declarators.iter().try_for_each(|d| self.mutex(d)),
+            Item::Procedure(procedure) => self.procedure(procedure),
             Item::Thread(thread) => self.thread(thread),
             Item::Numbers(..)
             | Item::Property(_)
@@ -175,6 +217,8 @@ impl<'a> Lowering<'a> {
             "shared variable"
         } else if self.names.labels.contains_key(&name.text) {
             "thread"
+        } else if self.declared.contains(name.text.as_str()) {
+            "procedure"
         } else {
             return Ok(());
         };
@@ -188,19 +232,13 @@ impl<'a> Lowering<'a> {
             Some(value) => value,
             None => self.constants.eval(&c.value)?,
         };
-        self.constants.push(&c.name.text, value);
+        self.constants.declare(&c.name.text, value);
         Ok(())
     }
 
     fn shared(&mut self, d: &ast::Declarator) -> Result<(), Diagnostic> {
         self.check_fresh(&d.name)?;
-        let indices = match &d.size {
-            None => None,
-            Some(ast::ArraySize::Length(length)) => {
-                Some(Range { low: 0, high: self.constants.eval(length)?.saturating_sub(1) })
-            }
-            Some(ast::ArraySize::Indices(range)) => Some(self.constants.range(range)?),
-        };
+        let indices = d.size.as_ref().map(|size| self.constants.indices(size)).transpose()?;
         let cells = indices.map_or(1, Range::size);
         let base = self.program.cells();
         if cells == 0 {
@@ -229,11 +267,25 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn thread(&mut self, thread: &ast::Thread) -> Result<(), Diagnostic> {
+    /// A mutex is a memory cell with the number of the thread that holds it, counted from 1, or 0.
+    fn mutex(&mut self, d: &ast::Declarator) -> Result<(), Diagnostic> {
+        let id = VariableId(self.program.variables.len() as u32);
+        self.shared(d)?;
+        self.names.mutexes.insert(id);
+        Ok(())
+    }
+
+    fn procedure(&mut self, procedure: &'a ast::Procedure) -> Result<(), Diagnostic> {
+        self.check_fresh(&procedure.name)?;
+        self.declared.insert(&procedure.name.text);
+        Ok(())
+    }
+
+    fn thread(&mut self, thread: &'a ast::Thread) -> Result<(), Diagnostic> {
         self.check_fresh(&thread.name)?;
         let name = &thread.name.text;
         let mut labels = HashSet::new();
-        collect_labels(&thread.body, &mut labels);
+        collect_labels(&thread.body, "", &mut labels);
         self.names.labels.insert(name.clone(), labels);
         let Some((index, range)) = &thread.family else {
             let lowered = self.instance(thread, name.clone(), None)?;
@@ -256,15 +308,16 @@ impl<'a> Lowering<'a> {
 
     fn instance(
         &mut self,
-        thread: &ast::Thread,
+        thread: &'a ast::Thread,
         name: String,
         family: Option<(String, i64)>,
     ) -> Result<Thread, Diagnostic> {
         if self.program.threads.len() == MOST_THREADS {
             return Err(Diagnostic::new(thread.name.span, format!("more than {MOST_THREADS} threads")));
         }
-        let Lowering { program, names, constants, effort, .. } = self;
-        thread::lower(program, names, constants, effort, thread, name, family).map_err(|mut errors| {
+        let Lowering { program, names, notes, constants, effort, .. } = self;
+        let surroundings = thread::Surroundings { program, names, notes, constants, effort };
+        thread::lower(surroundings, thread, name, family).map_err(|mut errors| {
             let first = errors.remove(0);
             self.diagnostics.append(&mut errors);
             first
@@ -291,6 +344,15 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// All procedures of a file by name.
+fn procedures(file: &ast::File) -> HashMap<&str, &ast::Procedure> {
+    let procedures = file.items.iter().filter_map(|item| match item {
+        Item::Procedure(procedure) => Some((procedure.name.text.as_str(), procedure)),
+        _ => None,
+    });
+    procedures.collect()
+}
+
 /// Where the text of a thread stands.
 fn thread_span(file: &ast::File, thread: &Thread) -> Span {
     let base = thread.family.as_ref().map_or(&thread.name, |(name, _)| name);
@@ -301,21 +363,22 @@ fn thread_span(file: &ast::File, thread: &Thread) -> Span {
     found.unwrap_or_default()
 }
 
-fn collect_labels(block: &ast::Block, labels: &mut HashSet<String>) {
+/// All labels in a text, each with something before it.
+fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>) {
     use ast::StatementKind as Kind;
     for statement in &block.statements {
-        labels.extend(statement.labels.iter().map(|l| l.text.clone()));
+        labels.extend(statement.labels.iter().map(|l| format!("{prefix}{}", l.text)));
         match &statement.kind {
             Kind::If(_, then, otherwise) => {
-                collect_labels(then, labels);
+                collect_labels(then, prefix, labels);
                 if let Some(block) = otherwise {
-                    collect_labels(block, labels);
+                    collect_labels(block, prefix, labels);
                 }
             }
             Kind::While(_, b) | Kind::Loop(b) | Kind::For(_, _, b) | Kind::Block(b) => {
-                collect_labels(b, labels)
+                collect_labels(b, prefix, labels)
             }
-            Kind::Choose(blocks) => blocks.iter().for_each(|b| collect_labels(b, labels)),
+            Kind::Choose(blocks) => blocks.iter().for_each(|b| collect_labels(b, prefix, labels)),
             _ => {}
         }
     }

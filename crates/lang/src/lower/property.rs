@@ -30,7 +30,7 @@ pub struct Stated {
 pub fn lower(
     file: &ast::File,
     program: &Program,
-    names: &Names,
+    names: &Names<'_>,
     constants: &mut Constants,
     effort: &mut Effort<'_>,
 ) -> Stated {
@@ -72,7 +72,12 @@ impl Stated {
             }
             Item::Spare(place, _) => self.hints.spared.extend(places(place, formulas)?),
             Item::Cost(target, price, _) => self.hints.costs.extend(cost(target, price, formulas)?),
-            Item::Const(_) | Item::Numbers(..) | Item::Shared(_) | Item::Thread(_) => {}
+            Item::Const(_)
+            | Item::Numbers(..)
+            | Item::Shared(_)
+            | Item::Mutex(_)
+            | Item::Procedure(_)
+            | Item::Thread(_) => {}
         }
         Ok(())
     }

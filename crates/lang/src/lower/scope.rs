@@ -9,31 +9,50 @@ use crate::diagnostic::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The constants in scope, innermost last.
+/// The constants in scope.
 #[derive(Clone, Default)]
 pub struct Constants {
-    values: HashMap<String, Vec<i64>>,
+    /// Those of the top level.
+    global: HashMap<String, i64>,
+    /// Those of a thread, a procedure or a formula, innermost last.
+    local: HashMap<String, Vec<i64>>,
     /// The data domain of the program, wherever in the file it is declared.
     pub numbers: Numbers,
 }
 
+/// Constants that do not belong to the top level.
+#[derive(Default)]
+pub struct LocalConstants(HashMap<String, Vec<i64>>);
+
 impl Constants {
     pub fn get(&self, name: &str) -> Option<i64> {
-        self.values.get(name)?.last().copied()
+        let local = self.local.get(name).and_then(|stack| stack.last());
+        local.or_else(|| self.global.get(name)).copied()
+    }
+
+    /// Adds a constant of the top level.
+    pub fn declare(&mut self, name: &str, value: i64) {
+        self.global.insert(name.to_string(), value);
+    }
+
+    /// Exchanges the constants that do not belong to the top level: a procedure does not see those of its caller.
+    pub fn exchange_local(&mut self, local: LocalConstants) -> LocalConstants {
+        LocalConstants(std::mem::replace(&mut self.local, local.0))
     }
 
     pub fn push(&mut self, name: &str, value: i64) {
-        self.values.entry(name.to_string()).or_default().push(value);
+        self.local.entry(name.to_string()).or_default().push(value);
     }
 
     pub fn pop(&mut self, name: &str) {
-        if let Some(stack) = self.values.get_mut(name) {
+        if let Some(stack) = self.local.get_mut(name) {
             stack.pop();
         }
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.values.iter().filter(|(_, stack)| !stack.is_empty()).map(|(name, _)| name.as_str())
+        let local = self.local.iter().filter(|(_, stack)| !stack.is_empty()).map(|(name, _)| name);
+        local.chain(self.global.keys()).map(String::as_str)
     }
 
     /// The value of a constant expression.
@@ -65,6 +84,7 @@ impl Constants {
                 })
             }
             ExprKind::Place(_) => Err(fail("an array element")),
+            ExprKind::Call(..) => Err(fail("a call")),
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
                 Err(fail("a read-modify-write operation"))
             }
@@ -115,6 +135,16 @@ impl Constants {
             high.checked_sub(1).ok_or_else(|| Diagnostic::new(range.span, "this range has no upper end"))?
         };
         Ok(Range { low, high })
+    }
+
+    /// The indices of an array.
+    pub fn indices(&self, size: &ast::ArraySize) -> Result<Range> {
+        match size {
+            ast::ArraySize::Length(length) => {
+                Ok(Range { low: 0, high: self.eval(length)?.saturating_sub(1) })
+            }
+            ast::ArraySize::Indices(range) => self.range(range),
+        }
     }
 
     /// A range that must not be empty.

@@ -6,43 +6,59 @@
 use std::collections::HashMap;
 
 use fencewright_program::{
-    Action, Edge, Expr, Op, Program, Range, Register, RegisterId, Span, Thread, Variable, VariableId,
+    Action, BinaryOp, Edge, Expr, Fault, Op, Program, Range, Register, RegisterId, Span, Thread, Variable,
+    VariableId,
 };
 
+use super::array::{Binding, Target};
+use super::call::{Frame, FrameRegisters};
 use super::effort::Effort;
-use super::expression::Pure;
+use super::expression::{Before, Pure};
 use super::graph::{ControlFlow, Node};
 use super::scope::Constants;
-use super::{Names, nearest};
+use super::{Names, Notes, nearest};
 use crate::ast::{self, Block, Name, Place, Statement, StatementKind};
 use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// More places than this in one thread are a mistake, or an attack.
-const MOST_NODES: usize = 1 << 18;
-const TOO_LARGE: &str = "this thread is too large when its `for` loops are unrolled";
+pub const MOST_NODES: usize = 1 << 18;
+pub const TOO_LARGE: &str = "this thread is too large when its `for` loops are unrolled and its calls are inlined";
+/// Blocks within blocks, those of called procedures included: each takes some of the stack.
+const MOST_NESTED: usize = 200;
 /// More ways through one atomic block than this are too many.
 const MOST_PATHS: usize = 1 << 10;
+
+/// What a thread is lowered with.
+pub struct Surroundings<'a, 's> {
+    pub program: &'a Program,
+    pub names: &'a Names<'a>,
+    pub notes: &'a mut Notes,
+    pub constants: &'a mut Constants,
+    pub effort: &'a mut Effort<'s>,
+}
 
 /// The lowering of one thread instance.
 pub struct ThreadLowering<'a, 's> {
     program: &'a Program,
-    names: &'a Names,
+    pub names: &'a Names<'a>,
+    pub notes: &'a mut Notes,
     pub constants: &'a mut Constants,
     pub effort: &'a mut Effort<'s>,
     pub registers: Vec<Register>,
-    pub register_names: HashMap<String, RegisterId>,
     temporaries: Vec<RegisterId>,
     used_temporaries: usize,
     pub graph: ControlFlow,
-    labels: Vec<HashMap<String, Node>>,
-    /// Where `break` and `continue` lead.
-    loops: Vec<(Node, Node)>,
-    /// How many copies of `for` bodies were made.
-    copies: usize,
-    /// How deep the current block is nested; registers are declared at depth 1.
-    depth: usize,
+    /// The thread, or the procedure that is being inlined.
+    pub frame: Frame<'a>,
+    /// The procedures that are being inlined, the innermost last.
+    pub active: Vec<&'a str>,
+    pub frame_registers: FrameRegisters,
+    /// How many copies of `for` bodies and of procedures were made.
+    pub copies: usize,
+    /// How many blocks are around the current one, those of callers included.
+    nesting: usize,
     end: Node,
     pub in_atomic: bool,
     atomic_may_store: bool,
@@ -52,31 +68,30 @@ pub struct ThreadLowering<'a, 's> {
 }
 
 /// Lowers one instance of a thread.
-pub fn lower(
-    program: &Program,
-    names: &Names,
-    constants: &mut Constants,
-    effort: &mut Effort<'_>,
-    thread: &ast::Thread,
+pub fn lower<'a>(
+    surroundings: Surroundings<'a, '_>,
+    thread: &'a ast::Thread,
     name: String,
     family: Option<(String, i64)>,
 ) -> std::result::Result<Thread, Vec<Diagnostic>> {
+    let Surroundings { program, names, notes, constants, effort } = surroundings;
     let mut graph = ControlFlow::new(name, family);
     let end = graph.node();
     let mut lowering = ThreadLowering {
         program,
         names,
+        notes,
         constants,
         effort,
         registers: Vec::new(),
-        register_names: HashMap::new(),
         temporaries: Vec::new(),
         used_temporaries: 0,
         graph,
-        labels: Vec::new(),
-        loops: Vec::new(),
+        frame: Frame::default(),
+        active: Vec::new(),
+        frame_registers: FrameRegisters::default(),
         copies: 0,
-        depth: 0,
+        nesting: 0,
         end,
         in_atomic: false,
         atomic_may_store: false,
@@ -85,7 +100,7 @@ pub fn lower(
     };
     lowering.declare_registers(&thread.body);
     let labels = lowering.collect_labels(&thread.body);
-    lowering.labels.push(labels);
+    lowering.frame.labels.push(labels);
     let entry = lowering.block(&thread.body, None, end);
     if !lowering.diagnostics.is_empty() {
         return Err(lowering.diagnostics);
@@ -94,8 +109,14 @@ pub fn lower(
 }
 
 impl<'a> ThreadLowering<'a, '_> {
-    pub fn register(&self, name: &str) -> Option<RegisterId> {
-        self.register_names.get(name).copied()
+    /// The register, or array of registers, with this name.
+    pub fn local(&self, name: &str) -> Option<Binding> {
+        self.frame.names.get(name).copied()
+    }
+
+    /// The number of the thread, counted from 1.
+    fn number(&self) -> i64 {
+        self.program.threads.len() as i64 + 1
     }
 
     pub fn shared(&self, name: &str) -> Option<VariableId> {
@@ -131,7 +152,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     pub fn unknown_name(&self, name: &Name) -> Diagnostic {
-        let known = self.constants.names().chain(self.register_names.keys().map(String::as_str));
+        let known = self.constants.names().chain(self.frame.names.keys().map(String::as_str));
         let known = known.chain(self.names.shared.keys().map(String::as_str));
         let error = Diagnostic::new(name.span, format!("unknown name `{}`", name.text));
         match nearest(&name.text, known) {
@@ -142,11 +163,17 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     /// A block; errors are collected so that each statement can report its own.
-    fn block(&mut self, block: &'a Block, at: Option<Node>, next: Node) -> Node {
+    pub fn block(&mut self, block: &'a Block, at: Option<Node>, next: Node) -> Node {
         if self.gives_up(block.statements.len(), block.span) {
             return next;
         }
-        self.depth += 1;
+        if self.nesting == MOST_NESTED {
+            self.diagnostics.push(Diagnostic::new(block.span, "calls and blocks are nested too deeply"));
+            self.given_up = true;
+            return next;
+        }
+        self.nesting += 1;
+        self.frame.depth += 1;
         let mut scoped = Vec::new();
         for statement in &block.statements {
             let StatementKind::Const(c) = &statement.kind else { continue };
@@ -171,7 +198,8 @@ impl<'a> ThreadLowering<'a, '_> {
         for name in scoped {
             self.constants.pop(name);
         }
-        self.depth -= 1;
+        self.frame.depth -= 1;
+        self.nesting -= 1;
         node
     }
 
@@ -182,7 +210,7 @@ impl<'a> ThreadLowering<'a, '_> {
         let at = match statement.labels.first() {
             None => at,
             Some(label) => {
-                let node = self.labels.iter().rev().find_map(|layer| layer.get(&label.text)).copied();
+                let node = self.frame.labels.iter().rev().find_map(|layer| layer.get(&label.text)).copied();
                 match (node, at) {
                     (Some(node), Some(at)) if self.graph.find(node) != self.graph.find(at) => {
                         self.graph.join(Some(node), at, statement.span);
@@ -226,15 +254,22 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Empty => Ok(self.graph.join(at, next, span)),
             StatementKind::Const(_) => Ok(self.graph.join(at, next, span)),
             StatementKind::Var(_) => {
-                // Registers are declared once, at the top level of a thread; anywhere else this would suggest a fresh one.
-                match self.depth {
+                // Registers are declared once, at the top level of a thread or procedure; anywhere else this would suggest a fresh one.
+                match self.frame.depth {
                     1 => Ok(self.graph.join(at, next, span)),
-                    _ => Err(Diagnostic::new(span, "registers are declared at the top level of a thread")
+                    _ => Err(Diagnostic::new(span, "registers are declared at the top level of a thread or procedure")
                         .help("move the declaration out of the block")),
                 }
             }
             StatementKind::Assign(place, value) => self.assign(place, value, at, next, span),
             StatementKind::Havoc(place, range) => self.havoc(place, range.as_ref(), at, next, span),
+            StatementKind::Expr(ast::Expr { kind: ast::ExprKind::Call(name, arguments), .. }) => {
+                let mut before = Vec::new();
+                let (procedure, arguments) = self.call_arguments(name, arguments, &mut before)?;
+                self.precede(before, at, |this, at| {
+                    this.inline(procedure, arguments, None, span, at, next)
+                })
+            }
             StatementKind::Expr(e) => {
                 let mut before = Vec::new();
                 self.flatten(e, &mut before)?;
@@ -250,16 +285,19 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Skip => simple(self, Action::Op(Op::Skip)),
             StatementKind::Fence => simple(self, Action::Fence),
             StatementKind::StoreFence => simple(self, Action::StoreFence),
-            StatementKind::Lock => simple(self, Action::Lock),
-            StatementKind::Unlock => simple(self, Action::Unlock),
+            StatementKind::Lock(None) => simple(self, Action::Lock),
+            StatementKind::Unlock(None) => simple(self, Action::Unlock),
+            StatementKind::Lock(Some(mutex)) => self.mutex(mutex, true, at, next, span),
+            StatementKind::Unlock(Some(mutex)) => self.mutex(mutex, false, at, next, span),
             StatementKind::Atomic(body) => self.atomic(body, true, at, next, span),
             StatementKind::Snapshot(body) => self.atomic(body, false, at, next, span),
             StatementKind::Assume(e) => self.condition(e, at, Some(next), None),
-            StatementKind::Assert(e) => {
+            StatementKind::Assert(e, text) => {
                 let mut before = Vec::new();
                 let pure = self.flatten(e, &mut before)?;
+                let fault = Fault::Assertion(text.as_ref().map(|text| self.notes.text(text)));
                 self.precede(before, at, |this, at| {
-                    Ok(this.graph.arc(at, next, Action::Op(Op::Assert(pure)), span))
+                    Ok(this.graph.arc(at, next, Action::Op(Op::Assert(pure, fault)), span))
                 })
             }
             StatementKind::Await(e) => {
@@ -279,21 +317,21 @@ impl<'a> ThreadLowering<'a, '_> {
             }
             StatementKind::While(e, body) => {
                 let head = at.unwrap_or_else(|| self.graph.node());
-                self.loops.push((next, head));
+                self.frame.loops.push((next, head));
                 let body = self.block(body, None, head);
-                self.loops.pop();
+                self.frame.loops.pop();
                 self.condition(e, Some(head), Some(body), Some(next))
             }
             StatementKind::Loop(body) => {
                 let head = at.unwrap_or_else(|| self.graph.node());
-                self.loops.push((next, head));
+                self.frame.loops.push((next, head));
                 self.block(body, Some(head), head);
-                self.loops.pop();
+                self.frame.loops.pop();
                 Ok(head)
             }
             StatementKind::For(name, range, body) => self.unrolled(name, range, body, at, next),
             StatementKind::Break | StatementKind::Continue => {
-                let Some(&(after, head)) = self.loops.last() else {
+                let Some(&(after, head)) = self.frame.loops.last() else {
                     return Err(Diagnostic::new(span, "this stands outside every loop"));
                 };
                 let target = if statement.kind == StatementKind::Break { after } else { head };
@@ -315,12 +353,13 @@ impl<'a> ThreadLowering<'a, '_> {
                 Ok(from)
             }
             StatementKind::Goto(label) => {
-                let target = self.labels.iter().rev().find_map(|layer| layer.get(&label.text)).copied();
+                let labels = &self.frame.labels;
+                let target = labels.iter().rev().find_map(|layer| layer.get(&label.text)).copied();
                 match target {
                     Some(target) => Ok(self.jump(at, target, span)),
                     None => {
                         let error = Diagnostic::new(label.span, format!("unknown label `{}`", label.text));
-                        let known = self.labels.iter().flat_map(|layer| layer.keys().map(String::as_str));
+                        let known = labels.iter().flat_map(|layer| layer.keys().map(String::as_str));
                         Err(match nearest(&label.text, known) {
                             Some(other) => error.help(format!("did you mean `{other}`?")),
                             None => error,
@@ -329,6 +368,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
             }
             StatementKind::Stop => Ok(self.jump(at, self.end, span)),
+            StatementKind::Return(value) => self.return_from(value.as_ref(), at, span),
             StatementKind::Block(block) => Ok(self.block(block, at, next)),
         }
     }
@@ -342,12 +382,14 @@ impl<'a> ThreadLowering<'a, '_> {
         span: Span,
     ) -> Result<Node> {
         let mut before = Vec::new();
-        match self.register(&place.name.text) {
-            Some(register) => {
-                if place.index.is_some() {
-                    return Err(self.not_an_array(&place.name));
+        match self.local(&place.name.text) {
+            Some(binding) => {
+                let target = self.target(place, binding, &mut before)?;
+                if let Target::Register(register) = target {
+                    return self.assign_register(register, value, at, next, span);
                 }
-                self.assign_register(register, value, at, next, span)
+                let value = self.flatten(value, &mut before)?;
+                self.write_element(target, before, at, next, span, |r| Op::Assign(r, value.clone()))
             }
             None => {
                 if self.constants.get(&place.name.text).is_some() {
@@ -366,8 +408,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// `r = value`, without a detour through a temporary where the value is one load or one read-modify-write.
-    fn assign_register(
+    /// `r = value`, without a detour through a temporary where the value is one load, one read-modify-write or one call.
+    pub fn assign_register(
         &mut self,
         register: RegisterId,
         value: &'a ast::Expr,
@@ -375,7 +417,6 @@ impl<'a> ThreadLowering<'a, '_> {
         next: Node,
         span: Span,
     ) -> Result<Node> {
-        use super::expression::Before;
         let mut before = Vec::new();
         let pure = self.flatten(value, &mut before)?;
         let unranged = self.registers[register.index()].range.is_none();
@@ -384,7 +425,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
-            (Expr::Leaf(r), Some(Before::Rmw(target, ..))) if r == target && unranged => {
+            (Expr::Leaf(r), Some(Before::Rmw(target, ..) | Before::Call(target, ..))) if r == target && unranged => {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
@@ -403,14 +444,12 @@ impl<'a> ThreadLowering<'a, '_> {
         span: Span,
     ) -> Result<Node> {
         let range = range.map(|r| self.constants.nonempty_range(r)).transpose()?;
-        if let Some(register) = self.register(&place.name.text) {
-            if place.index.is_some() {
-                return Err(self.not_an_array(&place.name));
-            }
-            let range = range.or(self.registers[register.index()].range);
-            return Ok(self.graph.arc(at, next, Action::Op(Op::Havoc(register, range)), span));
-        }
         let mut before = Vec::new();
+        if let Some(binding) = self.local(&place.name.text) {
+            let target = self.target(place, binding, &mut before)?;
+            let range = range.or(self.registers[target.first().index()].range);
+            return self.write_element(target, before, at, next, span, |r| Op::Havoc(r, range));
+        }
         let address = self.address(place, &mut before)?;
         let range: Option<Range> = range.or(self.variable(address.variable).range);
         self.store_allowed(span)?;
@@ -418,6 +457,30 @@ impl<'a> ThreadLowering<'a, '_> {
         self.precede(before, at, |this, at| {
             let store = this.graph.arc(None, next, Action::Op(Op::Store(address, Pure::Leaf(value))), span);
             Ok(this.graph.arc(at, store, Action::Op(Op::Havoc(value, range)), span))
+        })
+    }
+
+    /// `lock m` and `unlock m`: one indivisible step on a memory cell that has the number of the thread, or 0.
+    fn mutex(
+        &mut self,
+        mutex: &'a Place,
+        takes: bool,
+        at: Option<Node>,
+        next: Node,
+        span: Span,
+    ) -> Result<Node> {
+        let mut before = Vec::new();
+        let address = self.mutex_address(mutex, &mut before)?;
+        let (holder, own) = (self.temporary(), self.number());
+        let is = |value| Expr::binary(BinaryOp::Eq, Expr::Leaf(holder), Expr::Const(value));
+        let (condition, value) = match takes {
+            true => (Op::Assume(is(0)), own),
+            false => (Op::Assert(is(own), Fault::Mutex), 0),
+        };
+        let load = Op::Load(holder, address.clone());
+        let ops = vec![load, condition, Op::Store(address, Expr::Const(value))];
+        self.precede(before, at, |this, at| {
+            Ok(this.graph.arc(at, next, Action::Atomic { ops, drains: true }, span))
         })
     }
 
@@ -461,12 +524,12 @@ impl<'a> ThreadLowering<'a, '_> {
             let at = if value == values.low { at } else { None };
             self.constants.push(&name.text, value);
             let labels = self.collect_labels(body);
-            self.labels.push(labels);
+            self.frame.labels.push(labels);
             // `break` leaves the whole loop, `continue` goes on with the next copy.
-            self.loops.push((next, node));
+            self.frame.loops.push((next, node));
             node = self.block(body, at, node);
-            self.loops.pop();
-            self.labels.pop();
+            self.frame.loops.pop();
+            self.frame.labels.pop();
             self.constants.pop(&name.text);
         }
         Ok(node)
@@ -528,7 +591,8 @@ impl<'a> ThreadLowering<'a, '_> {
     fn check_atomic(&self, statement: &Statement) -> Result<()> {
         let what = match &statement.kind {
             StatementKind::Fence | StatementKind::StoreFence => "a fence",
-            StatementKind::Lock | StatementKind::Unlock => "the lock",
+            StatementKind::Lock(None) | StatementKind::Unlock(None) => "the lock",
+            StatementKind::Lock(Some(_)) | StatementKind::Unlock(Some(_)) => "a mutex",
             StatementKind::Atomic(_) | StatementKind::Snapshot(_) => "another indivisible block",
             StatementKind::Await(_) => "`await`",
             StatementKind::While(..) | StatementKind::Loop(_) => "a loop",
@@ -542,7 +606,10 @@ impl<'a> ThreadLowering<'a, '_> {
             Diagnostic::new(statement.span, format!("{what} cannot stand inside an indivisible block"));
         Err(match &statement.kind {
             StatementKind::Await(_) => error.help("use `assume`: the whole block waits until it holds"),
-            _ => error,
+            _ => match self.active.last() {
+                Some(procedure) => error.help(format!("`{procedure}` is called inside one")),
+                None => error,
+            },
         })
     }
 }
@@ -560,8 +627,9 @@ fn starts_with_own_place(block: &Block) -> bool {
         || match &first.kind {
             StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::Empty => true,
             StatementKind::Block(inner) => starts_with_own_place(inner),
-            // A `for` may have no copies, or start with a loop.
+            // A `for` may have no copies, or start with a loop; so may a procedure.
             StatementKind::For(..) => true,
+            StatementKind::Expr(ast::Expr { kind: ast::ExprKind::Call(..), .. }) => true,
             _ => false,
         }
 }

@@ -13,7 +13,7 @@ pub fn access(op: &Op) -> Option<(&Address, bool)> {
     match op {
         Op::Load(_, address) => Some((address, false)),
         Op::Store(address, _) => Some((address, true)),
-        Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(_) => None,
+        Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(..) => None,
     }
 }
 

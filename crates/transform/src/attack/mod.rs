@@ -213,6 +213,8 @@ pub fn instrument(
         threads,
         properties,
         hints: fencewright_program::Hints::default(),
+        calls: program.calls.clone(),
+        texts: program.texts.clone(),
     };
     Ok(Some(Instrumented { program, attacks: attacks.to_vec(), origins }))
 }

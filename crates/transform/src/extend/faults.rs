@@ -14,7 +14,7 @@
 
 use fencewright_kit::accesses::only_cell;
 use fencewright_program::{
-    Action, BinaryOp, Checks, Edge, Expr, LocationId, Op, Program, Range, RegisterId, Span,
+    Action, BinaryOp, Checks, Edge, Expr, Fault, LocationId, Op, Program, Range, RegisterId, Span,
 };
 
 use super::{Builder, Origin, Refused, auxiliary};
@@ -33,7 +33,7 @@ pub(super) fn made_explicit(
     let edges = std::mem::take(&mut builder.edges);
     let doomed = builder.copy_of(fault, None);
     let faulting = Origin { step: None, faults: true };
-    builder.op(doomed, fault, Op::Assert(Expr::Const(0)), Span::default(), faulting);
+    builder.op(doomed, fault, Op::Assert(Expr::Const(0), Fault::Assertion(None)), Span::default(), faulting);
     let mut operations = 0;
     for (edge, origin) in edges {
         if !origin.faults {
@@ -123,7 +123,7 @@ impl Guard<'_> {
                         origin,
                     );
                     match op {
-                        Op::Assert(_) => {
+                        Op::Assert(..) => {
                             self.builder.op(edge.from, edge.to, Op::Assume(guard), edge.span, origin)
                         }
                         Op::Assume(e) => {
@@ -166,7 +166,7 @@ impl Guard<'_> {
                 done.push(Op::Assume(guard));
             }
             match (op, value) {
-                (Op::Assert(_), _) => {}
+                (Op::Assert(..), _) => {}
                 (Op::Havoc(register, range), Some(_)) => {
                     self.indivisible(self.doomed, done.clone(), drains, origin);
                     match self.fitting_choice(*register, *range) {

@@ -1,6 +1,6 @@
 //! Loops cut off, and locks given back.
 
-use fencewright_program::{Action, Edge, Expr, LocationId, Op, Span, Thread};
+use fencewright_program::{Action, Edge, Expr, Fault, LocationId, Op, Span, Thread};
 
 use super::{Builder, Extended, Origin};
 
@@ -47,7 +47,7 @@ impl Extended {
                 if builder.stands_for(location) == builder.stands_for(thread.fault) {
                     // A thread that is about to fault has faulted in the original program.
                     let faulting = Origin { step: None, faults: true };
-                    builder.op(still, thread.fault, Op::Assert(Expr::Const(0)), Span::default(), faulting);
+                    builder.op(still, thread.fault, Op::Assert(Expr::Const(0), Fault::Assertion(None)), Span::default(), faulting);
                 }
             }
             released.replace(id, builder);

@@ -5,13 +5,13 @@ mod formulas;
 mod statements;
 
 use fencewright_lang::ast::*;
-use fencewright_program::{FileId, Numbers, Span};
+use fencewright_program::{CallId, FileId, Numbers, Span};
 use fencewright_testing::Random;
 
 use super::control::inner_blocks;
 use super::declarations::Interval;
 
-const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0 };
+const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0, call: CallId(None) };
 
 /// A file, and the constants that the command line overrides.
 #[derive(Clone, Debug)]
