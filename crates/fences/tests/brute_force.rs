@@ -43,7 +43,7 @@ fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
             });
         }
     }
-    Placed { program, places, steps: BTreeMap::new() }
+    Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new() }
 }
 
 /// A thread in which every location with edges has an empty step before it; and the new numbers of its locations.

@@ -7,8 +7,8 @@ use fencewright_fingerprint::fingerprint;
 use fencewright_lang::fw::format;
 use fencewright_lang::load;
 use fencewright_program::{
-    Action, Address, BinaryOp, Expr, Fault, Formula, Init, LocationId, Numbers, Observable, Op, Price, Program,
-    PropertyKind, Quantifier, Range, RegisterId, Span, ThreadId, UnaryOp, VariableId, Width,
+    Action, Address, BinaryOp, Expr, Fault, Formula, Init, LocationId, Numbers, Observable, Op, Price,
+    Program, PropertyKind, Quantifier, Range, RegisterId, Span, ThreadId, UnaryOp, VariableId, Width,
 };
 
 /// A program with every kind of action, operation, expression, initial value and property.

@@ -138,7 +138,7 @@ fn words() {
     check_statement("skp;", "2:1 expected a statement, found `skp` [is `skip` meant?]");
     check_statement("whlie x { skip; }", "2:1 expected a statement, found `whlie` [is `while` meant?]");
     check_statement("mfence;", "2:1 expected a statement, found `mfence` [is `fence` meant?]");
-    check_statement("return;", "2:1 expected a statement, found `return` [is `stop` meant?]");
+    check_statement("exit;", "2:1 expected a statement, found `exit` [is `stop` meant?]");
     check_statement("elif x { skip; }", "2:1 expected a statement, found `elif` [write `else if`]");
     check_statement(
         "fence();",
@@ -158,7 +158,9 @@ fn words() {
     );
     check(
         "tread p { const x = 1; skip; }",
-        &["1:1 expected a declaration, a thread or a property, found `tread` [is `thread` meant?]"],
+        &[
+            "1:1 expected a declaration, a procedure, a thread or a property, found `tread` [is `thread` meant?]",
+        ],
     );
     check(
         "shared open, b;",
@@ -183,7 +185,7 @@ fn operations_and_calls() {
     check_statement("cas(1, 2, 3);", "2:5 expected a shared variable, found `1`");
     check_statement(
         "x = max(1, 2);",
-        "2:8 expected an operator or `;`, found `(` [there are no functions; the operations are `cas(x, old, new)`, \
+        "2:8 expected an operator or `;`, found `(` [no procedure is called so; the operations are `cas(x, old, new)`, \
          `swap(x, v)` and `fetch_add(x, v)`]",
     );
     check_statement(
@@ -255,13 +257,9 @@ fn properties_and_declarations() {
             "1:12 expected `..` and the end of the range, found `;` [`0..4` is 0, 1, 2, 3 and `0..=3` is the same]",
         ],
     );
-    check(
-        "thread p { var r[3]; }",
-        &["1:17 a register cannot be an array [arrays are declared with `shared` at the top level]"],
-    );
     check("numbers float;", &["1:9 expected `int`, `nat` or `real`, found `float`"]);
     check("spare p;", &["1:8 expected `@` and a label, found `;`"]);
-    check("x = 1;", &["1:1 expected a declaration, a thread or a property, found `x`"]);
+    check("x = 1;", &["1:1 expected a declaration, a procedure, a thread or a property, found `x`"]);
 }
 
 #[test]
@@ -323,4 +321,80 @@ fn what_is_too_deep() {
     let blocks = |n: usize| format!("thread p {}\nforbid x;", deep("{", "skip;", "}", n));
     check(&blocks(100), &[]);
     check(&blocks(101), &["1:110 this is nested too deeply [give a part of it a name of its own]"]);
+}
+
+#[test]
+fn procedures() {
+    check(
+        "function f() {}",
+        &[
+            "1:1 expected a declaration, a procedure, a thread or a property, found `function` [is `fn` meant?]",
+        ],
+    );
+    check("fn f { skip; }", &["1:6 expected `(` and the parameters, found `{`"]);
+    check("fn f(a b) { skip; }", &["1:8 expected `,` or `)` after a parameter, found `b`"]);
+    check(
+        "fn f(a, if) { skip; }",
+        &["1:9 `if` is a keyword and cannot be used as a name [another name would be `if_`]"],
+    );
+    check(
+        "fn f(a) -> int { skip; }",
+        &[
+            "1:9 expected `{` after the parameters, found `->` [a result has no type: `return e;` gives it back]",
+        ],
+    );
+    check(
+        "fn f(a) skip;",
+        &[
+            "1:9 expected `{` after the parameters, found the keyword `skip` [a body stands in braces: `{ ... }`]",
+        ],
+    );
+    let inside = |statement: &str, expected: &str| {
+        check(&format!("fn f(a) {{ skip; }}\nthread p {{\n{statement}\nskip;\n}}"), &[expected]);
+    };
+    inside("f(1", "4:1 expected `,` or `)` after an argument, found the keyword `skip`");
+    inside("f(1)", "3:5 expected `;` after the call, found the keyword `skip`");
+    inside(
+        "f(1) + 1;",
+        "3:6 expected `;` after the call, found `+` [as a part of a larger expression it must be assigned: `r = f(x) + 1;`]",
+    );
+    inside("r = f(1;", "3:8 expected `,` or `)` after an argument, found `;`");
+    inside("return", "3:7 expected `;` after `return`, found the keyword `skip`");
+    inside("return 1", "3:9 expected `;` after the result, found the keyword `skip`");
+    // What is not declared is not called.
+    inside(
+        "g(1);",
+        "3:2 expected an operator or `;`, found `(` [no procedure is called so; the operations are `cas(x, old, new)`, `swap(x, v)` and `fetch_add(x, v)`]",
+    );
+}
+
+#[test]
+fn mutexes_and_texts() {
+    check(
+        "mutex m = 1;",
+        &[
+            "1:7 a mutex has a name and perhaps a size [it is free at first; in properties it is 0 while it is free]",
+        ],
+    );
+    check("mutex m, 3;", &["1:10 expected the name of a variable, found `3`"]);
+    check("mutex m", &["1:8 expected `;` after the declaration, found the end of the file"]);
+    // `mutex` is no keyword.
+    check("shared mutex; thread p { mutex = 1; } forbid mutex: mutex == 2;", &[]);
+    check_statement("lock m", "2:7 expected `;` after the mutex, found the keyword `skip`");
+    check_statement("lock\nm = 1;", "2:5 expected `;` after `lock`, found `m`");
+    check_statement("lock", "2:5 expected `;` after `lock`, found the keyword `skip`");
+    check_statement("lock m + 1;", "2:8 expected `;` after the mutex, found `+`");
+    check_statement(
+        "assert x, 1;",
+        "2:11 expected a text in quotes, found `1` [write `assert x == 1, \"x is set\";`]",
+    );
+    check_statement("assert x, \"a\" y;", "2:15 expected `;` after the assertion, found `y`");
+    check(
+        "thread p {\nassert x, \"a;\n}",
+        &[
+            "2:11 this text does not end [a text stands between two `\"` on one line; a `\"` inside it is written `\\\"`]",
+            "2:14 expected `;` after the assertion, found `}`",
+        ],
+    );
+    check_statement("x = \"a\";", "2:5 expected an expression, found `\"a\"`");
 }

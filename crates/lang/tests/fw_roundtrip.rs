@@ -9,6 +9,8 @@ use proptest::test_runner::RngSeed;
 
 // The generator. Everything it makes is canonical: what `print` promises to preserve.
 
+/// The name of a procedure.
+const CALLED: &str = "called";
 const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0, call: CallId(None) };
 
 fn name() -> BoxedStrategy<Name> {
@@ -45,8 +47,32 @@ fn thread_ref(index: BoxedStrategy<Expr>) -> BoxedStrategy<ThreadRef> {
     (name(), boxed_index(index)).prop_map(|(name, index)| ThreadRef { name, index }).boxed()
 }
 
+/// A name, or a name of a procedure with one of its own.
+fn qualified() -> BoxedStrategy<Name> {
+    let inner = (name(), name()).prop_map(|(outer, inner)| format!("{}.{}", outer.text, inner.text));
+    prop_oneof![3 => name(), 1 => inner.prop_map(|text| Name { text, span: NOWHERE })].boxed()
+}
+
+fn register(index: BoxedStrategy<Expr>) -> BoxedStrategy<Place> {
+    (qualified(), boxed_index(index)).prop_map(|(name, index)| Place { name, index }).boxed()
+}
+
+/// A call of a procedure that every file declares.
+fn call(argument: BoxedStrategy<Expr>) -> BoxedStrategy<Expr> {
+    prop::collection::vec(argument, 0..4)
+        .prop_map(|arguments| {
+            let name = Name { text: CALLED.to_string(), span: NOWHERE };
+            at(ExprKind::Call(name, arguments))
+        })
+        .boxed()
+}
+
+fn text() -> BoxedStrategy<String> {
+    prop_oneof!["[a-z \"\\\\]{0,12}", "[^\n\r]{0,60}"].boxed()
+}
+
 fn label_or_end() -> BoxedStrategy<Name> {
-    prop_oneof![4 => name(), 1 => Just(Name { text: "end".into(), span: NOWHERE })].boxed()
+    prop_oneof![4 => qualified(), 1 => Just(Name { text: "end".into(), span: NOWHERE })].boxed()
 }
 
 fn range(bound: BoxedStrategy<Expr>) -> BoxedStrategy<RangeExpr> {
@@ -87,7 +113,8 @@ fn expression() -> BoxedStrategy<Expr> {
             1 => (place(inner.clone()), boxed()).prop_map(|(p, v)| at(ExprKind::Swap(p, v))),
             1 => (place(inner.clone()), boxed()).prop_map(|(p, v)| at(ExprKind::FetchAdd(p, v))),
             1 => (thread_ref(inner.clone()), label_or_end()).prop_map(|(t, l)| at(ExprKind::At(t, l))),
-            1 => (thread_ref(inner.clone()), name()).prop_map(|(t, r)| at(ExprKind::Register(t, r))),
+            1 => (thread_ref(inner.clone()), register(inner.clone())).prop_map(|(t, r)| at(ExprKind::Register(t, r))),
+            1 => call(inner.clone()),
             1 => (quantifier, binders(inner.clone()), boxed())
                 .prop_map(|(q, b, e)| at(ExprKind::Quantified(q, b, e))),
         ]
@@ -104,7 +131,7 @@ fn declarator(shared: bool) -> BoxedStrategy<Declarator> {
         expression().prop_map(ArraySize::Length),
         range(expression()).prop_map(ArraySize::Indices)
     ];
-    let size = prop::option::of((size, any::<bool>())).prop_map(move |size| size.filter(|_| shared));
+    let size = prop::option::of((size, any::<bool>().prop_map(move |open| open && shared)));
     let init = prop_oneof![
         expression().prop_map(Initial::Value),
         prop::option::of(range(expression())).prop_map(Initial::Any),
@@ -120,6 +147,11 @@ fn declarator(shared: bool) -> BoxedStrategy<Declarator> {
             span: NOWHERE,
         })
         .boxed()
+}
+
+fn mutex() -> BoxedStrategy<Declarator> {
+    let plain = |d: Declarator| Declarator { open: false, range: None, init: None, ..d };
+    declarator(true).prop_map(plain).boxed()
 }
 
 fn simple_statement() -> BoxedStrategy<StatementKind> {
@@ -138,9 +170,13 @@ fn simple_statement() -> BoxedStrategy<StatementKind> {
         6 => (place(expression()), expression()).prop_map(|(p, e)| Assign(p, e)),
         1 => (place(expression()), prop::option::of(range(expression()))).prop_map(|(p, r)| Havoc(p, r)),
         1 => operation.prop_map(Expr),
-        4 => prop::sample::select(vec![Skip, Fence, StoreFence, Lock, Unlock, Break, Continue, Stop]),
+        4 => prop::sample::select(vec![Skip, Fence, StoreFence, Lock(None), Unlock(None), Break, Continue, Stop]),
+        1 => place(expression()).prop_map(|p| Lock(Some(p))),
+        1 => place(expression()).prop_map(|p| Unlock(Some(p))),
+        1 => prop::option::of(expression()).prop_map(Return),
+        1 => call(expression()).prop_map(Expr),
         1 => expression().prop_map(Assume),
-        1 => expression().prop_map(Assert),
+        1 => (expression(), prop::option::of(text())).prop_map(|(e, t)| Assert(e, t)),
         1 => expression().prop_map(Await),
         1 => name().prop_map(Goto),
     ]
@@ -211,6 +247,10 @@ fn item() -> BoxedStrategy<Item> {
         1 => constant().prop_map(Item::Const),
         1 => numbers.prop_map(|numbers| Item::Numbers(numbers, NOWHERE)),
         1 => prop::collection::vec(declarator(true), 1..4).prop_map(Item::Shared),
+        1 => prop::collection::vec(mutex(), 1..4).prop_map(Item::Mutex),
+        2 => (name(), prop::collection::vec(name(), 0..4), block(statement())).prop_map(
+            |(name, parameters, body)| Item::Procedure(Procedure { name, parameters, body, span: NOWHERE })
+        ),
         3 => (name(), family, block(statement())).prop_map(|(name, family, body)| {
             Item::Thread(Thread { name, family, body, span: NOWHERE })
         }),
@@ -223,7 +263,19 @@ fn item() -> BoxedStrategy<Item> {
 }
 
 fn file() -> BoxedStrategy<File> {
-    prop::collection::vec(item(), 0..5).prop_map(|items| File { items }).boxed()
+    let called = || Procedure {
+        name: Name { text: CALLED.to_string(), span: NOWHERE },
+        parameters: Vec::new(),
+        body: Block { statements: Vec::new(), span: NOWHERE },
+        span: NOWHERE,
+    };
+    let items = prop::collection::vec(item(), 0..5);
+    items
+        .prop_map(move |mut items| {
+            items.insert(0, Item::Procedure(called()));
+            File { items }
+        })
+        .boxed()
 }
 
 // What is compared.

@@ -1,43 +1,11 @@
 //! What .fw programs mean: small programs, each with a fact about it under SC, TSO and PSO, decided by exploring the
 //! reference semantics.
 
-use fencewright_executions::oracle::explore;
+mod facts;
+
+use facts::{ALL, NONE, SC, SC_TSO, check, check_deadlock, holds};
 use fencewright_lang::load;
-use fencewright_program::{MemoryModel, Program, Property};
-
-fn program(text: &str) -> Program {
-    match load("test.fw", text.as_bytes(), None, &[]) {
-        Ok(loaded) => loaded.program,
-        Err(error) => panic!("{}", error.sources.render(&error.diagnostics, false)),
-    }
-}
-
-fn holds(program: &Program, model: MemoryModel, property: &Property) -> bool {
-    let reachable = explore(program, model, 100_000, &mut || false).expect("a small state space");
-    reachable.satisfies(program, model, property).expect("small values")
-}
-
-/// All properties of the program hold exactly under the models named.
-fn check(text: &str, expected: &[MemoryModel]) {
-    let program = program(text);
-    assert!(!program.properties.is_empty(), "no property in {text}");
-    for model in MemoryModel::ALL {
-        let all = program.properties.iter().all(|p| holds(&program, model, p));
-        assert_eq!(all, expected.contains(&model), "{model:?}: {text}");
-    }
-}
-
-fn check_deadlock(text: &str, free: bool) {
-    let program = program(text);
-    for model in MemoryModel::ALL {
-        assert_eq!(holds(&program, model, &Property::deadlock()), free, "{model:?}: {text}");
-    }
-}
-
-const ALL: &[MemoryModel] = &[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
-const SC: &[MemoryModel] = &[MemoryModel::Sc];
-const SC_TSO: &[MemoryModel] = &[MemoryModel::Sc, MemoryModel::Tso];
-const NONE: &[MemoryModel] = &[];
+use fencewright_program::MemoryModel;
 
 #[test]
 fn stores_are_buffered() {
@@ -505,7 +473,7 @@ fn mistakes_are_explained() {
     );
     assert_eq!(
         error("shared x; thread p { var r; if x { var r = 5; } }"),
-        "1:36: registers are declared at the top level of a thread"
+        "1:36: registers are declared at the top level of a thread or procedure"
     );
     assert_eq!(
         error("shared x; thread p { skip; } forbid deadlock: x == 1;"),

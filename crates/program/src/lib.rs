@@ -21,8 +21,8 @@ pub mod span;
 pub use expr::{BinaryOp, EvalError, Expr, UnaryOp, Width};
 pub use faults::{Bounds, Checks};
 pub use model::{
-    Action, Address, Call, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op, Price,
-    Program, Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,
+    Action, Address, Call, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op,
+    Price, Program, Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,
 };
 pub use property::{Formula, Observable, Property, PropertyKind, Quantifier};
 pub use reference::{Event, EventKind, Reference, State};

@@ -22,9 +22,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         Verdict::Unknown(reason) => ("unknown", Some(reason.to_string())),
     };
     let explanations = explanations(checked);
-    let growth = explanations
-        .iter()
-        .map(|(message, span)| Growth { message, at: At::new(source, *span) });
+    let growth = explanations.iter().map(|(message, span)| Growth { message, at: At::new(source, *span) });
     let stated = checked.property.span;
     let result = Result {
         file: source.name(),
@@ -103,7 +101,12 @@ impl<'a> At<'a> {
         let calls = span.into_iter().flat_map(|span| source.program.calls_to(span));
         let calls = calls.map(|call| {
             let at = source.position(call.at);
-            CallObject { call: &call.what, line: at.line, column: at.column, included_file: at.included_file() }
+            CallObject {
+                call: &call.what,
+                line: at.line,
+                column: at.column,
+                included_file: at.included_file(),
+            }
         });
         At {
             calls: calls.collect(),

@@ -80,7 +80,9 @@ impl<'a> Step<'a> {
             Action::Unlock => "releases the lock".into(),
             Action::Op(Op::Skip) => String::new(),
             Action::Op(Op::Assume(e)) if self.effect.is_empty() => self.condition_in_words(e),
-            Action::Op(Op::Assert(_, Fault::Index)) if self.effect.is_empty() => "the index is in the array".into(),
+            Action::Op(Op::Assert(_, Fault::Index)) if self.effect.is_empty() => {
+                "the index is in the array".into()
+            }
             Action::Op(Op::Assert(..)) if self.effect.is_empty() => "the assertion holds".into(),
             Action::Op(_) | Action::Atomic { .. } => {
                 let mut parts: Vec<String> = self.effect.iter().map(|a| self.access_in_words(a)).collect();

@@ -428,7 +428,8 @@ impl Table {
             line_width = self.line,
             statement = self.statement,
         );
-        let calls = draft.calls.as_ref().map_or(String::new(), |calls| format!("  {}", style.dim(&escape(calls))));
+        let calls =
+            draft.calls.as_ref().map_or(String::new(), |calls| format!("  {}", style.dim(&escape(calls))));
         let mut text = format!("{}{calls}\n", row.trim_end());
         if let Some(below) = &draft.below {
             let _ = writeln!(text, "{}{}", " ".repeat(self.indent()), style.dim(below));

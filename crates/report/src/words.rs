@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use fencewright_lang::fw::precedence;
 use fencewright_lang::{FrontEnd, Loaded, Position, Sources};
 use fencewright_program::{
-    Action, Address, Call, Expr, FileId, Formula, LocationId, Observable, Op, Program, Range, RegisterId, Span,
-    Thread, ThreadId,
+    Action, Address, Call, Expr, FileId, Formula, LocationId, Observable, Op, Program, Range, RegisterId,
+    Span, Thread, ThreadId,
 };
 
 /// Longer excerpts of the source are cut.
@@ -66,7 +66,8 @@ impl<'a> Source<'a> {
 
     /// The calls that led to a span: `in f(1) called at line 7`, the innermost first.
     pub fn calls(&self, span: Span) -> Option<String> {
-        let call = |call: &Call| format!("in {} called at line {}", call.what, self.position(call.at).line_name());
+        let call =
+            |call: &Call| format!("in {} called at line {}", call.what, self.position(call.at).line_name());
         let calls: Vec<String> = self.program.calls_to(span).map(call).collect();
         (!calls.is_empty()).then(|| calls.join(", "))
     }
@@ -84,11 +85,12 @@ impl<'a> Source<'a> {
             return "has stopped with a fault".into();
         }
         let here = at.span.or_else(|| code.edges_from(location).next().map(|(_, e)| e.span));
-        let calls = here.and_then(|span| self.calls(span)).map_or(String::new(), |calls| format!(", {calls}"));
+        let calls =
+            here.and_then(|span| self.calls(span)).map_or(String::new(), |calls| format!(", {calls}"));
         let line = |label: &str| match here {
-                Some(span) => format!("{label} (line {}){calls}", self.position(span).line_name()),
-                None => label.to_string(),
-            };
+            Some(span) => format!("{label} (line {}){calls}", self.position(span).line_name()),
+            None => label.to_string(),
+        };
         match at.labels.first() {
             Some(label) => line(&format!("is at {label}")),
             None if code.is_end(location) => "has ended".into(),

@@ -158,7 +158,8 @@ fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
 fn is_zero(thread: Name) -> Expr {
     let span = thread.span;
     let register = Name { text: "r".into(), span };
-    let kind = ExprKind::Register(ThreadRef { name: thread, index: None }, register);
+    let kind =
+        ExprKind::Register(ThreadRef { name: thread, index: None }, Place { name: register, index: None });
     binary(BinaryOp::Eq, Expr { kind, span }, int(0, span))
 }
 

@@ -36,7 +36,7 @@ fn compute_in(random: &mut Random, op: &mut Op) {
             }
             some(random, e);
         }
-        Op::Assume(e) | Op::Assert(e) => compute_in_comparisons(random, e),
+        Op::Assume(e) | Op::Assert(e, _) => compute_in_comparisons(random, e),
         Op::Load(_, address) => address.index.iter_mut().for_each(|e| some(random, e)),
         Op::Store(address, e) => address.index.iter_mut().chain([e]).for_each(|e| some(random, e)),
     }

@@ -12,9 +12,9 @@ pub mod measure;
 pub mod sets;
 
 use fencewright_program::{
-    Action, Address, BinaryOp, Edge, Expr, Fault, Formula, Hints, Init, Location, LocationId, Numbers, Observable,
-    Op, Program, Property, PropertyKind, Quantifier, Range, Register, RegisterId, Span, Thread, ThreadId,
-    UnaryOp, Variable, VariableId,
+    Action, Address, BinaryOp, Edge, Expr, Fault, Formula, Hints, Init, Location, LocationId, Numbers,
+    Observable, Op, Program, Property, PropertyKind, Quantifier, Range, Register, RegisterId, Span, Thread,
+    ThreadId, UnaryOp, Variable, VariableId,
 };
 
 pub use fencewright_generate::Random;

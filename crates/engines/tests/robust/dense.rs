@@ -63,7 +63,11 @@ fn dense_thread(random: &mut Random, program: &Program, number: usize, length: u
                     Expr::Leaf(RegisterId(random.below(registers) as u32)),
                     Expr::Const(random.between(0, 1)),
                 );
-                Action::Op(if random.one_in(4) { Op::Assert(e, Fault::Assertion(None)) } else { Op::Assume(e) })
+                Action::Op(if random.one_in(4) {
+                    Op::Assert(e, Fault::Assertion(None))
+                } else {
+                    Op::Assume(e)
+                })
             }
             6..=14 => Action::Op(store(random, program)),
             _ => Action::Op(load(random, program)),

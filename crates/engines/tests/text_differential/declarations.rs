@@ -149,6 +149,7 @@ impl<'f> Declared<'f> {
                 Item::Thread(thread) => declared.thread(thread),
                 Item::Property(property) => declared.properties.push(property),
                 Item::Predicates(..) | Item::Spare(..) | Item::Cost(..) => {}
+                Item::Mutex(_) | Item::Procedure(_) => unreachable!("not generated"),
             }
         }
         declared

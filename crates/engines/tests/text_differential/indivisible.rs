@@ -116,7 +116,7 @@ impl<'f> Machine<'f> {
                 true => done(state.clone()),
                 false => Ok(Vec::new()),
             },
-            StatementKind::Assert(e) => match evaluation.value(e).map_err(wrong)?? {
+            StatementKind::Assert(e, _) => match evaluation.value(e).map_err(wrong)?? {
                 0 => Err(Trouble::Fault),
                 _ => done(state.clone()),
             },

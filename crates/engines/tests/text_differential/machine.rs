@@ -203,13 +203,13 @@ impl<'f> Machine<'f> {
                 next.threads[t].fenced = self.model == MemoryModel::Pso && !drained;
                 Ok(Some(next))
             }
-            StatementKind::Lock => {
+            StatementKind::Lock(_) => {
                 Ok((drained && state.lock.is_none()).then(|| State { lock: Some(t), ..on() }))
             }
-            StatementKind::Unlock => {
+            StatementKind::Unlock(_) => {
                 Ok((drained && state.lock == Some(t)).then(|| State { lock: None, ..on() }))
             }
-            StatementKind::Assign(..) | StatementKind::Expr(_) | StatementKind::Assert(_) => {
+            StatementKind::Assign(..) | StatementKind::Expr(_) | StatementKind::Assert(..) => {
                 self.evaluated(state, t, position, kind)
             }
             StatementKind::Assume(_)
@@ -281,7 +281,7 @@ impl<'f> Machine<'f> {
                 }
                 Ok(_) => unreachable!("it ends with its last access"),
             },
-            StatementKind::Assert(e) => match evaluation.value(e) {
+            StatementKind::Assert(e, _) => match evaluation.value(e) {
                 Err(need) => self.performed(state, t, position, need),
                 Ok(value) if value? == 0 => Err(Trouble::Fault),
                 Ok(_) => Ok(Some(on(state))),

@@ -239,13 +239,13 @@ impl Formula<'_> {
             ExprKind::Register(reference, register) => {
                 let number = thread(reference);
                 let registers = &self.declared.threads[number].registers;
-                let register = registers.iter().position(|r| r.name == register.text);
+                let register = registers.iter().position(|r| r.name == register.name.text);
                 Some(view.threads[number].1[register.expect("a register of the thread")])
             }
             ExprKind::Quantified(quantifier, binders, body) => {
                 self.quantified(view, bound, *quantifier, binders, body)
             }
-            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
+            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) | ExprKind::Call(..) => {
                 unreachable!("formulas change nothing")
             }
         }

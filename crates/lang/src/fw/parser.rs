@@ -58,9 +58,9 @@ pub(super) fn parse_tokens(
 
 /// The names that stand after `fn`.
 fn procedures<'a>(text: &'a str, tokens: &[Token]) -> HashSet<&'a str> {
-    let declared = tokens.windows(2).filter(|pair| {
-        pair[0].kind == TokenKind::Keyword(Keyword::Fn) && pair[1].kind == TokenKind::Name
-    });
+    let declared = tokens
+        .windows(2)
+        .filter(|pair| pair[0].kind == TokenKind::Keyword(Keyword::Fn) && pair[1].kind == TokenKind::Name);
     declared.map(|pair| &text[pair[1].span.range()]).collect()
 }
 
@@ -153,6 +153,12 @@ impl<'a> Parser<'a> {
     pub(super) fn first_on_line(&self) -> bool {
         let gap = self.previous_end().end as usize..self.token().span.start as usize;
         self.position == 0 || self.text[gap].contains('\n')
+    }
+
+    /// Whether the next token stands on the line of this one.
+    pub(super) fn next_on_line(&self) -> bool {
+        let next = self.tokens.get(self.position + 1).map_or(self.text.len(), |t| t.span.start as usize);
+        !self.text[self.token().span.end as usize..next].contains('\n')
     }
 
     /// Whether one of the next tokens on this line is a `{`, and nothing before it ends a statement.

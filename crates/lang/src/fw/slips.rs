@@ -39,7 +39,7 @@ pub fn keyword_meant(word: &str, fits: impl Fn(Keyword) -> bool) -> Option<Keywo
     if let Some(keyword) = synonym.filter(|&keyword| fits(keyword)) {
         return Some(keyword);
     }
-    let allowed = if lower.len() <= 3 { 1 } else { 2 };
+    let allowed = if lower.len() <= 4 { 1 } else { 2 };
     Keyword::ALL
         .iter()
         .filter(|&&keyword| fits(keyword))

@@ -213,15 +213,12 @@ impl Parser<'_> {
 
     /// `lock;` or `lock m;`, and the same with `unlock`
     fn mutex_statement(&mut self, kind: fn(Option<Place>) -> StatementKind) -> Parse<StatementKind> {
-        if self.peek_at(1) != TokenKind::Name {
+        // Where a `;` is missing, the next statement may begin with a name.
+        let names = matches!(self.peek_at(2), TokenKind::Semicolon | TokenKind::OpenBracket);
+        if self.peek_at(1) != TokenKind::Name || !names && !self.next_on_line() {
             return self.word(kind(None));
         }
-        let word = self.bump().span;
-        // Where a line ends without `;`, the next statement is not the name of a mutex.
-        if self.first_on_line() {
-            self.semicolon(&format!("`{}`", self.text_of(word)))?;
-            return Ok(kind(None));
-        }
+        self.bump();
         let mutex = self.place()?;
         self.semicolon("the mutex")?;
         Ok(kind(Some(mutex)))
@@ -230,7 +227,13 @@ impl Parser<'_> {
     /// `return;` or `return e;`
     fn return_statement(&mut self) -> Parse<StatementKind> {
         self.bump();
-        let ends = self.at(TokenKind::Semicolon) || self.at(TokenKind::CloseBrace) || self.first_on_line();
+        let ends = match self.peek() {
+            TokenKind::Semicolon | TokenKind::CloseBrace | TokenKind::End => true,
+            // Where a `;` is missing, the next statement begins.
+            TokenKind::Keyword(keyword) => keyword.begins_statement() && !keyword.begins_operation(),
+            TokenKind::Name => matches!(self.peek_at(1), TokenKind::Assign | TokenKind::Colon),
+            _ => false,
+        };
         let value = if ends { None } else { Some(self.expression()?) };
         self.semicolon(if ends { "`return`" } else { "the result" })?;
         Ok(StatementKind::Return(value))

@@ -90,7 +90,10 @@ impl Keyword {
     /// Whether an item may begin with it and a statement may not.
     pub fn begins_only_items(self) -> bool {
         use Keyword::*;
-        matches!(self, Numbers | Shared | Fn | Thread | Forbid | Invariant | Finally | Predicates | Spare | Cost)
+        matches!(
+            self,
+            Numbers | Shared | Fn | Thread | Forbid | Invariant | Finally | Predicates | Spare | Cost
+        )
     }
 
     /// Whether a statement may begin with it.

@@ -374,7 +374,10 @@ fn variable(place: Place, test: &Test, span: Span) -> (Expr, u32) {
             let register = thread.register(part.family);
             let owner = ThreadRef { name: build::name(&thread.name, span), index: None };
             let name = build::name(register.name(), span);
-            (Expr { kind: ExprKind::Register(owner, ast::Place { name, index: None }), span }, register.bits())
+            (
+                Expr { kind: ExprKind::Register(owner, ast::Place { name, index: None }), span },
+                register.bits(),
+            )
         }
         Place::Location(location) => {
             let location = &test.locations[location];

@@ -13,8 +13,8 @@ use fencewright_program::{Action, Expr, Init, Op, Range, RegisterId, Span};
 use super::array::Binding;
 use super::expression::{Before, Pure};
 use super::graph::Node;
-use super::scope::LocalConstants;
 use super::nearest;
+use super::scope::LocalConstants;
 use super::thread::{MOST_NODES, TOO_LARGE, ThreadLowering};
 use crate::ast::{self, Block, Name, Procedure, StatementKind};
 use crate::diagnostic::Diagnostic;
@@ -96,6 +96,7 @@ impl<'a> ThreadLowering<'a, '_> {
         self.check_recursion(name, span)?;
         self.copies += 1;
         if self.copies > MOST_NODES {
+            self.given_up = true;
             return Err(Diagnostic::new(span, TOO_LARGE));
         }
         let shown: Vec<&str> = arguments.iter().map(|a| a.shown.as_str()).collect();
@@ -139,7 +140,9 @@ impl<'a> ThreadLowering<'a, '_> {
         if returns && self.leads_to(end, entry, edges) && self.diagnostics.is_empty() {
             let name = &procedure.name;
             let message = format!("`{}` can come to its end without a result", name.text);
-            return Err(Diagnostic::new(name.span, message).help("put `return ...;` before the closing brace"));
+            return Err(
+                Diagnostic::new(name.span, message).help("put `return ...;` before the closing brace")
+            );
         }
         let registers = declared.iter().map(|(register, _)| *register).collect();
         let needed = self.read_first(entry, edges, &registers);
@@ -205,7 +208,8 @@ impl<'a> ThreadLowering<'a, '_> {
         };
         match (value, result) {
             (None, _) if returns => {
-                let message = format!("`{}` gives a result elsewhere: this needs one, too", procedure.name.text);
+                let message =
+                    format!("`{}` gives a result elsewhere: this needs one, too", procedure.name.text);
                 Err(Diagnostic::new(span, message))
             }
             (None, _) => Ok(self.jump(at, exit, span)),
@@ -226,12 +230,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     /// Those of some registers that a path of the edges after the first ones reads before it writes them.
-    fn read_first(
-        &self,
-        entry: Node,
-        first: usize,
-        registers: &HashSet<RegisterId>,
-    ) -> HashSet<RegisterId> {
+    fn read_first(&self, entry: Node, first: usize, registers: &HashSet<RegisterId>) -> HashSet<RegisterId> {
         if registers.is_empty() {
             return HashSet::new();
         }

@@ -24,7 +24,8 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// More places than this in one thread are a mistake, or an attack.
 pub const MOST_NODES: usize = 1 << 18;
-pub const TOO_LARGE: &str = "this thread is too large when its `for` loops are unrolled and its calls are inlined";
+pub const TOO_LARGE: &str =
+    "this thread is too large when its `for` loops are unrolled and its calls are inlined";
 /// Blocks within blocks, those of called procedures included: each takes some of the stack.
 const MOST_NESTED: usize = 200;
 /// More ways through one atomic block than this are too many.
@@ -64,7 +65,7 @@ pub struct ThreadLowering<'a, 's> {
     atomic_may_store: bool,
     pub diagnostics: Vec<Diagnostic>,
     /// Whether lowering has been given up.
-    given_up: bool,
+    pub given_up: bool,
 }
 
 /// Lowers one instance of a thread.
@@ -257,8 +258,11 @@ impl<'a> ThreadLowering<'a, '_> {
                 // Registers are declared once, at the top level of a thread or procedure; anywhere else this would suggest a fresh one.
                 match self.frame.depth {
                     1 => Ok(self.graph.join(at, next, span)),
-                    _ => Err(Diagnostic::new(span, "registers are declared at the top level of a thread or procedure")
-                        .help("move the declaration out of the block")),
+                    _ => Err(Diagnostic::new(
+                        span,
+                        "registers are declared at the top level of a thread or procedure",
+                    )
+                    .help("move the declaration out of the block")),
                 }
             }
             StatementKind::Assign(place, value) => self.assign(place, value, at, next, span),
@@ -266,9 +270,7 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Expr(ast::Expr { kind: ast::ExprKind::Call(name, arguments), .. }) => {
                 let mut before = Vec::new();
                 let (procedure, arguments) = self.call_arguments(name, arguments, &mut before)?;
-                self.precede(before, at, |this, at| {
-                    this.inline(procedure, arguments, None, span, at, next)
-                })
+                self.precede(before, at, |this, at| this.inline(procedure, arguments, None, span, at, next))
             }
             StatementKind::Expr(e) => {
                 let mut before = Vec::new();
@@ -425,7 +427,9 @@ impl<'a> ThreadLowering<'a, '_> {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
-            (Expr::Leaf(r), Some(Before::Rmw(target, ..) | Before::Call(target, ..))) if r == target && unranged => {
+            (Expr::Leaf(r), Some(Before::Rmw(target, ..) | Before::Call(target, ..)))
+                if r == target && unranged =>
+            {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }

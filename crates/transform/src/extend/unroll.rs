@@ -47,7 +47,13 @@ impl Extended {
                 if builder.stands_for(location) == builder.stands_for(thread.fault) {
                     // A thread that is about to fault has faulted in the original program.
                     let faulting = Origin { step: None, faults: true };
-                    builder.op(still, thread.fault, Op::Assert(Expr::Const(0), Fault::Assertion(None)), Span::default(), faulting);
+                    builder.op(
+                        still,
+                        thread.fault,
+                        Op::Assert(Expr::Const(0), Fault::Assertion(None)),
+                        Span::default(),
+                        faulting,
+                    );
                 }
             }
             released.replace(id, builder);

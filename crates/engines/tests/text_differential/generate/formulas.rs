@@ -63,8 +63,8 @@ impl Generator {
         let number = self.random.below(self.threads.len());
         let thread = self.thread_ref(number)?;
         let registers = self.threads[number].registers.clone();
-        let register = name(self.random.pick(&registers).clone());
-        Some(expr(ExprKind::Register(thread, register)))
+        let name = name(self.random.pick(&registers).clone());
+        Some(expr(ExprKind::Register(thread, Place { name, index: None })))
     }
 
     /// A thread; of a family, a member that is there.

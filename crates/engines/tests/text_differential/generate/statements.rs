@@ -55,7 +55,7 @@ impl Generator {
         }
         if self.one_in(24) {
             let inside = self.simple();
-            let section = [StatementKind::Lock, inside, StatementKind::Unlock];
+            let section = [StatementKind::Lock(None), inside, StatementKind::Unlock(None)];
             return section.into_iter().map(|kind| self.statement(kind)).collect();
         }
         // Labels are numbered in the order of the text: the statement's own come before those inside.
@@ -85,10 +85,10 @@ impl Generator {
             16 => StatementKind::Skip,
             17 => StatementKind::Fence,
             18 => StatementKind::StoreFence,
-            19 => StatementKind::Lock,
-            20 => StatementKind::Unlock,
+            19 => StatementKind::Lock(None),
+            20 => StatementKind::Unlock(None),
             21 => StatementKind::Assume(self.condition()),
-            22 | 23 => StatementKind::Assert(self.condition()),
+            22 | 23 => StatementKind::Assert(self.condition(), None),
             24 | 25 => StatementKind::Await(self.condition()),
             26 | 27 => StatementKind::Goto(name("nowhere yet")),
             28 => StatementKind::Stop,
@@ -174,7 +174,7 @@ impl Generator {
             },
             7 => self.havoc(),
             8 | 9 => StatementKind::Assume(self.condition()),
-            10 | 11 => StatementKind::Assert(self.condition()),
+            10 | 11 => StatementKind::Assert(self.condition(), None),
             12 => StatementKind::Skip,
             13 => {
                 let condition = self.condition();
