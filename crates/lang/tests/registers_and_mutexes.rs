@@ -22,7 +22,7 @@ fn elements_are_registers() {
         ALL,
     );
     check(
-        "thread p { var a[2] = *, i: 0..2 = 1; a[i] = * in 3..5; } finally forall p.a[1] == 3 || p.a[1] == 4;",
+        "thread p { var a[2] = * in 0..2, i: 0..2 = 1; a[i] = * in 3..5; } finally forall p.a[1] == 3 || p.a[1] == 4;",
         ALL,
     );
     check("thread p { var a[2]: 0..3, i = 1; a[i] = 3; }", NONE);

@@ -91,14 +91,14 @@ pub(super) fn check_live(
 fn written(op: &Op) -> Option<RegisterId> {
     match op {
         Op::Assign(register, _) | Op::Havoc(register, _) | Op::Load(register, _) => Some(*register),
-        Op::Skip | Op::Assume(_) | Op::Assert(_) | Op::Store(..) => None,
+        Op::Skip | Op::Assume(_) | Op::Assert(..) | Op::Store(..) => None,
     }
 }
 
 fn read(op: &Op) -> impl Iterator<Item = &Expr<RegisterId>> {
     let (first, second) = match op {
         Op::Skip | Op::Havoc(..) => (None, None),
-        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => (Some(e), None),
+        Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e, _) => (Some(e), None),
         Op::Load(_, address) => (address.index.as_ref(), None),
         Op::Store(address, e) => (address.index.as_ref(), Some(e)),
     };

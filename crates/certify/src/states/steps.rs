@@ -301,7 +301,7 @@ impl<'a> Steps<'a> {
                 self.write(t, *register, value)?;
             }
             Op::Assume(e) => require(self.value(e)? != 0)?,
-            Op::Assert(e) => {
+            Op::Assert(e, _) => {
                 if self.value(e)? == 0 {
                     return Err(Halt::Fault);
                 }
