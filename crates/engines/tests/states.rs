@@ -2,10 +2,11 @@
 //!
 //! A normal run takes some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` it is fifty times as many.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use fencewright_certify::states::{BufferFields, Field, PackedStates, StateSet, Steps};
+use fencewright_certify::states::{BufferFields, Field, Layout, PackedStates, StateSet, Steps};
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
 use fencewright_engines::explicit::{Explicit, Options};
 use fencewright_engines::{Confirm, Limits, Progress, Task, check};
@@ -13,7 +14,8 @@ use fencewright_executions::oracle::{Reachable, explore};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
-    LocationId, MemoryModel, Program, Property, PropertyKind, Quantifier, Reference, State, ThreadId,
+    Init, LocationId, MemoryModel, Program, Property, PropertyKind, Quantifier, Reference, State, Thread,
+    ThreadId,
 };
 use fencewright_smt::Prover;
 use fencewright_testing::{Random, Shape, program};
@@ -369,4 +371,143 @@ fn no_final_state_is_not_some_final_state() {
         }
     }
     assert!(asked > 5);
+}
+
+/// A layout in which every part of a state has a word of its own, with room for a few buffered stores.
+fn roomy(program: &Program, model: MemoryModel) -> Layout {
+    let words = Cell::new(0);
+    let word = || {
+        words.set(words.get() + 1);
+        Field::new(words.get() - 1, 0, 64, i64::MIN).expect("a whole word")
+    };
+    let count = || {
+        words.set(words.get() + 1);
+        Field::new(words.get() - 1, 0, 16, 0).expect("part of a word")
+    };
+    let cells: Vec<u32> = (0..program.cells() as u32).collect();
+    let buffer = |_| {
+        let entries = (0..8).map(|_| (count(), word())).collect();
+        BufferFields { cells: cells.clone(), count: count(), entries }
+    };
+    let threads = program.threads.iter();
+    let buffers = if model == MemoryModel::Sc { 0 } else { program.threads.len() };
+    let layout = Layout {
+        words: 0,
+        locations: threads.clone().map(|_| count()).collect(),
+        lock: count(),
+        favourite: count(),
+        memory: cells.iter().map(|_| word()).collect(),
+        registers: threads.map(|t| t.registers.iter().map(|_| word()).collect()).collect(),
+        buffers: (0..buffers).map(buffer).collect(),
+    };
+    Layout { words: words.get() as usize, ..layout }
+}
+
+/// All values that something may have at the start.
+fn initial_values(init: Init) -> std::ops::RangeInclusive<i64> {
+    match init {
+        Init::Value(value) => value..=value,
+        Init::Any(range) => range.map_or(1..=0, |r| r.low..=r.high),
+    }
+}
+
+/// A set that leaves out whatever the checker lets it leave out: as few live registers and as many local edges as possible, and no state that
+/// is not asked for. Nothing if it has more than a few thousand states, or a step goes beyond what can be computed.
+fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Option<StateSet> {
+    let everywhere = |t: &Thread| vec![(0..t.registers.len() as u32).collect(); t.locations.len()];
+    let mut set = StateSet {
+        model: model.into(),
+        layout: roomy(program, model),
+        live: program.threads.iter().map(everywhere).collect(),
+        local: vec![Vec::new(); program.threads.len()],
+        states: PackedStates::Plain(1, Vec::new()),
+    };
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for (t, thread) in program.threads.iter().enumerate() {
+            for location in 0..thread.locations.len() {
+                for register in set.live[t][location].clone() {
+                    let before = set.live[t][location].clone();
+                    set.live[t][location].retain(|&r| r != register);
+                    match set.validate(program, properties) {
+                        Ok(_) => changed = true,
+                        Err(_) => set.live[t][location] = before,
+                    }
+                }
+            }
+        }
+    }
+    for (t, thread) in program.threads.iter().enumerate() {
+        for edge in 0..thread.edges.len() as u32 {
+            set.local[t].push(edge);
+            if set.validate(program, properties).is_err() {
+                set.local[t].pop();
+            }
+        }
+    }
+    let layout = &set.layout;
+    let mut start = vec![0; layout.words];
+    let mut parts = Vec::new();
+    for field in layout.buffers.iter().map(|b| b.count).chain([layout.lock, layout.favourite]) {
+        field.put(&mut start, 0)?;
+    }
+    let cells = program.variables.iter().flat_map(|v| &v.init);
+    parts.extend(layout.memory.iter().zip(cells));
+    for (t, thread) in program.threads.iter().enumerate() {
+        layout.locations[t].put(&mut start, i64::from(thread.entry.0))?;
+        let live = set.live[t][thread.entry.index()].iter().map(|&r| r as usize);
+        parts.extend(live.map(|r| (&layout.registers[t][r], &thread.registers[r].init)));
+    }
+    let mut waiting = vec![start];
+    for (field, init) in parts {
+        let with = |state: &Vec<u64>| {
+            let state = state.clone();
+            initial_values(*init).map(move |value| {
+                let mut state = state.clone();
+                field.put(&mut state, value).expect("it has 64 bits");
+                state
+            })
+        };
+        waiting = waiting.iter().flat_map(with).collect();
+    }
+    let local = set.validate(program, properties).expect("only what is allowed was left out");
+    let mut steps = Steps::new(program, &set, &local);
+    let mut found: BTreeSet<Vec<u64>> = waiting.iter().cloned().collect();
+    while let Some(state) = waiting.pop() {
+        if found.len() > 5_000 {
+            return None;
+        }
+        let visit = &mut |next: &[u64]| {
+            if found.insert(next.to_vec()) {
+                waiting.push(next.to_vec());
+            }
+            true
+        };
+        steps.all(&state, visit).ok()?;
+    }
+    let states = found.into_iter().flatten().collect();
+    Some(StateSet { states: PackedStates::Plain(set.layout.words, states), ..set })
+}
+
+#[test]
+fn whatever_may_be_left_out_does_not_matter() {
+    let (mut proofs, mut refused, mut reduced) = (0, 0, 0);
+    for seed in 0..programs(400) {
+        let program = random_program(seed);
+        for model in MemoryModel::ALL {
+            let Ok(reachable) = explore(&program, model, 1_000, &mut || false) else { continue };
+            for property in &program.properties {
+                let one = std::slice::from_ref(property);
+                let Some(set) = least(&program, model, one) else { continue };
+                reduced += set.local.iter().any(|local| !local.is_empty()) as usize;
+                let claim = claims(one).remove(0);
+                let result = accepted(set, &program, claim);
+                let holds = is_true(&reachable, &program, model, property);
+                assert_eq!(result.is_ok(), holds, "seed {seed}, {model:?}, {}: {result:?}", property.name);
+                *if holds { &mut proofs } else { &mut refused } += 1;
+            }
+        }
+    }
+    println!("{proofs} proofs, {refused} refused, {reduced} with local edges");
+    assert!(proofs > 200 && refused > 200 && reduced > 200);
 }
