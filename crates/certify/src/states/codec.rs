@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for PackedStates {
 
 /// More states than this have no numbers.
 const MOST_STATES: u64 = u32::MAX as u64 - 1;
-/// So many bytes are inflated, and so many states are read, between two looks at the clock.
+/// So many bytes are inflated, and so many words are read, between two looks at the clock.
 const PART: usize = 1 << 15;
 
 impl PackedStates {
@@ -89,7 +89,7 @@ impl PackedStates {
         let mut bytes = Bytes::new(deflated);
         let mut states: Vec<u64> = Vec::new();
         for n in 0..count as usize {
-            if n % PART == 0 && stop() {
+            if n % (PART / words).max(1) == 0 && stop() {
                 return Err(Rejection::Stopped);
             }
             let before = states.len().saturating_sub(words);
@@ -235,4 +235,26 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
         bytes.extend((1..group.len()).map(|n| (bits >> (24 - 8 * n)) as u8));
     }
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn few_large_states_are_read_with_an_eye_on_the_clock() {
+        let words = 1 << 12;
+        let states: Vec<u64> = (0..100 * words as u64).collect();
+        let plain = PackedStates::Plain(words, states.clone());
+        let compressed =
+            PackedStates::Compressed { count: plain.count(), deflated: deflated(words, &states) };
+        let never: Stop = Arc::new(|| false);
+        assert_eq!(compressed.unpacked(words, &never).as_deref(), Ok(states.as_slice()));
+        let asked = AtomicUsize::new(0);
+        let soon: Stop = Arc::new(move || asked.fetch_add(1, Ordering::Relaxed) > 2);
+        assert_eq!(compressed.unpacked(words, &soon), Err(Rejection::Stopped));
+    }
 }

@@ -145,7 +145,8 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             Claim::Unsatisfied { .. } => Verdict::Unsafe,
             Claim::Safe { .. } | Claim::Robust { .. } | Claim::Lazy { .. } => Verdict::Safe,
         };
-        let by_states = certificate.proofs.iter().any(|proof| matches!(proof, Proof::States(_)));
+        let proofs = &certificate.proofs;
+        let by_states = !proofs.is_empty() && proofs.iter().all(|proof| matches!(proof, Proof::States(_)));
         let found = match accepted(certificate, self.task.program, self.limits, self.confirm) {
             Ok(evidence) => (verdict, evidence),
             // The engine itself has seen all states.

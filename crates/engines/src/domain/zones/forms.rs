@@ -66,9 +66,11 @@ pub enum RowOp {
 }
 
 /// The form that a constraint on a sum needs as a row: written with the smallest numbers. Nothing for a difference of two cells,
-/// which every zone has, and for sums that are too long to be of use.
+/// which every zone has, and for sums that are too long, or have too large numbers, to be of use.
 pub fn form_of(linear: &Linear) -> Option<Linear> {
     const MOST_TERMS: usize = 6;
+    // Bounds are smaller, and differences of forms must fit.
+    const MOST_NUMBER: u64 = 1 << 40;
     let gcd = |a: u64, b: u64| {
         let (mut a, mut b) = (a, b);
         while b != 0 {
@@ -81,7 +83,9 @@ pub fn form_of(linear: &Linear) -> Option<Linear> {
     let terms =
         linear.terms.iter().map(|&(cell, c)| Some((cell, c.checked_div(by)?))).collect::<Option<_>>()?;
     let form = Linear { terms, constant: linear.constant.checked_div(by)? };
-    (form.difference().is_none() && form.terms.len() <= MOST_TERMS).then_some(form)
+    let mut numbers = form.terms.iter().map(|&(_, c)| c).chain([form.constant]);
+    let small = numbers.all(|number| number.unsigned_abs() <= MOST_NUMBER);
+    (form.difference().is_none() && form.terms.len() <= MOST_TERMS && small).then_some(form)
 }
 
 /// Forms, and more forms: those with terms that none of the others has.
@@ -406,4 +410,17 @@ pub fn tighten(m: &mut [i32], size: usize, shared: &Shared) -> bool {
         close(m, size, size);
     }
     (0..size).all(|i| m[i * size + i] >= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_form_has_numbers_whose_differences_do_not_fit() {
+        let form = |c: i64, constant: i64| form_of(&Linear { terms: vec![(0, 1), (1, c), (2, 1)], constant });
+        assert!(form(3, -100).is_some());
+        assert!(form(1 << 62, 0).is_none() && form(-(1 << 62), 0).is_none());
+        assert!(form(1, i64::MAX).is_none() && form(1, i64::MIN).is_none());
+    }
 }
