@@ -407,7 +407,8 @@ fn roomy(program: &Program, model: MemoryModel) -> Layout {
 fn initial_values(init: Init) -> std::ops::RangeInclusive<i64> {
     match init {
         Init::Value(value) => value..=value,
-        Init::Any(range) => range.map_or(1..=0, |r| r.low..=r.high),
+        Init::Any(Some(range)) => range.low..=range.high,
+        Init::Any(None) => panic!("random programs have finitely many initial states"),
     }
 }
 
