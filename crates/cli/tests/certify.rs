@@ -406,3 +406,57 @@ fn hostile_certificates_are_refused_in_time() {
     assert!(matches!(outcome.status, 1 | 3), "{outcome:?}");
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
+
+#[test]
+fn a_set_of_states_is_a_certificate() {
+    let files = files();
+    let (program, proof) = (files.text("ticket.fw"), files.text("proof.json"));
+    files.write(
+        "ticket.fw",
+        b"shared t[2]; thread p[me in 0..2] { t[me] = 1; fence; if t[1 - me] == 0 { critical: skip; } } \
+          forbid mutex: p[0]@critical && p[1]@critical; finally both: exists t[0] == 2;",
+    );
+    let outcome = run(["check", "--engine", "explicit", "--certificate", &proof, &program]);
+    assert!(outcome.stdout.contains("mutex: safe under tso (explicit, "), "{outcome:?}");
+    assert!(outcome.stdout.contains("; certificate accepted in "), "{outcome:?}");
+    let text = std::fs::read_to_string(&proof).expect("it was written");
+    assert!(text.contains("\"proofs\":[{\"states\":{\"model\":\"tso\""), "{text}");
+    let outcome = run(["certify", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("accepted: mutex, assertions under tso ("), "{outcome:?}");
+    assert!(outcome.stdout.contains(" states, "), "{outcome:?}");
+    let outcome = run(["certify", "--json", &proof, &program]);
+    let states = outcome.json_lines()[0]["states"].as_u64();
+    assert!(states.is_some_and(|states| states > 10), "{outcome:?}");
+    let outcome = run(["check", "--engine", "explicit", "--invariants", &program]);
+    assert!(outcome.stdout.contains("the proof is the set of all states"), "{outcome:?}");
+    // Every value that matters is checked, and everything that is no set of states is refused.
+    let count = format!("\"count\":{}", states.expect("there are states"));
+    let changes = [
+        (count.as_str(), "\"count\":18446744073709551615", 1),
+        (count.as_str(), "\"count\":4000000000", 1),
+        (count.as_str(), "\"count\":1", 1),
+        ("\"model\":\"tso\"", "\"model\":\"pso\"", 1),
+        ("\"model\":\"tso\"", "\"model\":\"arm\"", 2),
+        ("\"words\":", "\"words\":1", 1),
+        ("\"lock\":[0,", "\"lock\":[4294967295,", 1),
+        ("\"lock\":[", "\"lock\":[0,", 2),
+        ("\"deflated\":\"", "\"deflated\":\"?", 2),
+        ("\"deflated\":\"", "\"deflated\":\"AAAA", 1),
+        ("\"live\":[[[", "\"live\":[[[99,", 1),
+        ("\"local\":[[", "\"local\":[[99,", 1),
+    ];
+    for (from, to, status) in changes {
+        assert!(text.contains(from), "{from} is not in {text}");
+        files.write("proof.json", text.replacen(from, to, 1).as_bytes());
+        let outcome = run(["certify", "--memory", "256M", &proof, &program]);
+        assert_eq!(outcome.status, status, "{to}: {outcome:?}");
+    }
+    // That no final state satisfies something is a claim of its own.
+    let arguments =
+        ["check", "--engine", "explicit", "--property", "both", "--certificate", &proof, &program];
+    let outcome = run(arguments);
+    assert!(outcome.stdout.contains("both: unsafe under tso (explicit, "), "{outcome:?}");
+    let outcome = run(["certify", &proof, &program]);
+    assert!(outcome.stdout.contains("accepted: no final state satisfies both under tso ("), "{outcome:?}");
+}

@@ -1,10 +1,11 @@
 //! Certificates about transformed programs: of robustness, and of proofs by way of SC.
 //!
-//! The checker of certificates says which programs must have which properties under SC ([`fencewright_certify::check`]). Engine `cegar` is
-//! asked for an invariant of each of them, in the same order. This is necessary even if another engine has already found out that the
-//! properties hold: an exploration of single states has no invariant to write down.
+//! The checker of certificates says which programs must have which properties under SC ([`fencewright_certify::check`]). A proof of each of them is
+//! looked for, in the same order: for a moment by engine `cegar`, whose invariants are small, then by engine `explicit`, whose sets of
+//! states need no luck if they are finite, and in the end by `cegar` again, for as long as there is time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fencewright_certify::certificate::{Extension, NotionName};
 use fencewright_certify::{Certificate, Claim, Proof};
@@ -15,6 +16,7 @@ use fencewright_transform::extend::{Conclusion, Extended};
 
 use crate::cegar::Cegar;
 use crate::check::proof;
+use crate::explicit::Explicit;
 use crate::robust::unsupported;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Task};
 
@@ -67,25 +69,32 @@ impl<'a> Prover<'a> {
         Arc::new(Certificate::new(fingerprint(program), claim, self.proofs))
     }
 
-    /// One invariant that shows all these properties under SC.
+    /// One proof that shows all these properties under SC.
     fn show_safe(&mut self, program: &Program, properties: Vec<Property>) -> Result<(), Reason> {
         let task = Task::new(program, MemoryModel::Sc, properties);
-        let mut found = None;
-        for answer in self.cegar.run(&task, self.limits, self.progress).answers {
-            match (answer, &found) {
-                (Answer::Proved(invariant), None) => found = Some(invariant),
-                (Answer::Proved(invariant), Some(other)) if Arc::ptr_eq(&invariant, other) => {}
-                (Answer::Unknown(reason), _) => return Err(reason),
-                _ => {
-                    return Err(Reason::Unsupported("there is no invariant for all properties".into(), None));
+        let explicit = Explicit::default();
+        let turns: [(&dyn Engine, Limits); 3] = [
+            (self.cegar, self.limits.within(QUICK)),
+            (&explicit, self.limits.within(LONGER)),
+            (self.cegar, self.limits.clone()),
+        ];
+        let mut why = Reason::Cancelled;
+        for (engine, limits) in turns {
+            match one_proof(&task, engine.run(&task, &limits, self.progress).answers) {
+                Ok(found) => {
+                    self.proofs.push(found);
+                    return Ok(());
                 }
+                Err(reason) => why = reason,
+            }
+            if let Some(reason) = self.limits.exceeded(0) {
+                return Err(reason);
             }
         }
-        self.proofs.extend(found.map(|invariant| proof(program, &invariant)));
-        Ok(())
+        Err(why)
     }
 
-    /// An invariant for each group of attacks, which shows that they fail.
+    /// A proof for each group of attacks, which shows that they fail.
     fn show_robust(&mut self, program: &Program, notion: Notion) -> Result<(), Reason> {
         let limits = self.limits;
         let stop = || limits.exceeded(0).is_some();
@@ -101,5 +110,31 @@ impl<'a> Prover<'a> {
             self.show_safe(&instrumented.program, robust.cloned().collect())?;
         }
         Ok(())
+    }
+}
+
+/// How long `cegar` is asked first.
+const QUICK: Duration = Duration::from_secs(2);
+/// How long `explicit` is asked then.
+const LONGER: Duration = Duration::from_secs(8);
+
+/// The one proof that all answers have in common, or why there is none.
+fn one_proof(task: &Task<'_>, answers: Vec<Answer>) -> Result<Proof, Reason> {
+    let mut found: Option<Answer> = None;
+    for answer in answers {
+        match (&answer, &found) {
+            (Answer::Unknown(reason), _) => return Err(reason.clone()),
+            (Answer::Proved(new), Some(Answer::Proved(old))) if Arc::ptr_eq(new, old) => {}
+            (Answer::Certified(new), Some(Answer::Certified(old))) if Arc::ptr_eq(new, old) => {}
+            (Answer::Proved(_) | Answer::Certified(_), None) => found = Some(answer),
+            _ => return Err(Reason::Unsupported("there is no proof of all properties".into(), None)),
+        }
+    }
+    match found {
+        Some(Answer::Proved(invariant)) => Ok(proof(task.program, &invariant)),
+        Some(Answer::Certified(certificate)) if certificate.proofs.len() == 1 => {
+            Ok(certificate.proofs[0].clone())
+        }
+        _ => Err(Reason::Unsupported("there is no proof of all properties".into(), None)),
     }
 }

@@ -119,10 +119,7 @@ fn the_steps_of_the_checker_are_those_of_the_reference_semantics() {
             for state in states(&set).chunks_exact(set.layout.words).take(500) {
                 let before = unpacked(&set, &program, state);
                 let mut found = HashSet::new();
-                let moved = steps.all(state, &mut |next| {
-                    found.insert(unpacked(&set, &program, next));
-                    true
-                });
+                let moved = steps.all(state, &mut |_, next| _ = found.insert(unpacked(&set, &program, next)));
                 let mut expected = HashSet::new();
                 for event in reference.candidates(&before, &[]) {
                     match reference.step(&before, &event) {

@@ -43,18 +43,18 @@
 //! # Symmetry
 //!
 //! Sets up to symmetry need one more thing: what is looked up is not the state that a step leads to but one that a symmetry makes of it. The place is
-//! `Checker::contains`.
+//! `Checker::arrived`.
 
-mod codec;
 mod layout;
 mod reductions;
 mod steps;
 mod table;
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+pub use fencewright_packed::PackedStates;
+use fencewright_packed::Unreadable;
 use fencewright_program::{
     EvalError, Formula, Init, LocationId, MemoryModel, Observable, Program, Property, PropertyKind,
     Quantifier, Range, Thread, ThreadId,
@@ -63,7 +63,6 @@ use fencewright_proof::Stop;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Accepted, Rejection};
-pub use codec::PackedStates;
 pub use layout::{BufferFields, Field, Layout};
 pub use steps::{Escape, Steps};
 use table::Table;
@@ -128,6 +127,8 @@ impl StateSet {
 const FEW: usize = 2_000;
 /// So many states are checked between two looks at the clock.
 const CHUNK: usize = 256;
+/// So many states are looked up together.
+const BATCH: usize = 64;
 
 /// Checks that a set of states shows these properties of a program, on all cores.
 pub(crate) fn check(
@@ -141,7 +142,10 @@ pub(crate) fn check(
     }
     let local = set.validate(program, properties)?;
     let words = set.layout.words;
-    let states: Cow<'_, [u64]> = set.states.unpacked(words, stop)?;
+    let states = set.states.unpacked(words, &**stop).map_err(|unreadable| match unreadable {
+        Unreadable::Wrong(what) => Rejection::Format(format!("its states cannot be read: {what}")),
+        Unreadable::Stopped => Rejection::Stopped,
+    })?;
     let workers = match states.len() / words {
         0..FEW => 1,
         _ => std::thread::available_parallelism().map_or(1, usize::from),
@@ -150,6 +154,14 @@ pub(crate) fn check(
     let checker = Checker { program, properties, set, local, states: &states, table };
     checker.start(stop)?;
     checker.all(workers, stop)
+}
+
+/// States that steps lead to, with the states and threads they come from: they are looked up together.
+#[derive(Default)]
+struct Batch {
+    states: Vec<u64>,
+    origins: Vec<(usize, ThreadId)>,
+    places: Vec<(u64, u64)>,
 }
 
 struct Checker<'a> {
@@ -162,9 +174,20 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Whether a state, or one that stands for it, is in the set.
-    fn contains(&self, state: &[u64]) -> bool {
-        self.table.contains(state)
+    /// Whether the states that steps lead to, or states that stand for them, are in the set.
+    fn arrived(&self, batch: &mut Batch) -> Result<(), Rejection> {
+        let missing = self.table.missing(&batch.states, &mut batch.places);
+        if let Some(missing) = missing {
+            let (n, thread) = batch.origins[missing];
+            return Err(self.leaves(n, thread));
+        }
+        batch.states.clear();
+        batch.origins.clear();
+        Ok(())
+    }
+
+    fn leaves(&self, n: usize, thread: ThreadId) -> Rejection {
+        Rejection::Step(n, format!("a step of thread {}", self.program.thread(thread).name))
     }
 
     /// Condition 1: all combinations of initial values of memory and of the registers that are live at the start.
@@ -195,11 +218,12 @@ impl Checker<'_> {
             field.put(&mut state, range.low).ok_or(Rejection::Start)?;
             ranges.push((field, range));
         }
+        let mut places = Vec::new();
         for tried in 0usize.. {
             if tried % CHUNK == 0 && stop() {
                 return Err(Rejection::Stopped);
             }
-            if !self.contains(&state) {
+            if self.table.missing(&state, &mut places).is_some() {
                 return Err(Rejection::Start);
             }
             // Counts through all combinations.
@@ -233,6 +257,7 @@ impl Checker<'_> {
         };
         let work = || {
             let mut steps = Steps::new(self.program, self.set, &self.local);
+            let mut batch = Batch::default();
             loop {
                 let first = next.fetch_add(CHUNK, Ordering::Relaxed);
                 let Some(states) = self.states.get(first * words..) else { return };
@@ -242,14 +267,17 @@ impl Checker<'_> {
                 if stop() {
                     return reject(first, Rejection::Stopped);
                 }
-                let mut found = 0;
                 for (n, state) in states.chunks_exact(words).take(CHUNK).enumerate() {
-                    match self.one(first + n, state, &mut steps) {
-                        Ok(more) => found += more,
-                        Err(rejection) => return reject(first + n, rejection),
+                    if let Err(rejection) = self.one(first + n, state, &mut steps, &mut batch) {
+                        return reject(first + n, rejection);
+                    }
+                    if batch.origins.len() >= BATCH || n + 1 == CHUNK.min(states.len() / words) {
+                        taken.fetch_add(batch.origins.len(), Ordering::Relaxed);
+                        if let Err(rejection) = self.arrived(&mut batch) {
+                            return reject(first + n, rejection);
+                        }
                     }
                 }
-                taken.fetch_add(found, Ordering::Relaxed);
             }
         };
         match workers {
@@ -267,19 +295,24 @@ impl Checker<'_> {
         }
     }
 
-    /// Conditions 2 and 3 for one state: how many steps leave it.
-    fn one(&self, n: usize, state: &[u64], steps: &mut Steps<'_>) -> Result<usize, Rejection> {
+    /// Conditions 2 and 3 for one state, but for looking up where its steps lead.
+    fn one(
+        &self,
+        n: usize,
+        state: &[u64],
+        steps: &mut Steps<'_>,
+        batch: &mut Batch,
+    ) -> Result<(), Rejection> {
         if !steps.is_state(state) {
             return Err(Rejection::State(n));
         }
-        let mut taken = 0;
-        let moved = steps.all(state, &mut |next| {
-            taken += 1;
-            self.contains(next)
+        let moved = steps.all(state, &mut |thread, next| {
+            batch.states.extend_from_slice(next);
+            batch.origins.push((n, thread));
         });
         let name = |thread: ThreadId| &self.program.thread(thread).name;
         let moved = moved.map_err(|escape| match escape {
-            Escape::Leaves(thread) => Rejection::Step(n, format!("a step of thread {}", name(thread))),
+            Escape::Leaves(thread) => self.leaves(n, thread),
             Escape::Limit(thread, limit) => {
                 Rejection::Beyond(n, format!("in a step of thread {}, {}", name(thread), limit.describe()))
             }
@@ -307,7 +340,7 @@ impl Checker<'_> {
                 return Err(Rejection::Forbidden(n, property.name.clone()));
             }
         }
-        Ok(taken)
+        Ok(())
     }
 
     fn threads(&self) -> impl Iterator<Item = (usize, &Thread)> {

