@@ -475,11 +475,10 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
         if found.len() > 5_000 {
             return None;
         }
-        let visit = &mut |next: &[u64]| {
+        let visit = &mut |_: ThreadId, next: &[u64]| {
             if found.insert(next.to_vec()) {
                 waiting.push(next.to_vec());
             }
-            true
         };
         steps.all(&state, visit).ok()?;
     }
