@@ -80,6 +80,8 @@ pub struct Declarator {
     pub open: bool,
     /// `: 0..4`
     pub range: Option<RangeExpr>,
+    /// `: u8`: what is written wraps around. Then there is no range.
+    pub wraps: Option<UnaryOp>,
     /// `= ...`
     pub init: Option<Initial>,
     /// The whole declarator.
@@ -138,11 +140,20 @@ pub struct Procedure {
     /// Its name.
     pub name: Name,
     /// Its parameters.
-    pub parameters: Vec<Name>,
+    pub parameters: Vec<Parameter>,
     /// Its text.
     pub body: Block,
     /// From `fn` to the closing brace.
     pub span: Span,
+}
+
+/// A parameter of a procedure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: Name,
+    /// `: u8`: the argument, and what is assigned to the parameter, wraps around.
+    pub wraps: Option<UnaryOp>,
 }
 
 /// `{ ... }`
@@ -249,9 +260,11 @@ pub enum ExprKind {
     Int(i64),
     /// A constant, register or shared variable: `x`, `a[i]`.
     Place(Place),
-    /// `-e`, `!e`
+    /// `-e`, `!e`, `u8(e)`
     Unary(UnaryOp, Box<Expr>),
-    /// `e + e`
+    /// `c ? a : b`
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `e + e`, `min(e, e)`
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// `cas(x, old, new)`
     Cas(Place, Box<Expr>, Box<Expr>),

@@ -57,6 +57,9 @@ fn calls_in<'a>(e: &'a Expr, visit: &mut impl FnMut(&'a str)) {
             calls_in(left, visit);
             calls_in(right, visit);
         }
+        ExprKind::If(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().for_each(|part| calls_in(part, visit));
+        }
         ExprKind::Cas(place, old, new) => {
             calls_in_place(place, visit);
             calls_in(old, visit);

@@ -184,7 +184,7 @@ fn operations_and_calls() {
     check_statement("swap(x, 1, 2);", "2:10 expected `)`, found `,` [it is written `swap(x, v)`]");
     check_statement("cas(1, 2, 3);", "2:5 expected a shared variable, found `1`");
     check_statement(
-        "x = max(1, 2);",
+        "x = gcd(1, 2);",
         "2:8 expected an operator or `;`, found `(` [no procedure is called so; the operations are `cas(x, old, new)`, \
          `swap(x, v)` and `fetch_add(x, v)`]",
     );
@@ -397,4 +397,29 @@ fn mutexes_and_texts() {
         ],
     );
     check_statement("x = \"a\";", "2:5 expected an expression, found `\"a\"`");
+}
+
+#[test]
+fn conditional_expressions_and_types() {
+    check_statement(
+        "x = a ? b;",
+        "2:10 expected `:` and the other value, found `;` [it is written `c ? a : b`: `a` if `c` holds, otherwise `b`]",
+    );
+    check_statement("x = a ? : b;", "2:9 expected an expression, found `:`");
+    check_statement(
+        "x = min(a);",
+        "2:10 expected `,` and another argument, found `)` [it is written `min(a, b)`]",
+    );
+    check_statement("x = max(a, b, c);", "2:13 expected `)` after the last argument, found `,`");
+    check_statement("x = u8(a, b);", "2:9 expected `)` after the last argument, found `,`");
+    check("fn min(a, b) { return a; }", &["1:4 `min` is built in and cannot be declared"]);
+    check(
+        "fn f(a: int) { skip; }",
+        &[
+            "1:9 expected a type, found the keyword `int` [the types are `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `i64`]",
+        ],
+    );
+    check("shared x: u8..5, y: u8 = 3, z[2]: i64;", &[]);
+    // They are no keywords.
+    check("shared min, max, u8; thread p { min = max + u8; }", &[]);
 }

@@ -2,7 +2,7 @@
 
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
-use fencewright_program::{BinaryOp, CallId, FileId, Numbers, Span, UnaryOp};
+use fencewright_program::{BinaryOp, CallId, FileId, Numbers, Span, UnaryOp, Width};
 use fencewright_testing::without_spans;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -96,6 +96,31 @@ fn binary_op() -> BoxedStrategy<BinaryOp> {
     .boxed()
 }
 
+fn extremum() -> BoxedStrategy<BinaryOp> {
+    prop_oneof![Just(BinaryOp::Min), Just(BinaryOp::Max)].boxed()
+}
+
+fn integer_type() -> BoxedStrategy<UnaryOp> {
+    let width = prop::sample::select(Width::ALL.to_vec());
+    (width, any::<bool>())
+        .prop_map(|(width, signed)| if signed { UnaryOp::Signed(width) } else { UnaryOp::Unsigned(width) })
+        .boxed()
+}
+
+/// A range of values or a type, or nothing.
+fn values() -> BoxedStrategy<(Option<RangeExpr>, Option<UnaryOp>)> {
+    prop_oneof![
+        2 => Just((None, None)),
+        1 => range(expression()).prop_map(|range| (Some(range), None)),
+        1 => integer_type().prop_map(|op| (None, Some(op))),
+    ]
+    .boxed()
+}
+
+fn parameter() -> BoxedStrategy<Parameter> {
+    (name(), prop::option::of(integer_type())).prop_map(|(name, wraps)| Parameter { name, wraps }).boxed()
+}
+
 fn expression() -> BoxedStrategy<Expr> {
     let leaf = prop_oneof![integer(), place(integer().boxed()).prop_map(|place| at(ExprKind::Place(place)))];
     leaf.prop_recursive(6, 40, 6, |inner| {
@@ -115,6 +140,9 @@ fn expression() -> BoxedStrategy<Expr> {
             1 => (thread_ref(inner.clone()), label_or_end()).prop_map(|(t, l)| at(ExprKind::At(t, l))),
             1 => (thread_ref(inner.clone()), register(inner.clone())).prop_map(|(t, r)| at(ExprKind::Register(t, r))),
             1 => call(inner.clone()),
+            2 => (boxed(), boxed(), boxed()).prop_map(|(c, a, b)| at(ExprKind::If(c, a, b))),
+            1 => (extremum(), boxed(), boxed()).prop_map(|(op, a, b)| at(ExprKind::Binary(op, a, b))),
+            1 => (integer_type(), boxed()).prop_map(|(op, e)| at(ExprKind::Unary(op, e))),
             1 => (quantifier, binders(inner.clone()), boxed())
                 .prop_map(|(q, b, e)| at(ExprKind::Quantified(q, b, e))),
         ]
@@ -137,12 +165,13 @@ fn declarator(shared: bool) -> BoxedStrategy<Declarator> {
         prop::option::of(range(expression())).prop_map(Initial::Any),
         prop::collection::vec(expression(), 0..40).prop_map(Initial::List),
     ];
-    (name(), size, prop::option::of(range(expression())), prop::option::of(init))
-        .prop_map(|(name, size, range, init)| Declarator {
+    (name(), size, values(), prop::option::of(init))
+        .prop_map(|(name, size, (range, wraps), init)| Declarator {
             name,
             open: size.as_ref().is_some_and(|(_, open)| *open),
             size: size.map(|(size, _)| size),
             range,
+            wraps,
             init,
             span: NOWHERE,
         })
@@ -150,7 +179,7 @@ fn declarator(shared: bool) -> BoxedStrategy<Declarator> {
 }
 
 fn mutex() -> BoxedStrategy<Declarator> {
-    let plain = |d: Declarator| Declarator { open: false, range: None, init: None, ..d };
+    let plain = |d: Declarator| Declarator { open: false, range: None, wraps: None, init: None, ..d };
     declarator(true).prop_map(plain).boxed()
 }
 
@@ -248,7 +277,7 @@ fn item() -> BoxedStrategy<Item> {
         1 => numbers.prop_map(|numbers| Item::Numbers(numbers, NOWHERE)),
         1 => prop::collection::vec(declarator(true), 1..4).prop_map(Item::Shared),
         1 => prop::collection::vec(mutex(), 1..4).prop_map(Item::Mutex),
-        2 => (name(), prop::collection::vec(name(), 0..4), block(statement())).prop_map(
+        2 => (name(), prop::collection::vec(parameter(), 0..4), block(statement())).prop_map(
             |(name, parameters, body)| Item::Procedure(Procedure { name, parameters, body, span: NOWHERE })
         ),
         3 => (name(), family, block(statement())).prop_map(|(name, family, body)| {

@@ -138,7 +138,7 @@ impl Parser {
 
 fn declarator(name: Name) -> Declarator {
     let span = name.span;
-    Declarator { name, size: None, open: false, range: None, init: None, span }
+    Declarator { name, size: None, open: false, range: None, wraps: None, init: None, span }
 }
 
 fn place(name: Name) -> Place {

@@ -269,6 +269,10 @@ impl<'f> Code<'f> {
                     (self.decided_value(position, left)?, self.decided_value(position, right)?);
                 binary(*op, left, right)?.ok()
             }
+            ExprKind::If(condition, then, otherwise) => {
+                let chosen = if self.decided_value(position, condition)? != 0 { then } else { otherwise };
+                self.decided_value(position, chosen)
+            }
             _ => constant(e, &|name| self.constant(position, name)),
         }
     }
@@ -279,6 +283,9 @@ impl<'f> Code<'f> {
             ExprKind::Place(place) => self.declared.shared(&place.name.text).is_some(),
             ExprKind::Unary(_, operand) => self.has_access(operand),
             ExprKind::Binary(_, left, right) => self.has_access(left) || self.has_access(right),
+            ExprKind::If(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().any(|part| self.has_access(part))
+            }
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => true,
             _ => false,
         }

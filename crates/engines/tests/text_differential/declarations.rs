@@ -51,6 +51,9 @@ pub fn constant(e: &Expr, named: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
         ExprKind::Binary(op, left, right) => {
             binary(*op, constant(left, named)?, constant(right, named)?).and_then(Result::ok)
         }
+        ExprKind::If(condition, then, otherwise) => {
+            constant(if constant(condition, named)? != 0 { then } else { otherwise }, named)
+        }
         _ => None,
     }
 }
@@ -93,7 +96,8 @@ pub fn binary(op: BinaryOp, a: i64, b: i64) -> Option<Result<i64, Undefined>> {
         BinaryOp::Shl | BinaryOp::Shr if !(0..64).contains(&b) => return Some(Err(Undefined)),
         BinaryOp::Shl => wide_a * (1 << b),
         BinaryOp::Shr => wide_a.div_euclid(1 << b),
-        BinaryOp::Min | BinaryOp::Max => unreachable!("the generator does not write these"),
+        BinaryOp::Min => wide_a.min(wide_b),
+        BinaryOp::Max => wide_a.max(wide_b),
     };
     i64::try_from(value).ok().map(Ok)
 }

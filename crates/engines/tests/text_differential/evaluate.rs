@@ -112,6 +112,24 @@ impl Evaluation<'_, '_> {
                     trouble => trouble,
                 }
             }
+            ExprKind::If(condition, then, otherwise) => {
+                let chosen = |holds: bool| if holds { then } else { otherwise };
+                if let Some(value) = self.decided(condition) {
+                    return self.value(chosen(value != 0));
+                }
+                if self.code.has_access(then) || self.code.has_access(otherwise) {
+                    let holds = self.truth(condition)?;
+                    // The value of the side is computed before anything else happens.
+                    return match self.value(chosen(holds))? {
+                        Ok(value) => Ok(Ok(value)),
+                        Err(trouble) => Err(Need::Decide(Err(trouble))),
+                    };
+                }
+                match self.value(condition)? {
+                    Ok(value) => self.value(chosen(value != 0))?,
+                    trouble => trouble,
+                }
+            }
             ExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
                 match (left, right) {
@@ -150,6 +168,13 @@ impl Evaluation<'_, '_> {
             }
             ExprKind::Binary(BinaryOp::Or, left, right) if accesses => {
                 Ok(self.truth(left)? || self.truth(right)?)
+            }
+            ExprKind::If(condition, then, otherwise) if accesses => {
+                let holds = match self.decided(condition) {
+                    Some(value) => value != 0,
+                    None => self.truth(condition)?,
+                };
+                self.truth(if holds { then } else { otherwise })
             }
             // The access itself decides.
             ExprKind::Cas(..) => Ok(self.value(e)? == Ok(1)),

@@ -229,6 +229,10 @@ impl Formula<'_> {
                 let (left, right) = (self.value(view, bound, left)?, self.value(view, bound, right)?);
                 Some(binary(*op, left, right)?.expect("divisors are constants other than 0"))
             }
+            ExprKind::If(condition, then, otherwise) => {
+                let holds = self.value(view, bound, condition)? != 0;
+                self.value(view, bound, if holds { then } else { otherwise })
+            }
             ExprKind::At(reference, label) => {
                 let bit = match label.text.as_str() {
                     "end" => END,

@@ -90,6 +90,7 @@ impl Writer<'_> {
             size: variable.indices.map(|indices| ArraySize::Indices(range(indices))),
             open: variable.open,
             range: variable.range.map(range),
+            wraps: None,
             init: Some(init),
             span: Span::default(),
         })
@@ -103,6 +104,7 @@ impl Writer<'_> {
             size: None,
             open: false,
             range: register.range.map(range),
+            wraps: None,
             init: Some(initial(register.init)),
             span: Span::default(),
         });
@@ -276,15 +278,10 @@ fn written<L>(value: &model::Expr<L>, leaf: &mut impl FnMut(&L) -> Expr) -> Expr
             let left = Box::new(written(left, leaf));
             expr(ExprKind::Binary(*op, left, Box::new(written(right, leaf))))
         }
-        // The text has no conditional expressions: the side that is not chosen counts 0 times.
         model::Expr::If(condition, then, otherwise) => {
-            let mut side = |op, value: &model::Expr<L>| {
-                let condition = Box::new(written(condition, leaf));
-                let chosen = expr(ExprKind::Binary(op, condition, Box::new(int(0))));
-                expr(ExprKind::Binary(BinaryOp::Mul, Box::new(chosen), Box::new(written(value, leaf))))
-            };
-            let sides = (Box::new(side(BinaryOp::Ne, then)), Box::new(side(BinaryOp::Eq, otherwise)));
-            expr(ExprKind::Binary(BinaryOp::Add, sides.0, sides.1))
+            let (condition, then) = (written(condition, leaf), written(then, leaf));
+            let otherwise = Box::new(written(otherwise, leaf));
+            expr(ExprKind::If(Box::new(condition), Box::new(then), otherwise))
         }
     }
 }

@@ -4,13 +4,24 @@
 //! recursion is the nesting one sees. Chains of `&&` and of `||` become balanced trees: both operators associate,
 //! short-circuit evaluation included, so a balanced tree means the same as one that leans to the left, and its depth is logarithmic.
 
-use fencewright_program::{BinaryOp, Span, UnaryOp};
+use fencewright_program::{BinaryOp, Span, UnaryOp, Width};
 
 use super::lexer::{NumberValue, clip, number_value};
 use super::parser::{Parse, Parser, Reported};
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 use crate::diagnostic::Diagnostic;
+
+/// The type of integers with this name, as the operator that wraps around.
+pub fn integer_type(name: &str) -> Option<UnaryOp> {
+    let all = Width::ALL.into_iter().flat_map(|width| [UnaryOp::Unsigned(width), UnaryOp::Signed(width)]);
+    all.into_iter().find(|op| op.symbol() == name)
+}
+
+/// Whether this is the name of something that is written like a function and need not be declared.
+pub fn is_built_in(name: &str) -> bool {
+    matches!(name, "min" | "max") || integer_type(name).is_some()
+}
 
 /// How deep the tree of an expression may become: how long a chain of `+`, for example.
 const MAX_DEPTH: usize = 1_000;
@@ -133,8 +144,31 @@ impl Parser<'_> {
         Ok((result?, depth))
     }
 
-    /// Operands and operators. With `equals_is_slip`, a `=` can only be meant as `==`.
+    /// Operands and operators, or `c ? a : b`. With `equals_is_slip`, a `=` can only be meant as `==`.
     fn operators(&mut self, equals_is_slip: bool) -> Parse<Operand> {
+        let condition = self.binary_operators(equals_is_slip)?;
+        if !self.at(TokenKind::Question) {
+            return Ok(condition);
+        }
+        self.enter()?;
+        self.bump();
+        let (condition, depth) = condition.finish();
+        let ((then, otherwise), inner_depth) = self.measured(|parser| {
+            let then = parser.expression()?;
+            let help = "it is written `c ? a : b`: `a` if `c` holds, otherwise `b`";
+            if !parser.eat(TokenKind::Colon) {
+                return Err(parser.expected_with("`:` and the other value", Some(help.into())));
+            }
+            let otherwise = parser.operators(equals_is_slip)?;
+            Ok((then, parser.finish(otherwise)))
+        })?;
+        self.nesting -= 1;
+        let span = condition.span.to(otherwise.span);
+        let kind = ExprKind::If(Box::new(condition), Box::new(then), Box::new(otherwise));
+        Ok(Operand::Single(Expr { kind, span }, inner_depth.max(depth + 1)))
+    }
+
+    fn binary_operators(&mut self, equals_is_slip: bool) -> Parse<Operand> {
         let mut operands: Vec<Operand> = Vec::new();
         let mut pending: Vec<Pending> = Vec::new();
         loop {
@@ -288,6 +322,10 @@ impl Parser<'_> {
                 self.nesting -= 1;
                 Ok(inner.at(self.since(token.span)))
             }
+            TokenKind::Name if self.at_built_in() => {
+                let (built_in, depth) = self.measured(Self::built_in)?;
+                Ok(Operand::Single(built_in, depth))
+            }
             TokenKind::Name if self.at_call() => {
                 let (call, depth) = self.measured(Self::call)?;
                 Ok(Operand::Single(call, depth))
@@ -395,6 +433,35 @@ impl Parser<'_> {
     pub(super) fn no_call(&mut self) -> Reported {
         let help = "no procedure is called so; the operations are `cas(x, old, new)`, `swap(x, v)` and `fetch_add(x, v)`";
         self.expected_with("an operator or `;`", Some(help.into()))
+    }
+
+    /// Whether an operator begins here that is written like a function.
+    fn at_built_in(&self) -> bool {
+        let name = self.text_of(self.token().span);
+        self.at(TokenKind::Name) && self.peek_at(1) == TokenKind::OpenParenthesis && is_built_in(name)
+    }
+
+    /// `min(a, b)`, `max(a, b)`, or `u8(e)` with any type; the name is there.
+    fn built_in(&mut self) -> Parse<Expr> {
+        self.enter()?;
+        let start = self.bump().span;
+        let name = self.text_of(start);
+        self.bump();
+        let first = Box::new(self.expression()?);
+        let kind = match (integer_type(name), name) {
+            (Some(wraps), _) => ExprKind::Unary(wraps, first),
+            (None, name) => {
+                if !self.eat(TokenKind::Comma) {
+                    let help = format!("it is written `{name}(a, b)`");
+                    return Err(self.expected_with("`,` and another argument", Some(help)));
+                }
+                let op = if name == "min" { BinaryOp::Min } else { BinaryOp::Max };
+                ExprKind::Binary(op, first, Box::new(self.expression()?))
+            }
+        };
+        self.expect(TokenKind::CloseParenthesis, "`)` after the last argument")?;
+        self.nesting -= 1;
+        Ok(Expr { kind, span: self.since(start) })
     }
 
     /// Whether a call begins here.

@@ -1,12 +1,16 @@
 //! Parsing of everything that stands at the top level, and of declarations.
 
-use fencewright_program::{BinaryOp, Numbers};
+use fencewright_program::{BinaryOp, Numbers, UnaryOp};
 
+use super::expression::{integer_type, is_built_in};
 use super::parser::{Parse, Parser, Reported};
 use super::slips;
 use super::token::{Keyword, TokenKind};
 use crate::ast::*;
 use crate::diagnostic::Diagnostic;
+
+/// What types there are.
+const TYPES: &str = "the types are `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `i64`";
 
 impl Parser<'_> {
     pub(super) fn item(&mut self) -> Parse<Item> {
@@ -119,9 +123,9 @@ impl Parser<'_> {
             && self.peek_at(1) == TokenKind::Name
         {
             let word = if registers { "var" } else { "shared" };
-            let diagnostic = Diagnostic::new(self.token().span, "variables have no type of their own").help(
-                format!("write `{word} x;`; `numbers nat;` at the top level makes all numbers natural"),
-            );
+            let diagnostic = Diagnostic::new(self.token().span, "a type stands behind the name").help(format!(
+                "write `{word} x;` or `{word} x: i32;`; `numbers nat;` at the top level makes all numbers natural"
+            ));
             self.report(diagnostic);
             self.bump();
         }
@@ -146,7 +150,13 @@ impl Parser<'_> {
             None
         };
         let open = size.is_some() && self.eat_keyword(Keyword::Open);
-        let range = if self.eat(TokenKind::Colon) { Some(self.range()?) } else { None };
+        let (range, wraps) = match self.eat(TokenKind::Colon) {
+            false => (None, None),
+            true => match self.integer_type() {
+                Some(wraps) => (None, Some(wraps)),
+                None => (Some(self.range()?), None),
+            },
+        };
         let initial =
             matches!(self.peek(), TokenKind::Assign | TokenKind::Foreign | TokenKind::Operator(BinaryOp::Eq));
         let init = if initial {
@@ -156,7 +166,19 @@ impl Parser<'_> {
             None
         };
         let span = self.since(name.span);
-        Ok(Declarator { name, size, open, range, init, span })
+        Ok(Declarator { name, size, open, range, wraps, init, span })
+    }
+
+    /// A type of integers, unless it is a constant with such a name at the start of a range.
+    fn integer_type(&mut self) -> Option<UnaryOp> {
+        let ends =
+            !matches!(self.peek_at(1), TokenKind::DotDot | TokenKind::DotDotEqual | TokenKind::Operator(_));
+        let found = (self.at(TokenKind::Name) && ends).then(|| integer_type(self.text_of(self.token().span)));
+        let found = found.flatten();
+        if found.is_some() {
+            self.bump();
+        }
+        found
     }
 
     fn array_size(&mut self) -> Parse<ArraySize> {
@@ -203,7 +225,8 @@ impl Parser<'_> {
         let mut mutexes = Vec::new();
         loop {
             let declared = self.declarator()?;
-            if declared.open || declared.range.is_some() || declared.init.is_some() {
+            let more = declared.range.is_some() || declared.wraps.is_some() || declared.init.is_some();
+            if declared.open || more {
                 let diagnostic = Diagnostic::new(declared.span, "a mutex has a name and perhaps a size")
                     .help("it is free at first; in properties it is 0 while it is free");
                 self.report(diagnostic);
@@ -217,14 +240,31 @@ impl Parser<'_> {
         Ok(Item::Mutex(mutexes))
     }
 
+    /// `i` or `i: u8`
+    fn parameter(&mut self) -> Parse<Parameter> {
+        let name = self.name("the name of a parameter")?;
+        let wraps = match self.eat(TokenKind::Colon) {
+            false => None,
+            true => match self.integer_type() {
+                Some(wraps) => Some(wraps),
+                None => return Err(self.expected_with("a type", Some(TYPES.into()))),
+            },
+        };
+        Ok(Parameter { name, wraps })
+    }
+
     /// `fn acquire(i) { ... }`
     fn procedure(&mut self) -> Parse<Procedure> {
         let start = self.bump().span;
         let name = self.name("the name of the procedure")?;
+        if is_built_in(&name.text) {
+            let message = format!("`{}` is built in and cannot be declared", name.text);
+            self.report(Diagnostic::new(name.span, message));
+        }
         self.expect(TokenKind::OpenParenthesis, "`(` and the parameters")?;
         let mut parameters = Vec::new();
         while !self.at(TokenKind::CloseParenthesis) {
-            parameters.push(self.name("the name of a parameter")?);
+            parameters.push(self.parameter()?);
             if !self.eat(TokenKind::Comma) {
                 break;
             }

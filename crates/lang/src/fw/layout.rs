@@ -14,8 +14,17 @@ const STEP: usize = 4;
 /// The text of a file without errors, laid out.
 pub fn layout(text: &str, tokens: &[Token], comments: &[Span]) -> String {
     let comments = place_comments(text, tokens, comments);
-    let mut layout =
-        Layout { text, tokens, comments, next_comment: 0, level: 0, fresh: true, out: String::new() };
+    let ternary = ternary_colons(tokens);
+    let mut layout = Layout {
+        text,
+        tokens,
+        ternary,
+        comments,
+        next_comment: 0,
+        level: 0,
+        fresh: true,
+        out: String::new(),
+    };
     layout.run();
     layout.out
 }
@@ -92,9 +101,33 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
     placed
 }
 
+/// Which tokens are colons of `c ? a : b`. Those of quantifiers are none.
+fn ternary_colons(tokens: &[Token]) -> Vec<bool> {
+    let mut open = Vec::new();
+    let colon = |token: &Token| match token.kind {
+        TokenKind::Question => {
+            open.push(true);
+            false
+        }
+        TokenKind::Keyword(Keyword::Exists | Keyword::Forall) => {
+            open.push(false);
+            false
+        }
+        TokenKind::Colon => open.pop() == Some(true),
+        TokenKind::Semicolon | TokenKind::OpenBrace | TokenKind::CloseBrace => {
+            open.clear();
+            false
+        }
+        _ => false,
+    };
+    tokens.iter().map(colon).collect()
+}
+
 struct Layout<'a> {
     text: &'a str,
     tokens: &'a [Token],
+    /// For each token whether it is the colon of `c ? a : b`.
+    ternary: Vec<bool>,
     comments: Vec<Comment>,
     /// The first comment that has not been written.
     next_comment: usize,
@@ -184,7 +217,8 @@ impl Layout<'_> {
         let indent = STEP * self.level.saturating_sub(usize::from(label));
         // What goes on in the next line is set apart from the block that may follow.
         let rest = indent + if opens { 2 * STEP } else { STEP };
-        let variables = matches!(self.kind(start), TokenKind::Keyword(Keyword::Shared | Keyword::Var));
+        let variables =
+            matches!(self.kind(start), TokenKind::Keyword(Keyword::Shared | Keyword::Var | Keyword::Fn));
         let mut from = start;
         while from < end {
             let to = (from + 1..end).find(|&t| self.broken_before(t)).unwrap_or(end);
@@ -217,8 +251,9 @@ impl Layout<'_> {
             let space = token > from && (self.space_before(token) || !glued.is_empty());
             let kind = self.kind(token);
             let text = if glued.is_empty() { own.into() } else { (glued + own).into() };
-            let header = headers && kind == TokenKind::Colon;
-            pieces.push(Piece { text, kind, space, binary: self.is_binary(token), header });
+            let ternary = kind == TokenKind::Question || self.ternary[token];
+            let header = headers && kind == TokenKind::Colon && !ternary;
+            pieces.push(Piece { text, kind, space, binary: self.is_binary(token), header, ternary });
         }
         for (number, (indent, range)) in wrap(&pieces, first, rest).into_iter().enumerate() {
             if number > 0 {
@@ -291,6 +326,7 @@ impl Layout<'_> {
         use TokenKind::*;
         let (before, this) = (self.kind(token - 1), self.kind(token));
         match (before, this) {
+            (_, Colon) if self.ternary[token] => true,
             (_, Semicolon | Comma | Colon | CloseParenthesis | CloseBracket) => false,
             (_, Dot | DotDot | DotDotEqual | At) | (Dot | DotDot | DotDotEqual | At, _) => false,
             (OpenParenthesis | OpenBracket, _) | (OpenBrace, CloseBrace) => false,

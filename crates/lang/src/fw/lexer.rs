@@ -235,6 +235,7 @@ impl Lexer<'_> {
             (";", Semicolon),
             (",", Comma),
             (":", Colon),
+            ("?", Question),
             ("@", At),
             ("(", OpenParenthesis),
             (")", CloseParenthesis),
@@ -262,7 +263,7 @@ impl Lexer<'_> {
 }
 
 fn is_unknown_ascii(c: char) -> bool {
-    c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "#$'?\\`".contains(c)
+    c.is_ascii_control() && !matches!(c, '\t' | '\r' | '\n') || "#$'\\`".contains(c)
 }
 
 /// What a text token says: without its quotes and the backslashes before quotes and backslashes.

@@ -22,7 +22,7 @@ mod statement;
 mod token;
 mod wrap;
 
-pub use expression::chain;
+pub use expression::{chain, integer_type, is_built_in};
 pub use format::format;
 pub(crate) use lexer::clip;
 pub use lexer::{Lexed, MAX_TOKENS, lex};

@@ -98,7 +98,10 @@ impl Printer {
                 self.word("fn ");
                 self.word(&procedure.name.text);
                 self.word("(");
-                self.list(&procedure.parameters, |printer, name| printer.word(&name.text));
+                self.list(&procedure.parameters, |printer, parameter| {
+                    printer.word(&parameter.name.text);
+                    printer.wraps(parameter.wraps);
+                });
                 self.word(")");
                 self.block(&procedure.body);
             }
@@ -169,6 +172,7 @@ impl Printer {
         if declarator.open {
             self.word(" open");
         }
+        self.wraps(declarator.wraps);
         if let Some(range) = &declarator.range {
             self.word(": ");
             self.range(range);
@@ -185,6 +189,13 @@ impl Printer {
                 self.list(values, Self::expression);
                 self.word("]");
             }
+        }
+    }
+
+    fn wraps(&mut self, wraps: Option<UnaryOp>) {
+        if let Some(op) = wraps {
+            self.word(": ");
+            self.word(op.symbol());
         }
     }
 
@@ -428,6 +439,20 @@ impl Printer {
             ExprKind::Cas(place, old, new) => self.operation("cas", place, &[old, new]),
             ExprKind::Swap(place, value) => self.operation("swap", place, &[value]),
             ExprKind::FetchAdd(place, value) => self.operation("fetch_add", place, &[value]),
+            ExprKind::If(condition, then, otherwise) => {
+                let enclosed = precedence > 0;
+                if enclosed {
+                    self.word("(");
+                }
+                self.operand(condition, 1, false);
+                self.word(" ? ");
+                self.expression(then);
+                self.word(" : ");
+                self.operand(otherwise, 0, last || enclosed);
+                if enclosed {
+                    self.word(")");
+                }
+            }
             ExprKind::Call(name, arguments) => {
                 self.word(&name.text);
                 self.word("(");

@@ -28,6 +28,7 @@ pub enum TokenKind {
     Semicolon,
     Comma,
     Colon,
+    Question,
     Dot,
     DotDot,
     DotDotEqual,

@@ -25,6 +25,8 @@ pub struct Piece<'a> {
     pub binary: bool,
     /// Whether it is the colon after a name, binders or a quantifier in a formula.
     pub header: bool,
+    /// Whether it is one of the signs of `c ? a : b`.
+    pub ternary: bool,
 }
 
 /// Where a line may be broken; weaker ones come first.
@@ -139,6 +141,7 @@ impl Wrapper<'_> {
         match (before.kind, &self.pieces[index]) {
             (TokenKind::Colon, _) if before.header => Some(Strength::Header),
             (TokenKind::Comma, _) => Some(Strength::Comma),
+            (_, Piece { ternary: true, .. }) => Some(Strength::Operator(0)),
             (_, Piece { kind: TokenKind::Operator(op), binary: true, .. }) => {
                 Some(Strength::Operator(super::precedence(*op)))
             }

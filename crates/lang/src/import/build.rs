@@ -91,7 +91,7 @@ pub(super) fn range(low: i64, high: i64, span: Span) -> RangeExpr {
 
 /// A declarator of a scalar or register.
 pub(super) fn declarator(text: impl Into<String>, init: Option<Initial>, span: Span) -> Declarator {
-    Declarator { name: name(text, span), size: None, open: false, range: None, init, span }
+    Declarator { name: name(text, span), size: None, open: false, range: None, wraps: None, init, span }
 }
 
 /// A declarator of an array with these inclusive indices.
@@ -102,7 +102,7 @@ pub(super) fn array(
     init: Option<Initial>,
     span: Span,
 ) -> Declarator {
-    Declarator { name: name(text, span), size: Some(size), open, range: None, init, span }
+    Declarator { name: name(text, span), size: Some(size), open, range: None, wraps: None, init, span }
 }
 
 /// An initial value; `None` for 0, which need not be written.

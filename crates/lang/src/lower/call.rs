@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use fencewright_kit::accesses::{for_each_read, written_register};
-use fencewright_program::{Action, Expr, Init, Op, Range, RegisterId, Span};
+use fencewright_program::{Action, Expr, Init, Op, Range, RegisterId, Span, UnaryOp};
 
 use super::array::Binding;
 use super::expression::{Before, Pure};
@@ -16,15 +16,15 @@ use super::graph::Node;
 use super::nearest;
 use super::scope::LocalConstants;
 use super::thread::{MOST_NODES, TOO_LARGE, ThreadLowering};
-use crate::ast::{self, Block, Name, Procedure, StatementKind};
+use crate::ast::{self, Block, Name, Parameter, Procedure, StatementKind};
 use crate::diagnostic::Diagnostic;
 use crate::fw::{clip, print_expression};
 use crate::visit::for_each_statement;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The registers of variables, by name, indices and range.
-pub type FrameRegisters = HashMap<(String, Option<Range>, Option<Range>), RegisterId>;
+/// The registers of variables, by name, indices, range and type.
+pub type FrameRegisters = HashMap<(String, Option<Range>, Option<Range>, Option<UnaryOp>), RegisterId>;
 
 /// What names mean in the text that is being lowered, and where its jumps lead.
 #[derive(Default)]
@@ -168,8 +168,10 @@ impl<'a> ThreadLowering<'a, '_> {
         let mut assigned = HashSet::new();
         assigned_names(&procedure.body, &mut assigned);
         let mut starts = Vec::new();
-        for (name, Argument { value, .. }) in procedure.parameters.iter().zip(arguments) {
+        for (Parameter { name, wraps }, Argument { value, .. }) in procedure.parameters.iter().zip(arguments)
+        {
             self.check_fresh(name)?;
+            let value = self.fitted(value, *wraps, &[]);
             let keeps = !assigned.contains(name.text.as_str());
             let binding = match value {
                 Expr::Const(value) if keeps => {
@@ -178,7 +180,8 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
                 Expr::Leaf(register) if keeps => Binding::Register(register),
                 value => {
-                    let register = self.frame_register(&name.text, None, None, &[Init::Value(0)]);
+                    let start = Init::Value(0);
+                    let register = self.frame_register(&name.text, None, None, *wraps, &[start]);
                     starts.push(Op::Assign(register, value));
                     Binding::Register(register)
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fencewright_program::{Init, Range, Register, RegisterId};
+use fencewright_program::{Init, Range, Register, RegisterId, UnaryOp};
 
 use super::MOST_CELLS;
 use super::array::{Array, Binding};
@@ -66,8 +66,9 @@ impl<'a> ThreadLowering<'a, '_> {
         }
         self.effort.spend(size as usize, declarator.span)?;
         let range = declarator.range.as_ref().map(|r| self.constants.nonempty_range(r)).transpose()?;
-        let init = self.constants.initial(declarator, range, size as usize)?;
-        let first = self.frame_register(&name.text, indices, range, &init);
+        let values = self.constants.integer_type(declarator)?;
+        let init = self.constants.initial(declarator, range.or(values), size as usize)?;
+        let first = self.frame_register(&name.text, indices, range, declarator.wraps, &init);
         let binding = match indices {
             None => Binding::Register(first),
             Some(indices) => Binding::Array(Array { first, indices }),
@@ -83,13 +84,14 @@ impl<'a> ThreadLowering<'a, '_> {
         name: &str,
         indices: Option<Range>,
         range: Option<Range>,
+        wraps: Option<UnaryOp>,
         init: &[Init],
     ) -> RegisterId {
         let name = match self.active.last() {
             None => name.to_string(),
             Some(procedure) => format!("{procedure}.{name}"),
         };
-        let key = (name, indices, range);
+        let key = (name, indices, range, wraps);
         if let Some(&known) = self.frame_registers.get(&key) {
             return known;
         }
@@ -99,6 +101,9 @@ impl<'a> ThreadLowering<'a, '_> {
                 None => key.0.clone(),
                 Some(indices) => format!("{}[{}]", key.0, indices.low + n as i64),
             };
+            if let Some(wraps) = wraps {
+                self.types.insert(RegisterId(self.registers.len() as u32), wraps);
+            }
             self.registers.push(Register { name, init, range });
         }
         self.frame_registers.insert(key, first);

@@ -27,6 +27,8 @@ pub enum Before<'a> {
     Rmw(RegisterId, &'a ast::Expr, Address, Vec<Pure>),
     /// A short-circuit condition with steps on its right side: its value goes to the register.
     Condition(RegisterId, &'a ast::Expr),
+    /// `c ? a : b` with steps in one of its sides: its value goes to the register.
+    Choice(RegisterId, &'a ast::Expr),
     /// A call; its result goes to the register.
     Call(RegisterId, &'a ast::Procedure, Vec<Argument>, Span),
     /// An index that must lie in its array of registers: a fault if the condition does not hold.
@@ -81,6 +83,23 @@ impl<'a> ThreadLowering<'a, '_> {
                 before.push(Before::Condition(register, e));
                 Ok(Expr::Leaf(register))
             }
+            ExprKind::If(condition, then, otherwise) => {
+                if let Some(value) = self.constant(condition) {
+                    let (chosen, other) = if value != 0 { (then, otherwise) } else { (otherwise, then) };
+                    // The other side must make sense all the same.
+                    self.flatten(other, &mut Vec::new())?;
+                    return self.flatten_part(chosen, pure, before);
+                }
+                if !pure && (self.takes_steps(then) || self.takes_steps(otherwise)) {
+                    // Only the side that is chosen is evaluated.
+                    let register = self.temporary();
+                    before.push(Before::Choice(register, e));
+                    return Ok(Expr::Leaf(register));
+                }
+                let condition = self.flatten_part(condition, pure, before)?;
+                let then = self.flatten_part(then, true, before)?;
+                Ok(Expr::choice(condition, then, self.flatten_part(otherwise, true, before)?))
+            }
             ExprKind::Binary(op, left, right) => {
                 let left = self.flatten_part(left, pure, before)?;
                 let right_is_pure = pure || matches!(op, BinaryOp::And | BinaryOp::Or);
@@ -129,9 +148,17 @@ impl<'a> ThreadLowering<'a, '_> {
             ));
         }
         let address = self.address(place, before)?;
+        let wraps = self.type_of(&address);
         let arguments = match &e.kind {
-            ExprKind::Cas(_, old, new) => vec![self.flatten(old, before)?, self.flatten(new, before)?],
-            ExprKind::Swap(_, value) | ExprKind::FetchAdd(_, value) => vec![self.flatten(value, before)?],
+            ExprKind::Cas(_, old, new) => {
+                let (old, new) = (self.flatten(old, before)?, self.flatten(new, before)?);
+                vec![old, self.fitted(new, wraps, before)]
+            }
+            ExprKind::Swap(_, value) => {
+                let value = self.flatten(value, before)?;
+                vec![self.fitted(value, wraps, before)]
+            }
+            ExprKind::FetchAdd(_, value) => vec![self.flatten(value, before)?],
             _ => unreachable!("only called on read-modify-write operations"),
         };
         Ok((address, arguments))
@@ -210,6 +237,14 @@ impl<'a> ThreadLowering<'a, '_> {
                         self.graph.arc(None, node, Action::Op(Op::Assign(register, Expr::Const(0))), e.span);
                     self.condition(e, at, Some(one), Some(zero))?
                 }
+                Before::Choice(register, e) => {
+                    let ExprKind::If(condition, then, otherwise) = &e.kind else {
+                        unreachable!("only conditional expressions are choices")
+                    };
+                    let then = self.assign_register(register, then, None, node, then.span)?;
+                    let otherwise = self.assign_register(register, otherwise, None, node, otherwise.span)?;
+                    self.condition(condition, at, Some(then), Some(otherwise))?
+                }
                 Before::Call(register, procedure, arguments, span) => {
                     self.inline(procedure, arguments, Some(register), span, at, node)?
                 }
@@ -249,7 +284,10 @@ impl<'a> ThreadLowering<'a, '_> {
             ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
                 let value = arguments.pop().expect("one argument");
                 let value = match &e.kind {
-                    ExprKind::FetchAdd(..) => folded(Expr::binary(BinaryOp::Add, Expr::Leaf(old), value)),
+                    ExprKind::FetchAdd(..) => {
+                        let sum = folded(Expr::binary(BinaryOp::Add, Expr::Leaf(old), value));
+                        self.fitted(sum, self.type_of(&address), &[])
+                    }
                     _ => value,
                 };
                 let ops = vec![load, Op::Store(address, value), Op::Assign(result, Expr::Leaf(old))];
@@ -316,6 +354,18 @@ impl<'a> ThreadLowering<'a, '_> {
                     }
                 }
             }
+            ExprKind::If(condition, first, second) if self.takes_steps(e) => match self.constant(condition) {
+                Some(value) => {
+                    let (chosen, other) = if value != 0 { (first, second) } else { (second, first) };
+                    self.flatten(other, &mut Vec::new())?;
+                    self.condition(chosen, at, then, otherwise)?
+                }
+                None => {
+                    let first = self.condition(first, None, then, otherwise)?;
+                    let second = self.condition(second, None, then, otherwise)?;
+                    self.condition(condition, at, Some(first), Some(second))?
+                }
+            },
             ExprKind::Cas(place, ..) => {
                 let mut before = Vec::new();
                 let (address, arguments) = self.rmw_arguments(e, place, &mut before)?;
@@ -359,6 +409,13 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
             }
             ExprKind::Binary(op, left, right) => op.apply(self.constant(left)?, self.constant(right)?).ok(),
+            ExprKind::If(condition, then, otherwise) => {
+                if self.constant(condition)? != 0 {
+                    self.constant(then)
+                } else {
+                    self.constant(otherwise)
+                }
+            }
             _ => self.constants.eval(e).ok(),
         }
     }
@@ -419,6 +476,10 @@ impl<'a> ThreadLowering<'a, '_> {
             ExprKind::Place(place) => such(self, place),
             ExprKind::Unary(_, operand) => self.any_part(operand, such),
             ExprKind::Binary(_, left, right) => self.any_part(left, such) || self.any_part(right, such),
+            ExprKind::If(condition, then, otherwise) => match self.constant(condition) {
+                Some(value) => self.any_part(if value != 0 { then } else { otherwise }, such),
+                None => [condition, then, otherwise].into_iter().any(|part| self.any_part(part, such)),
+            },
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) | ExprKind::Call(..) => true,
         }
     }

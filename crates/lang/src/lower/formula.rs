@@ -118,6 +118,10 @@ impl FormulaLowering<'_, '_> {
                 }
                 Ok(Expr::binary(*op, left, right))
             }
+            ExprKind::If(condition, then, otherwise) => {
+                let (condition, then) = (self.formula(condition)?, self.formula(then)?);
+                Ok(Expr::choice(condition, then, self.formula(otherwise)?))
+            }
             ExprKind::At(thread, label) => {
                 let (id, locations) = self.at(thread, label)?;
                 Ok(Expr::Leaf(Observable::At(id, locations)))

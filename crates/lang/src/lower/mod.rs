@@ -11,12 +11,14 @@ mod graph;
 mod property;
 mod scope;
 mod thread;
+mod types;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroU32;
 
 use fencewright_program::{
-    Call, CallId, Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, Variable, VariableId,
+    Call, CallId, Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, UnaryOp, Variable,
+    VariableId,
 };
 use strsim::osa_distance;
 
@@ -41,6 +43,8 @@ const MOST_LISTED: usize = 20;
 #[derive(Default)]
 pub(crate) struct Names<'a> {
     pub shared: HashMap<String, VariableId>,
+    /// The types of shared variables.
+    pub types: HashMap<VariableId, UnaryOp>,
     /// The shared variables that are mutexes.
     pub mutexes: HashSet<VariableId>,
     /// All procedures of the file, wherever they are declared.
@@ -251,8 +255,10 @@ impl<'a> Lowering<'a> {
             return Err(Diagnostic::new(d.span, "only an array can be `open`"));
         }
         let range = d.range.as_ref().map(|r| self.constants.nonempty_range(r)).transpose()?;
-        let init = self.constants.initial(d, range, cells as usize)?;
+        let values = self.constants.integer_type(d)?;
+        let init = self.constants.initial(d, range.or(values), cells as usize)?;
         let id = VariableId(self.program.variables.len() as u32);
+        self.names.types.extend(d.wraps.map(|wraps| (id, wraps)));
         let name = d.name.text.clone();
         self.program.variables.push(Variable {
             name: name.clone(),
@@ -277,6 +283,9 @@ impl<'a> Lowering<'a> {
 
     fn procedure(&mut self, procedure: &'a ast::Procedure) -> Result<(), Diagnostic> {
         self.check_fresh(&procedure.name)?;
+        for ast::Parameter { name, wraps } in &procedure.parameters {
+            wraps.map(|wraps| self.constants.check_type(wraps, name.span)).transpose()?;
+        }
         self.declared.insert(&procedure.name.text);
         Ok(())
     }

@@ -24,6 +24,20 @@ pub struct Constants {
 #[derive(Default)]
 pub struct LocalConstants(HashMap<String, Vec<i64>>);
 
+/// The values of a type; none for `u64`, whose numbers do not fit.
+pub fn values_of(wraps: UnaryOp) -> Option<Range> {
+    match wraps {
+        UnaryOp::Signed(width) => {
+            let high = i64::MAX >> (64 - width.bits());
+            Some(Range { low: -high - 1, high })
+        }
+        UnaryOp::Unsigned(width) if width.bits() < 64 => {
+            Some(Range { low: 0, high: (1 << width.bits()) - 1 })
+        }
+        _ => None,
+    }
+}
+
 impl Constants {
     pub fn get(&self, name: &str) -> Option<i64> {
         let local = self.local.get(name).and_then(|stack| stack.last());
@@ -82,6 +96,13 @@ impl Constants {
                         },
                     )
                 })
+            }
+            ExprKind::If(condition, then, otherwise) => {
+                if self.eval(condition)? != 0 {
+                    self.eval(then)
+                } else {
+                    self.eval(otherwise)
+                }
             }
             ExprKind::Place(_) => Err(fail("an array element")),
             ExprKind::Call(..) => Err(fail("a call")),
@@ -155,6 +176,29 @@ impl Constants {
                 .help("`0..4` is 0, 1, 2, 3; write `0..=4` to include the upper end"));
         }
         Ok(values)
+    }
+
+    /// The values of the type that a declarator gives.
+    pub fn integer_type(&self, declarator: &ast::Declarator) -> Result<Option<Range>> {
+        let Some(wraps) = declarator.wraps else { return Ok(None) };
+        self.check_type(wraps, declarator.span).map(Some)
+    }
+
+    /// The values of a type, if it can be used with the numbers of the program.
+    pub fn check_type(&self, wraps: UnaryOp, span: Span) -> Result<Range> {
+        let name = wraps.symbol();
+        let Some(values) = values_of(wraps) else {
+            return Err(Diagnostic::new(span, format!("`{name}` is not supported"))
+                .help("numbers are computed in 64 bits with a sign; `i64` has as many values"));
+        };
+        match self.numbers {
+            Numbers::Real => Err(Diagnostic::new(span, format!("`{name}` is not supported over the reals"))),
+            Numbers::Nat if values.low < 0 => {
+                let message = format!("`{name}` has numbers below 0, which are not natural");
+                Err(Diagnostic::new(span, message))
+            }
+            _ => Ok(values),
+        }
     }
 
     /// The initial contents a declarator gives to a register or to each of `cells` cells.

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use fencewright_program::{
-    Action, BinaryOp, Edge, Expr, Fault, Op, Program, Range, Register, RegisterId, Span, Thread, Variable,
-    VariableId,
+    Action, BinaryOp, Edge, Expr, Fault, Op, Program, Range, Register, RegisterId, Span, Thread, UnaryOp,
+    Variable, VariableId,
 };
 
 use super::array::{Binding, Target};
@@ -56,6 +56,8 @@ pub struct ThreadLowering<'a, 's> {
     /// The procedures that are being inlined, the innermost last.
     pub active: Vec<&'a str>,
     pub frame_registers: FrameRegisters,
+    /// The types of registers.
+    pub types: HashMap<RegisterId, UnaryOp>,
     /// How many copies of `for` bodies and of procedures were made.
     pub copies: usize,
     /// How many blocks are around the current one, those of callers included.
@@ -91,6 +93,7 @@ pub fn lower<'a>(
         frame: Frame::default(),
         active: Vec::new(),
         frame_registers: FrameRegisters::default(),
+        types: HashMap::new(),
         copies: 0,
         nesting: 0,
         end,
@@ -391,6 +394,8 @@ impl<'a> ThreadLowering<'a, '_> {
                     return self.assign_register(register, value, at, next, span);
                 }
                 let value = self.flatten(value, &mut before)?;
+                let wraps = self.types.get(&target.first()).copied();
+                let value = self.fitted(value, wraps, &before);
                 self.write_element(target, before, at, next, span, |r| Op::Assign(r, value.clone()))
             }
             None => {
@@ -402,6 +407,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 }
                 let address = self.address(place, &mut before)?;
                 let value = self.flatten(value, &mut before)?;
+                let value = self.fitted(value, self.type_of(&address), &before);
                 self.store_allowed(span)?;
                 self.precede(before, at, |this, at| {
                     Ok(this.graph.arc(at, next, Action::Op(Op::Store(address, value)), span))
@@ -421,14 +427,16 @@ impl<'a> ThreadLowering<'a, '_> {
     ) -> Result<Node> {
         let mut before = Vec::new();
         let pure = self.flatten(value, &mut before)?;
-        let unranged = self.registers[register.index()].range.is_none();
+        let wraps = self.types.get(&register).copied();
+        let pure = self.fitted(pure, wraps, &before);
+        let plain = self.registers[register.index()].range.is_none() && wraps.is_none();
         match (&pure, before.last_mut()) {
             (Expr::Leaf(r), Some(Before::Load(target, ..))) if r == target => {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
             (Expr::Leaf(r), Some(Before::Rmw(target, ..) | Before::Call(target, ..)))
-                if r == target && unranged =>
+                if r == target && plain =>
             {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
@@ -451,10 +459,13 @@ impl<'a> ThreadLowering<'a, '_> {
         let mut before = Vec::new();
         if let Some(binding) = self.local(&place.name.text) {
             let target = self.target(place, binding, &mut before)?;
+            let wraps = self.types.get(&target.first()).copied();
+            let range = self.fitted_range(range, wraps, span)?;
             let range = range.or(self.registers[target.first().index()].range);
             return self.write_element(target, before, at, next, span, |r| Op::Havoc(r, range));
         }
         let address = self.address(place, &mut before)?;
+        let range = self.fitted_range(range, self.type_of(&address), span)?;
         let range: Option<Range> = range.or(self.variable(address.variable).range);
         self.store_allowed(span)?;
         let value = self.temporary();

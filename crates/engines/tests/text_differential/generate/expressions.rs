@@ -40,9 +40,11 @@ impl Generator {
 
     pub fn operator(&mut self) -> BinaryOp {
         use BinaryOp::*;
-        let real: &[BinaryOp] = &[Add, Add, Sub, Mul, Eq, Ne, Lt, Le, Gt, Ge];
-        let whole: &[BinaryOp] =
-            &[Add, Sub, Sub, Mul, Div, Div, Rem, BitAnd, BitOr, BitXor, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge];
+        let real: &[BinaryOp] = &[Add, Add, Sub, Mul, Min, Max, Eq, Ne, Lt, Le, Gt, Ge];
+        let whole: &[BinaryOp] = &[
+            Add, Sub, Sub, Mul, Div, Div, Rem, BitAnd, BitOr, BitXor, Shl, Shr, Min, Max, Eq, Ne, Lt, Le, Gt,
+            Ge,
+        ];
         *self.random.pick(if self.numbers == Numbers::Real { real } else { whole })
     }
 
@@ -76,7 +78,11 @@ impl Generator {
                 let op = self.unary_operator();
                 expr(ExprKind::Unary(op, Box::new(self.value(depth - 1))))
             }
-            11..=13 => {
+            11 => {
+                let (condition, then) = (Box::new(self.value(depth - 1)), Box::new(self.value(depth - 1)));
+                expr(ExprKind::If(condition, then, Box::new(self.value(depth - 1))))
+            }
+            12..=14 => {
                 let op = *self.random.pick(&[BinaryOp::And, BinaryOp::Or]);
                 let parts = (0..2 + self.random.below(2)).map(|_| self.value(depth - 1)).collect();
                 fw::chain(op, parts)
@@ -91,7 +97,7 @@ impl Generator {
 
     /// A condition that holds for some values and not for others, most of the time.
     pub fn condition(&mut self) -> Expr {
-        match self.random.below(12) {
+        match self.random.below(13) {
             0 => int(self.random.between(0, 1)),
             1 => self.value(2),
             2 | 3 => {
@@ -101,6 +107,10 @@ impl Generator {
             }
             4 => expr(ExprKind::Unary(UnaryOp::Not, Box::new(self.condition()))),
             5 if self.indivisible.is_none() => self.read_modify_write(),
+            6 => {
+                let (condition, then) = (Box::new(self.condition()), Box::new(self.condition()));
+                expr(ExprKind::If(condition, then, Box::new(self.condition())))
+            }
             _ => {
                 use BinaryOp::*;
                 let op = *self.random.pick(&[Eq, Eq, Ne, Lt, Le, Gt, Ge]);

@@ -165,7 +165,7 @@ impl Generator {
         let init = self.initial(range, cells, indices.is_some());
         let range_text = range.map(|r| self.range(r));
         self.shared.push(SharedShape { name: text.clone(), indices, open, ranged: range.is_some() });
-        Declarator { name: name(text), size, open, range: range_text, init, span: NOWHERE }
+        Declarator { name: name(text), size, open, range: range_text, wraps: None, init, span: NOWHERE }
     }
 
     /// Initial contents that fit the range.
@@ -252,8 +252,15 @@ impl Generator {
         let init = self.initial(range, 1, false);
         let range_text = range.map(|r| self.range(r));
         self.registers.push((text.clone(), range.is_some()));
-        let declarator =
-            Declarator { name: name(text), size: None, open: false, range: range_text, init, span: NOWHERE };
+        let declarator = Declarator {
+            name: name(text),
+            size: None,
+            open: false,
+            range: range_text,
+            wraps: None,
+            init,
+            span: NOWHERE,
+        };
         self.statement(StatementKind::Var(vec![declarator]))
     }
 
