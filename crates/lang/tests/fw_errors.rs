@@ -169,7 +169,7 @@ fn words() {
     check(
         "shared int x;",
         &[
-            "1:8 variables have no type of their own [write `shared x;`; `numbers nat;` at the top level makes all numbers \
+            "1:8 a type stands behind the name [write `shared x;` or `shared x: i32;`; `numbers nat;` at the top level makes all numbers \
          natural]",
         ],
     );

@@ -490,6 +490,6 @@ fn mistakes_are_explained() {
     assert_eq!(error("shared x; thread p[i in 0..1000] { skip; }"), "1:25: more than 250 threads");
     assert_eq!(
         error("shared x; thread p { for a in 0..1000 { for b in 0..1000 { skip; skip; } } }"),
-        "1:50: this thread is too large when its `for` loops are unrolled"
+        "1:50: this thread is too large when its `for` loops are unrolled and its calls are inlined"
     );
 }

@@ -171,9 +171,13 @@ impl Parser<'_> {
 
     /// A type of integers, unless it is a constant with such a name at the start of a range.
     fn integer_type(&mut self) -> Option<UnaryOp> {
-        let ends =
-            !matches!(self.peek_at(1), TokenKind::DotDot | TokenKind::DotDotEqual | TokenKind::Operator(_));
-        let found = (self.at(TokenKind::Name) && ends).then(|| integer_type(self.text_of(self.token().span)));
+        use TokenKind::{DotDot, DotDotEqual, OpenBracket, OpenParenthesis, Operator, Question};
+        let goes_on = matches!(
+            self.peek_at(1),
+            DotDot | DotDotEqual | OpenBracket | OpenParenthesis | Operator(_) | Question
+        );
+        let found =
+            (self.at(TokenKind::Name) && !goes_on).then(|| integer_type(self.text_of(self.token().span)));
         let found = found.flatten();
         if found.is_some() {
             self.bump();

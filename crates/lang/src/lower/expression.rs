@@ -476,10 +476,9 @@ impl<'a> ThreadLowering<'a, '_> {
             ExprKind::Place(place) => such(self, place),
             ExprKind::Unary(_, operand) => self.any_part(operand, such),
             ExprKind::Binary(_, left, right) => self.any_part(left, such) || self.any_part(right, such),
-            ExprKind::If(condition, then, otherwise) => match self.constant(condition) {
-                Some(value) => self.any_part(if value != 0 { then } else { otherwise }, such),
-                None => [condition, then, otherwise].into_iter().any(|part| self.any_part(part, such)),
-            },
+            ExprKind::If(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().any(|part| self.any_part(part, such))
+            }
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) | ExprKind::Call(..) => true,
         }
     }
