@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod automorphism;
 mod branch;
 pub mod certificate;
 pub mod check;

@@ -142,8 +142,7 @@ fn key(control: &Control, thread: usize) -> (LocationId, Option<&BufferShape>, b
     (control.locations[thread], control.buffers.get(thread), holds)
 }
 
-/// Whether a property says the same with two threads exchanged, as far as one can see: up to the order, and the number, of the parts of
-/// conjunctions and disjunctions. In what order they are evaluated matters only if one of them may not have a value.
+/// Whether a property says the same with two threads exchanged, as far as one can see.
 fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
     let exchange = |thread: ThreadId| match thread {
         t if t == a => b,
@@ -159,7 +158,14 @@ fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
             Observable::Memory(cell) => Observable::Memory(*cell),
         })
     });
-    formula.defined().is_none() && Parts::of(formula) == Parts::of(&exchanged)
+    same(formula, &exchanged)
+}
+
+/// Whether two formulas say the same, as far as one can see: up to the order, and the number, of the parts of conjunctions and
+/// disjunctions, and up to the order of the two sides of an equation. In what order they are evaluated matters only if one of them
+/// may not have a value.
+pub(crate) fn same(formula: &Formula, other: &Formula) -> bool {
+    formula.defined().is_none() && Parts::of(formula) == Parts::of(other)
 }
 
 /// What the truth of a formula depends on: the truth of its parts.
@@ -177,6 +183,9 @@ impl Parts {
             Expr::Binary(op @ BinaryOp::And, ..) => Parts::All(Parts::operands(formula, *op)),
             Expr::Binary(op @ BinaryOp::Or, ..) => Parts::Any(Parts::operands(formula, *op)),
             Expr::Unary(UnaryOp::Not, operand) => Parts::Not(Box::new(Parts::of(operand))),
+            Expr::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), left, right) if left > right => {
+                Parts::Whole(Expr::binary(*op, (**right).clone(), (**left).clone()))
+            }
             other => Parts::Whole(other.clone()),
         }
     }

@@ -16,6 +16,7 @@ mod examine;
 mod execution;
 pub mod explicit;
 mod facts;
+mod families;
 mod finals;
 pub mod lazy;
 mod limits;

@@ -9,9 +9,12 @@ use fencewright_program::{
     Range, RegisterId, Span, ThreadId,
 };
 
+use super::Options;
 use super::instructions::{ExprCode, Instruction, compile};
 use super::layout::{Bounds, Sizes};
 use super::liveness::Liveness;
+use super::orbits::Orbits;
+use crate::families::families;
 use crate::liveness::LiveRegisters;
 use crate::looks::Looks;
 use crate::task::{Limits, Reason, Task};
@@ -35,6 +38,8 @@ pub struct Code {
     arrays: Vec<std::ops::Range<usize>>,
     /// For each property, its formula.
     pub formulas: Vec<Option<ExprCode>>,
+    /// The threads that may be exchanged.
+    pub orbits: Orbits,
 }
 
 /// A compiled thread.
@@ -53,6 +58,8 @@ pub struct ThreadCode {
     pub dead_after_fault: Vec<Slot>,
     /// The slot of each register.
     pub registers: Vec<Slot>,
+    /// The slots of all registers.
+    pub slots: std::ops::Range<Slot>,
     /// Which registers are live where.
     pub live: LiveRegisters,
     /// The cells the thread stores to through its buffer, in order.
@@ -151,8 +158,8 @@ pub enum AddressCode {
 }
 
 impl Code {
-    /// Compiles a task. `live` turns the live-variable reduction on, `local_first` the local-events-first reduction.
-    pub fn new(task: &Task<'_>, live: bool, local_first: bool, limits: &Limits) -> Result<Self, Reason> {
+    /// Compiles a task, with the reductions that the options ask for.
+    pub fn new(task: &Task<'_>, options: &Options, limits: &Limits) -> Result<Self, Reason> {
         let program = task.program;
         let threads = program.threads.len();
         let memory = threads as Slot + 2;
@@ -160,7 +167,7 @@ impl Code {
         let visible = Visible::new(task);
         let mut compiled = Vec::with_capacity(threads);
         for (id, _) in program.threads() {
-            let liveness = Liveness::new(task, id, live, limits)?;
+            let liveness = Liveness::new(task, id, options.live_variables, limits)?;
             let first = next;
             next += liveness.fields as Slot;
             compiled.push(thread_code(task, id, liveness, first, &visible));
@@ -172,7 +179,7 @@ impl Code {
             model: task.model,
             threads: compiled,
             memory,
-            local_first,
+            local_first: options.local_first,
             slots: next as usize,
             arrays: program
                 .variables
@@ -180,9 +187,24 @@ impl Code {
                 .map(|v| v.cells().start + memory as usize..v.cells().end + memory as usize)
                 .collect(),
             formulas: Vec::new(),
+            orbits: Orbits::default(),
         };
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
+        // What is observed in final states may tell threads apart.
+        if options.symmetry && task.observed.is_empty() {
+            let families = families(task, &code.live(), limits);
+            code.orbits = Orbits::new(program, &code, families);
+        }
         Ok(code)
+    }
+
+    /// For each thread and location the registers that are live there.
+    fn live(&self) -> Vec<Vec<Vec<u32>>> {
+        let at = |thread: &ThreadCode, location: usize| {
+            thread.live.at(LocationId(location as u32)).map(|r| r.0).collect()
+        };
+        let of = |thread: &ThreadCode| (0..thread.edges.len()).map(|l| at(thread, l)).collect();
+        self.threads.iter().map(of).collect()
     }
 
     /// The slot of a program counter.
@@ -200,12 +222,13 @@ impl Code {
         self.threads.len() + 1
     }
 
-    /// The slots that grow together with this one: all cells of an array, because programs treat them alike.
-    pub fn group(&self, slot: Slot) -> std::ops::Range<usize> {
+    /// The slots that grow together with this one: all cells of an array, because programs treat them alike, and the same register of
+    /// threads that may be exchanged.
+    pub fn together(&self, slot: Slot) -> Vec<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
         match after.checked_sub(1).map(|n| &self.arrays[n]) {
-            Some(range) if range.contains(&(slot as usize)) => range.clone(),
-            _ => slot as usize..slot as usize + 1,
+            Some(range) if range.contains(&(slot as usize)) => range.clone().collect(),
+            _ => self.orbits.alike(self, slot).into_iter().map(|slot| slot as usize).collect(),
         }
     }
 
@@ -373,6 +396,7 @@ fn thread_code(
         freed: liveness.freed.iter().map(|&(edge, field)| (edge, slot(field))).collect(),
         dead_after_fault,
         registers,
+        slots: first..first + liveness.fields as Slot,
         live: liveness.live,
         flush_visible: buffered_cells.iter().map(|&c| visible.memory[c as usize]).collect(),
         buffered_cells,

@@ -50,6 +50,7 @@ pub fn states(
         }
         *bounds = bounds.rounded();
     }
+    code.orbits.equalize(code, &mut sizes);
     let layout = Layout::new(code, &sizes);
     let states = product(task, code, &layout, &choices, limits);
     (sizes, layout, states, sampled)

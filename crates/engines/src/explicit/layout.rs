@@ -120,11 +120,11 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Makes room for what did not fit. For a cell of an array, all cells of the array grow.
+    /// Makes room for what did not fit. For a cell of an array, all cells of the array grow; what threads exchange grows in all of them.
     pub fn grow(&mut self, code: &Code, growth: Growth) {
         match growth {
             Growth::Value(slot, value) => {
-                for slot in code.group(slot) {
+                for slot in code.together(slot) {
                     let bounds = &mut self.values[slot];
                     if !(bounds.low <= value && value <= bounds.rounded().high) {
                         *bounds = bounds.extended(value);
@@ -132,12 +132,16 @@ impl Sizes {
                 }
             }
             Growth::Buffer(thread) => {
-                let entries = &mut self.entries[thread as usize];
-                *entries += 1 + *entries / 4;
+                for thread in code.orbits.alike_threads(thread as usize) {
+                    let entries = &mut self.entries[thread];
+                    *entries += 1 + *entries / 4;
+                }
             }
             Growth::BufferValue(thread, value) => {
-                let bounds = &mut self.buffered[thread as usize];
-                *bounds = bounds.extended(value);
+                for thread in code.orbits.alike_threads(thread as usize) {
+                    let bounds = &mut self.buffered[thread];
+                    *bounds = bounds.extended(value);
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::expand::{Sink, Step};
 use super::layout::Layout;
+use super::orbits::Representatives;
 use super::store::hash;
 
 /// Successors waiting to be looked up.
@@ -58,9 +59,11 @@ pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
 }
 
 /// Sorts successors by the worker they belong to.
-pub struct Sorter<'w> {
+pub struct Sorter<'w, 'c> {
     /// The layout of the states.
     pub layout: &'w Layout,
+    /// Finds out which state stands for a successor.
+    pub representatives: &'w mut Representatives<'c>,
     /// A batch for each worker.
     pub out: &'w mut [Batch],
     /// The state that is being expanded.
@@ -69,9 +72,10 @@ pub struct Sorter<'w> {
     pub made: &'w mut usize,
 }
 
-impl Sink for Sorter<'_> {
+impl Sink for Sorter<'_, '_> {
     #[inline]
     fn take(&mut self, step: Step<'_>, state: &[u64]) {
+        let state = self.representatives.of(self.layout, state);
         let owner = owner(self.layout, state, self.out.len());
         let batch = &mut self.out[owner];
         match state {

@@ -19,6 +19,7 @@ mod instructions;
 mod layout;
 mod liveness;
 mod mail;
+mod orbits;
 mod proof;
 mod search;
 mod store;
@@ -46,6 +47,8 @@ pub struct Options {
     pub live_variables: bool,
     /// Local events first.
     pub local_first: bool,
+    /// Up to symmetry: of states that differ only in which thread of a family does what, one is stored.
+    pub symmetry: bool,
     /// How many threads to search with.
     pub workers: usize,
     /// Worker threads are started when this many states wait to be expanded; until then one thread does all the work.
@@ -60,6 +63,7 @@ impl Default for Options {
             order: Order::BreadthFirst,
             live_variables: true,
             local_first: true,
+            symmetry: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             threads_from: 1_000,
             buffer_bound: None,
@@ -97,7 +101,7 @@ impl Engine for Explicit {
             answers: vec![Answer::Unknown(reason); task.properties.len()],
             ..report
         };
-        let code = match Code::new(task, options.live_variables, options.local_first, limits) {
+        let code = match Code::new(task, options, limits) {
             Ok(code) => code,
             Err(reason) => return give_up(report, reason),
         };

@@ -20,6 +20,7 @@ use super::expand::{Expander, Summary};
 use super::gate::Gate;
 use super::layout::{Growth, Layout, Sizes};
 use super::mail::{Batch, FAULT, Origin, Sorter, VISIBLE, owner};
+use super::orbits::Representatives;
 use super::store::{NONE, Store, hash};
 use super::{Options, Order};
 use crate::task::{Limits, Progress, Reason, Task};
@@ -139,6 +140,7 @@ pub fn search(
             layout: layout.clone(),
             store: Store::new(layout.words),
             expander: Expander::new(code, samples, options.buffer_bound),
+            representatives: Representatives::new(code),
             stack: Vec::new(),
             cursor: 0,
             level_end: 0,
@@ -153,7 +155,9 @@ pub fn search(
         .collect();
     match initial {
         Ok(states) => {
+            let mut representatives = Representatives::new(code);
             for state in states.chunks_exact(layout.words) {
+                let state = representatives.of(&layout, state);
                 let owner = owner(&layout, state, workers);
                 crew[owner].store_new(state, Origin { hash: hash(state), parent: NONE, flags: VISIBLE });
             }
@@ -294,6 +298,12 @@ impl Shared<'_> {
             return Vec::new();
         }
         let mut requests = self.growth.lock().expect("no worker panicked").clone();
+        // Buffers that grow together are asked for once.
+        let first = |thread: u32| self.code.orbits.alike_threads(thread as usize)[0] as u32;
+        requests.iter_mut().for_each(|growth| match growth {
+            Growth::Buffer(thread) | Growth::BufferValue(thread, _) => *thread = first(*thread),
+            Growth::Value(..) => {}
+        });
         requests.sort_by_key(|growth| match *growth {
             Growth::Value(slot, value) => (0, slot, value),
             Growth::Buffer(thread) => (1, thread, 0),
@@ -329,6 +339,7 @@ struct Worker<'a, 's> {
     layout: Layout,
     store: Store,
     expander: Expander<'s>,
+    representatives: Representatives<'s>,
     /// Depth first: states not yet expanded.
     stack: Vec<u32>,
     /// Breadth first: the next state to expand, and the end of the current level.
@@ -429,7 +440,13 @@ impl Worker<'_, '_> {
     /// Expands one state; false if it must be done again in a wider layout.
     fn expand(&mut self, number: u32) -> bool {
         let parent = number * self.shared.workers as u32 + self.me as u32;
-        let mut sorter = Sorter { layout: &self.layout, out: &mut self.out, parent, made: &mut self.made };
+        let mut sorter = Sorter {
+            layout: &self.layout,
+            representatives: &mut self.representatives,
+            out: &mut self.out,
+            parent,
+            made: &mut self.made,
+        };
         let state = self.store.state(number);
         let summary = match self.expander.expand(&self.layout, state, &mut sorter) {
             Ok(summary) => summary,

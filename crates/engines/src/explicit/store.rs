@@ -8,6 +8,7 @@
 
 use super::code::Code;
 use super::layout::{Layout, LiveSlots};
+use super::orbits::Representatives;
 
 /// Stands for "no state" where a number of a state is expected.
 pub const NONE: u32 = u32::MAX;
@@ -37,8 +38,9 @@ pub fn hash(state: &[u64]) -> u64 {
     }
 }
 
+/// The hash of one word.
 #[inline]
-fn hash_word(word: u64) -> u64 {
+pub fn hash_word(word: u64) -> u64 {
     let product = u128::from(word ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15_u128;
     (product as u64 ^ (product >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
@@ -196,12 +198,14 @@ impl Store {
         self.table[position] = slot;
     }
 
-    /// Packs all states anew.
+    /// Packs all states anew, and finds their representatives again, which depend on how they are packed.
     pub fn repack(&mut self, code: &Code, old: &Layout, new: &Layout) {
         let mut states = vec![0; self.len() * new.words];
         let mut live = LiveSlots::default();
+        let mut representatives = Representatives::new(code);
         for (from, to) in self.states.chunks_exact(self.words).zip(states.chunks_exact_mut(new.words)) {
             new.repack(code, &mut live, old, from, to);
+            representatives.replace(new, to);
         }
         self.table.fill(EMPTY);
         self.has_empty = false;

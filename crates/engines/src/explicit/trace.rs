@@ -6,6 +6,7 @@ use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
 use super::code::Code;
 use super::expand::{Expander, Sink, Step, StepKind};
 use super::layout::Layout;
+use super::orbits::Representatives;
 use super::search::Decided;
 use super::store::NONE;
 use crate::task::{Limits, Reason, Task};
@@ -36,18 +37,27 @@ pub fn trace(
         store.state(local)
     };
     let mut expander = Expander::new(code, samples, bound);
+    let mut representatives = Representatives::new(code);
     let mut events: Vec<Event> = Vec::new();
+    // The state the execution is in. The stored one stands for it and is an automorphism away, so it has a step to a state that the next
+    // stored one stands for.
+    let mut present = state(chain[0]).to_vec();
     for link in chain.windows(2) {
         if events.len().is_multiple_of(64)
             && let Some(reason) = limits.exceeded(0)
         {
             return Err(reason);
         }
-        let mut finder = Finder { target: state(link[1]), event: None };
+        let target = state(link[1]);
+        let mut finder =
+            Finder { layout: found.layout, target, representatives: &mut representatives, found: None };
         // Other steps of this state may need a wider layout, which a search that has not ended may not have made; the wanted step fits.
-        let _ = expander.expand(found.layout, state(link[0]), &mut finder);
-        match finder.event {
-            Some(event) => events.push(event),
+        let _ = expander.expand(found.layout, &present, &mut finder);
+        match finder.found {
+            Some((event, next)) => {
+                events.push(event);
+                present = next;
+            }
             None => return Ok(None),
         }
     }
@@ -55,22 +65,24 @@ pub fn trace(
     Ok(Some(Trace { registers, memory, events }))
 }
 
-/// Looks for the step that leads to a certain state.
-struct Finder<'a> {
+/// Looks for a step that leads to a state of a certain orbit.
+struct Finder<'a, 'c> {
+    layout: &'a Layout,
     target: &'a [u64],
-    event: Option<Event>,
+    representatives: &'a mut Representatives<'c>,
+    found: Option<(Event, Vec<u64>)>,
 }
 
-impl Sink for Finder<'_> {
+impl Sink for Finder<'_, '_> {
     fn take(&mut self, step: Step<'_>, state: &[u64]) {
-        if self.event.is_some() || state != self.target {
+        if self.found.is_some() || self.representatives.of(self.layout, state) != self.target {
             return;
         }
         let kind = match step.kind {
             StepKind::Edge(edge, chosen) => EventKind::Step { edge: edge.id, chosen: chosen.to_vec() },
             StepKind::Flush(cell) => EventKind::Flush { cell },
         };
-        self.event = Some(Event { thread: ThreadId(step.thread), kind });
+        self.found = Some((Event { thread: ThreadId(step.thread), kind }, state.to_vec()));
     }
 }
 

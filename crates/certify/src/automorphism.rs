@@ -1,0 +1,324 @@
+//! Automorphisms: threads of a family may be exchanged, together with their numbers.
+//!
+//! In an instance of `thread p[me in 0..N]` the number of the thread is a constant. It may be the index of a cell that belongs to the thread
+//! (`flag[me]`), and it may be a value: of a register, of a memory cell, of a store in a buffer (`tail = me`). To exchange the threads a and
+//! b, whose numbers are x and y, is a permutation g of states. In `g s`
+//!
+//! * a stands where b stands in s, with b's registers, buffer and lock, and the other way round;
+//! * in arrays whose *indices* are numbers of threads, the cells x and y are exchanged, in memory and in buffers;
+//! * in registers and variables whose *values* are numbers of threads, x and y are exchanged, in buffers too. All other values stay, for
+//!   example one that stands for "nobody".
+//!
+//! Which indices and values are numbers of threads is said by a [`Family`] and believed by nobody: [`Exchange::check`] applies g to the
+//! program and compares. It maps every operation of every thread t and accepts only if those that leave a location of t
+//! become, as a multiset, those that leave the same location of `g t`. An expression is mapped so that
+//!
+//! * (e) in `g s` the image of e has the value that e has in s; or, where e is the number of a thread, this value with x and y exchanged.
+//!
+//! (e) holds of a constant, which is exchanged where it is a number; of a register whose kind is the one expected; of any operator on
+//! values that are no numbers, by induction; and of `==` and `!=` between two numbers, because to exchange x and y is injective. Everything
+//! else, such as `<` or `+` on numbers, has no image, and the exchange is refused. By (e), and because ranges and array bounds that numbers are
+//! checked against contain both x and y or neither, an operation does in s what its image does in `g s`: it is enabled, faults, and has as
+//! many results, each being the image of the other. Fences, flushes and the lock treat all threads alike. Initial states are mapped to
+//! initial ones, because initial values are compared in the same way. A property has the same truth in `g s` as in s, because its image is
+//! the property up to the order of conjunctions and disjunctions. So g has the three properties (a), (b) and (c) of a symmetry in
+//! [`symmetry`](crate::symmetry), all permutations that exchanges generate have them, and the proof there shows that one state of each orbit
+//! is enough.
+//!
+//! One register may hold the number of a thread at one location and something else at another, so kinds are given for each location.
+//! An edge is followed operation by operation, and the kinds that it leaves must be those of the location where it leads, and where a fault
+//! would lead. Registers that are *dead* at a location have no kind there: no operation may read them before it has written them, no
+//! property may look at them, and states that differ in nothing else are taken for the same. That they all do the same follows from the fact that
+//! what is dead stays dead until it is written, which is checked with the kinds.
+
+use std::collections::{BTreeSet, HashMap};
+
+use fencewright_program::{
+    Action, Address, BinaryOp, Bounds, Edge, Expr, Init, LocationId, Observable, Op, Program, Property,
+    PropertyKind, RegisterId, Thread, ThreadId, VariableId,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::symmetry::same;
+
+/// Threads that may be exchanged, and which indices and values are their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    /// The threads.
+    pub threads: Vec<u32>,
+    /// The number of each.
+    pub numbers: Vec<i64>,
+    /// The arrays whose indices are numbers of threads.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub indices: BTreeSet<u32>,
+    /// The shared variables whose values are numbers of threads, or stand for no thread.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub values: BTreeSet<u32>,
+    /// Threads, locations, and the registers that are live there and whose values are numbers of threads, or stand for no thread.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub registers: BTreeSet<(u32, u32, u32)>,
+}
+
+/// For each thread and location the registers that are live there, in order.
+pub type Live = [Vec<Vec<u32>>];
+
+impl Family {
+    /// Whether all threads of the family may be exchanged in this program, as far as these properties can tell; otherwise why not.
+    pub fn check(&self, program: &Program, properties: &[Property], live: &Live) -> Result<(), String> {
+        let exists = |t: &u32| (*t as usize) < program.threads.len();
+        let distinct = self.threads.iter().collect::<BTreeSet<_>>().len() == self.threads.len()
+            && self.numbers.iter().collect::<BTreeSet<_>>().len() == self.threads.len();
+        if !self.threads.iter().all(exists) || !distinct || self.numbers.len() != self.threads.len() {
+            return Err("its threads do not exist or have no numbers of their own".into());
+        }
+        // To exchange neighbours generates all permutations.
+        (1..self.threads.len()).try_for_each(|n| self.exchange(program, live, n - 1, n).check(properties))
+    }
+
+    /// The exchange of two threads, given by their positions in the family.
+    pub fn exchange<'a>(&'a self, program: &'a Program, live: &'a Live, a: usize, b: usize) -> Exchange<'a> {
+        let thread = |n: usize| ThreadId(self.threads[n]);
+        let (threads, numbers) = ([thread(a), thread(b)], [self.numbers[a], self.numbers[b]]);
+        Exchange { program, live, family: self, threads, numbers }
+    }
+}
+
+/// Two threads of a family exchanged.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    program: &'a Program,
+    live: &'a Live,
+    family: &'a Family,
+    threads: [ThreadId; 2],
+    numbers: [i64; 2],
+}
+
+/// Whether the value of a register is the number of a thread; nothing if the register is dead.
+type Kind = Option<bool>;
+
+/// `of` with the two parts of a pair exchanged.
+fn exchanged<T: PartialEq + Copy>(pair: [T; 2], of: T) -> T {
+    match pair {
+        [a, b] if of == a => b,
+        [a, b] if of == b => a,
+        _ => of,
+    }
+}
+
+impl Exchange<'_> {
+    /// Whether this is an automorphism of the program that the properties cannot see; otherwise why not.
+    pub fn check(&self, properties: &[Property]) -> Result<(), String> {
+        let [a, b] = self.threads.map(|t| t.0);
+        let differ = |what: String| Err(format!("{what} changes if threads {a} and {b} are exchanged"));
+        if let Some(variable) = (0..self.program.variables.len()).find(|&v| !self.keeps_variable(v)) {
+            return differ(format!("the shared variable `{}`", self.program.variables[variable].name));
+        }
+        if let Some((_, thread)) = self.program.threads().find(|(id, _)| !self.keeps_thread(*id)) {
+            return differ(format!("thread {}", thread.name));
+        }
+        match properties.iter().find(|p| !self.keeps_property(p)) {
+            Some(property) => differ(format!("`{}`", property.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The kind of a register at a location.
+    fn kind(&self, thread: ThreadId, location: LocationId, register: u32) -> Kind {
+        let live = self.live[thread.index()][location.index()].binary_search(&register).is_ok();
+        live.then(|| self.family.registers.contains(&(thread.0, location.0, register)))
+    }
+
+    fn holds_numbers(&self, variable: VariableId) -> bool {
+        self.family.values.contains(&variable.0)
+    }
+
+    /// What becomes of a value.
+    fn value(&self, value: i64, number: bool) -> i64 {
+        if number { exchanged(self.numbers, value) } else { value }
+    }
+
+    /// Whether bounds treat values and their images alike.
+    fn keeps(&self, bounds: Bounds, number: bool) -> bool {
+        !number || bounds.contains(self.numbers[0]) == bounds.contains(self.numbers[1])
+    }
+
+    fn init(&self, init: Init, number: bool) -> Option<Init> {
+        match init {
+            Init::Value(v) => Some(Init::Value(self.value(v, number))),
+            Init::Any(range) => self.keeps(self.program.chosen(range), number).then_some(init),
+        }
+    }
+
+    fn variable_of(&self, cell: u32) -> VariableId {
+        VariableId(self.program.variables.partition_point(|v| v.base <= cell) as u32 - 1)
+    }
+
+    /// What becomes of a memory cell.
+    fn cell(&self, cell: u32) -> u32 {
+        let id = self.variable_of(cell);
+        let variable = &self.program.variables[id.index()];
+        match variable.indices {
+            Some(range) if self.family.indices.contains(&id.0) && range.contains(self.numbers[0]) => {
+                let cells = self.numbers.map(|n| variable.base + (n - range.low) as u32);
+                exchanged(cells, cell)
+            }
+            _ => cell,
+        }
+    }
+
+    fn keeps_variable(&self, n: usize) -> bool {
+        let variable = &self.program.variables[n];
+        let number = self.holds_numbers(VariableId(n as u32));
+        let init = |cell: u32| variable.init[(cell - variable.base) as usize];
+        self.keeps(self.program.writable(variable.range), number)
+            && variable
+                .indices
+                .is_none_or(|range| self.keeps(range.into(), self.family.indices.contains(&(n as u32))))
+            && variable.cells().all(|c| self.init(init(c as u32), number) == Some(init(self.cell(c as u32))))
+    }
+
+    fn keeps_thread(&self, id: ThreadId) -> bool {
+        let other = exchanged(self.threads, id);
+        let (from, to) = (self.program.thread(id), self.program.thread(other));
+        let ends = |t: &Thread| (t.entry, t.fault, t.locations.len(), t.registers.len(), t.edges.len());
+        if ends(from) != ends(to) {
+            return false;
+        }
+        let locations = || (0..from.locations.len() as u32).map(LocationId);
+        let register = |n: usize| {
+            let (r, s) = (&from.registers[n], &to.registers[n]);
+            let kinds = |thread| locations().map(move |l| self.kind(thread, l, n as u32));
+            let number = self.kind(id, from.entry, n as u32) == Some(true);
+            kinds(id).eq(kinds(other)) && r.range == s.range && self.init(r.init, number) == Some(s.init)
+        };
+        if !(0..from.registers.len()).all(register) {
+            return false;
+        }
+        let mut missing: HashMap<(LocationId, LocationId, Action), usize> = HashMap::new();
+        for edge in &to.edges {
+            *missing.entry((edge.from, edge.to, edge.action.clone())).or_default() += 1;
+        }
+        from.edges.iter().all(|edge| {
+            let image = self.action(id, edge).map(|action| (edge.from, edge.to, action));
+            match image.and_then(|image| missing.get_mut(&image)) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    true
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// The image of what an edge does; nothing if it has none, or if the kinds of registers after it are not those where it leads.
+    fn action(&self, thread: ThreadId, edge: &Edge) -> Option<Action> {
+        let registers = self.program.thread(thread).registers.len() as u32;
+        let fault = self.program.thread(thread).fault;
+        let mut kinds: Vec<Kind> = (0..registers).map(|r| self.kind(thread, edge.from, r)).collect();
+        let fits = |kinds: &[Kind], location: LocationId| {
+            let live = &self.live[thread.index()][location.index()];
+            live.iter().all(|&r| kinds[r as usize] == self.kind(thread, location, r))
+        };
+        let mut ops = Vec::new();
+        for op in edge.action.ops() {
+            if !fits(&kinds, fault) {
+                return None;
+            }
+            ops.push(self.op(thread, edge.to, op, &mut kinds)?);
+        }
+        let action = match &edge.action {
+            Action::Op(_) => Action::Op(ops.pop()?),
+            Action::Atomic { drains, .. } => Action::Atomic { ops, drains: *drains },
+            Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => edge.action.clone(),
+        };
+        fits(&kinds, edge.to).then_some(action)
+    }
+
+    /// The image of an operation where registers have these kinds, which change with what is written.
+    fn op(&self, thread: ThreadId, to: LocationId, op: &Op, kinds: &mut [Kind]) -> Option<Op> {
+        let image = |e: &Expr<RegisterId>, number: bool| {
+            self.expr(e, number, &|r: &RegisterId| Some((kinds[r.index()]?, *r)))
+        };
+        let address = |a: &Address| {
+            let of = |index| image(index, self.family.indices.contains(&a.variable.0));
+            let index = match &a.index {
+                Some(index) => Some(of(index)?),
+                None => None,
+            };
+            Some(Address { variable: a.variable, index })
+        };
+        let (image, written) = match op {
+            Op::Skip => (Op::Skip, None),
+            Op::Assign(r, e) => {
+                // Of a constant nobody knows but the location where the value arrives.
+                let number = match e {
+                    Expr::Leaf(from) => kinds[from.index()]?,
+                    Expr::Const(_) => self.kind(thread, to, r.0) == Some(true),
+                    _ => false,
+                };
+                (Op::Assign(*r, image(e, number)?), Some((r, number)))
+            }
+            Op::Havoc(r, range) => {
+                let number = self.kind(thread, to, r.0) == Some(true);
+                let image = self.keeps(self.program.chosen(*range), number).then(|| op.clone());
+                (image?, Some((r, number)))
+            }
+            Op::Assume(e) => (Op::Assume(image(e, false)?), None),
+            Op::Assert(e) => (Op::Assert(image(e, false)?), None),
+            Op::Load(r, a) => (Op::Load(*r, address(a)?), Some((r, self.holds_numbers(a.variable)))),
+            Op::Store(a, e) => (Op::Store(address(a)?, image(e, self.holds_numbers(a.variable))?), None),
+        };
+        if let Some((r, number)) = written {
+            let range = self.program.thread(thread).registers[r.index()].range;
+            if !self.keeps(self.program.writable(range), number) {
+                return None;
+            }
+            kinds[r.index()] = Some(number);
+        }
+        Some(image)
+    }
+
+    fn keeps_property(&self, property: &Property) -> bool {
+        // That no thread faults, and that some thread can move, is about all of them.
+        let Some(formula) = property.formula() else { return true };
+        let finally = matches!(property.kind, PropertyKind::Finally(..));
+        let thread = |t: ThreadId| exchanged(self.threads, t);
+        let leaf = |observable: &Observable| match observable {
+            Observable::At(t, locations) => Some((false, Observable::At(thread(*t), locations.clone()))),
+            Observable::Register(t, r) => {
+                let looked_at = |l: &LocationId| !finally || self.program.thread(*t).is_end(*l);
+                let locations = (0..self.program.thread(*t).locations.len() as u32).map(LocationId);
+                let mut kinds = locations.filter(looked_at).map(|l| self.kind(*t, l, r.0));
+                let kind = kinds.next()??;
+                kinds.all(|k| k == Some(kind)).then(|| (kind, Observable::Register(thread(*t), *r)))
+            }
+            Observable::Memory(cell) => {
+                Some((self.holds_numbers(self.variable_of(*cell)), Observable::Memory(self.cell(*cell))))
+            }
+        };
+        self.expr(formula, false, &leaf).is_some_and(|image| same(formula, &image))
+    }
+
+    /// The image of an expression that is or is not the number of a thread; nothing if it has none. `leaf` says of a leaf whether it
+    /// is one, and what becomes of it.
+    fn expr<L>(&self, e: &Expr<L>, number: bool, leaf: &impl Fn(&L) -> Option<(bool, L)>) -> Option<Expr<L>> {
+        match e {
+            Expr::Const(value) => Some(Expr::Const(self.value(*value, number))),
+            Expr::Leaf(l) => {
+                let (is_number, image) = leaf(l)?;
+                (is_number == number).then_some(Expr::Leaf(image))
+            }
+            // An operator never gives the number of a thread.
+            _ if number => None,
+            Expr::Unary(op, operand) => Some(Expr::unary(*op, self.expr(operand, false, leaf)?)),
+            Expr::Binary(op, left, right) => {
+                let is_number = |e: &Expr<L>| matches!(e, Expr::Leaf(l) if leaf(l).is_some_and(|l| l.0));
+                let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
+                let numbers = equality && (is_number(left) || is_number(right));
+                let left = self.expr(left, numbers, leaf)?;
+                Some(Expr::binary(*op, left, self.expr(right, numbers, leaf)?))
+            }
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! States up to symmetry: one state of each orbit is stored.
+//!
+//! Threads of a [`Family`] may be exchanged, and their numbers with them ([`fencewright_certify::automorphism`]). All states that this makes of a
+//! state form its orbit, and the search stores one of them, the representative. Any choice of it is sound, because the automorphisms
+//! are; the one made here is the same for all states of an orbit.
+//!
+//! Every thread gets a key that does not depend on who has which number: where it stands, its registers and its own cells, with "myself",
+//! "somebody else" and "nobody" in place of numbers. The threads of a family are sorted by their keys; among the arrangements that sort
+//! them, if there are several because keys are equal, the one that gives the least packed state is taken. Where a family has no numbers,
+//! threads with equal keys have equal states, so there is nothing to try.
+//!
+//! Locations, the lock and the favourite come first in the keys. So they are the same in every arrangement that sorts, and in every
+//! layout: the worker that a state belongs to does not change when states are packed anew and their representatives are chosen again.
+
+use std::cmp::Ordering;
+
+use fencewright_certify::automorphism::Family;
+use fencewright_program::{MemoryModel, Program};
+
+use super::code::{Code, Slot, ThreadCode};
+use super::layout::{Bounds, Field, Layout, Sizes};
+use super::store::hash_word;
+
+/// Of a family with numbers only so many threads are exchanged: all arrangements may have to be tried.
+const MOST_NUMBERED: usize = 6;
+/// So many arrangements of all families with numbers together are tried for one state.
+const MOST_ARRANGEMENTS: usize = 5_040;
+/// A family has at most so many threads.
+const MOST_THREADS: usize = 16;
+
+/// The families of a program as the search needs them.
+#[derive(Default)]
+pub struct Orbits {
+    families: Vec<Family>,
+    classes: Vec<Class>,
+}
+
+/// A family compiled.
+struct Class {
+    threads: Vec<usize>,
+    numbers: Vec<i64>,
+    /// Whether numbers occur anywhere.
+    numbered: bool,
+    /// For each array that is indexed by numbers the slot of each thread's cell.
+    arrays: Vec<Vec<Slot>>,
+    /// The slots of other memory cells that hold numbers.
+    cells: Vec<Slot>,
+    /// For each memory cell whether it holds numbers.
+    holds_numbers: Vec<bool>,
+    /// For each memory cell the array and the thread it belongs to.
+    owners: Vec<Option<(usize, usize)>>,
+    /// For each thread of the program and each of its locations, which of its slots hold numbers there, one bit for each.
+    registers: Vec<Vec<u64>>,
+    /// The same for the other families: nothing can be read off these slots.
+    foreign: Vec<Vec<u64>>,
+    /// The same for memory cells.
+    foreign_cells: Vec<bool>,
+}
+
+impl Orbits {
+    /// Compiles the families of a program. One whose threads are not packed alike is left out.
+    pub fn new(program: &Program, code: &Code, families: Vec<Family>) -> Self {
+        let mut orbits = Orbits::default();
+        let mut arrangements = 1;
+        for mut family in families {
+            let numbered =
+                !(family.indices.is_empty() && family.values.is_empty() && family.registers.is_empty());
+            if numbered {
+                family.threads.truncate(MOST_NUMBERED);
+                family.numbers.truncate(MOST_NUMBERED);
+                arrangements *= (1..=family.threads.len()).product::<usize>();
+            }
+            if arrangements <= MOST_ARRANGEMENTS && packed_alike(code, &family) {
+                orbits.classes.push(Class::new(program, code, &family, numbered));
+                orbits.families.push(family);
+            }
+        }
+        for n in 0..orbits.classes.len() {
+            for m in (0..orbits.classes.len()).filter(|&m| m != n) {
+                let (registers, cells) = orbits.classes[m].numbers_kept(code);
+                orbits.classes[n].except(&registers, &cells);
+            }
+        }
+        orbits
+    }
+
+    /// The families whose threads are exchanged.
+    pub fn families(&self) -> &[Family] {
+        &self.families
+    }
+
+    /// The slots that must have the same size as this one.
+    pub fn alike(&self, code: &Code, slot: Slot) -> Vec<Slot> {
+        for class in &self.classes {
+            let slots = |&t: &usize| &code.threads[t].slots;
+            if let Some(own) = class.threads.iter().map(slots).find(|own| own.contains(&slot)) {
+                return class.threads.iter().map(|t| slots(t).start + slot - own.start).collect();
+            }
+        }
+        vec![slot]
+    }
+
+    /// The threads whose buffers must have the same size as that of this one.
+    pub fn alike_threads(&self, thread: usize) -> Vec<usize> {
+        let class = self.classes.iter().find(|class| class.threads.contains(&thread));
+        class.map_or_else(|| vec![thread], |class| class.threads.clone())
+    }
+
+    /// Makes initial sizes the same for everything that is exchanged, and large enough for numbers.
+    pub fn equalize(&self, code: &Code, sizes: &mut Sizes) {
+        let hull = |a: Bounds, b: Bounds| Bounds { low: a.low.min(b.low), high: a.high.max(b.high) };
+        for class in &self.classes {
+            let numbers = class.numbers.iter().map(|&n| Bounds { low: n, high: n });
+            let numbers = numbers.reduce(hull).expect("a family has threads");
+            for (t, locations) in class.registers.iter().enumerate() {
+                let mask = locations.iter().fold(0, |all, mask| all | mask);
+                let slots = code.threads[t].slots.clone().enumerate().filter(|(n, _)| mask >> n & 1 == 1);
+                slots.for_each(|(_, slot)| {
+                    sizes.values[slot as usize] = hull(sizes.values[slot as usize], numbers)
+                });
+            }
+            for (cell, _) in class.holds_numbers.iter().enumerate().filter(|(_, holds)| **holds) {
+                let bounds = &mut sizes.values[code.memory as usize + cell];
+                *bounds = hull(*bounds, numbers);
+            }
+            for (t, buffered) in sizes.buffered.iter_mut().enumerate() {
+                if code.threads[t].buffered_cells.iter().any(|&c| class.holds_numbers[c as usize]) {
+                    *buffered = hull(*buffered, numbers);
+                }
+            }
+            let registers = 0..code.threads[class.threads[0]].slots.len() as Slot;
+            let registers =
+                registers.map(|n| class.threads.iter().map(|&t| code.threads[t].slots.start + n).collect());
+            for group in registers.chain(class.arrays.iter().cloned()) {
+                let group: Vec<Slot> = group;
+                let all = group.iter().map(|&slot| sizes.values[slot as usize]).reduce(hull);
+                group
+                    .iter()
+                    .for_each(|&slot| sizes.values[slot as usize] = all.expect("a family has threads"));
+            }
+        }
+    }
+}
+
+/// Whether the threads of a family keep everything in corresponding slots.
+fn packed_alike(code: &Code, family: &Family) -> bool {
+    let first = &code.threads[family.threads[0] as usize];
+    family.threads.len() <= MOST_THREADS
+        && code.threads.iter().all(|thread| thread.slots.len() <= 64)
+        && family.threads.iter().all(|&t| {
+            let thread = &code.threads[t as usize];
+            let offsets =
+                |t: &ThreadCode| t.registers.iter().map(|slot| slot - t.slots.start).collect::<Vec<_>>();
+            offsets(thread) == offsets(first)
+                && thread.slots.len() == first.slots.len()
+                && thread.buffered_cells.len() == first.buffered_cells.len()
+        })
+}
+
+impl Class {
+    fn new(program: &Program, code: &Code, family: &Family, numbered: bool) -> Self {
+        let slot = |cell: usize| code.memory + cell as Slot;
+        let mut arrays = Vec::new();
+        let mut owners = vec![None; program.cells()];
+        let mut holds_numbers = vec![false; program.cells()];
+        for (n, variable) in program.variables.iter().enumerate() {
+            if family.values.contains(&(n as u32)) {
+                holds_numbers[variable.cells()].fill(true);
+            }
+            let Some(range) = variable.indices.filter(|_| family.indices.contains(&(n as u32))) else {
+                continue;
+            };
+            // The range contains all numbers or none.
+            if range.contains(family.numbers[0]) {
+                let cell = |number: i64| variable.base as usize + (number - range.low) as usize;
+                for (position, &number) in family.numbers.iter().enumerate() {
+                    owners[cell(number)] = Some((arrays.len(), position));
+                }
+                arrays.push(family.numbers.iter().map(|&number| slot(cell(number))).collect());
+            }
+        }
+        let others = (0..program.cells()).filter(|&c| holds_numbers[c] && owners[c].is_none());
+        let mut registers: Vec<Vec<u64>> =
+            program.threads.iter().map(|t| vec![0; t.locations.len()]).collect();
+        for &(thread, location, register) in &family.registers {
+            let compiled = &code.threads[thread as usize];
+            let bit = compiled.registers[register as usize] - compiled.slots.start;
+            registers[thread as usize][location as usize] |= 1 << bit;
+        }
+        Class {
+            threads: family.threads.iter().map(|&t| t as usize).collect(),
+            numbers: family.numbers.clone(),
+            numbered,
+            arrays,
+            cells: others.map(slot).collect(),
+            foreign: registers.iter().map(|locations| vec![0; locations.len()]).collect(),
+            foreign_cells: vec![false; program.cells()],
+            holds_numbers,
+            owners,
+            registers,
+        }
+    }
+
+    /// Where the numbers of this class are kept, and what is indexed by them.
+    fn numbers_kept(&self, code: &Code) -> (Vec<Vec<u64>>, Vec<bool>) {
+        debug_assert_eq!(self.registers.len(), code.threads.len());
+        let indexed = self.owners.iter().map(Option::is_some);
+        let cells = self.holds_numbers.iter().zip(indexed).map(|(holds, indexed)| *holds || indexed);
+        (self.registers.clone(), cells.collect())
+    }
+
+    /// Leaves out of the keys what another class changes.
+    fn except(&mut self, registers: &[Vec<u64>], cells: &[bool]) {
+        for (own, other) in self.foreign.iter_mut().flatten().zip(registers.iter().flatten()) {
+            *own |= other;
+        }
+        self.foreign_cells.iter_mut().zip(cells).for_each(|(own, other)| *own |= other);
+    }
+
+    fn position(&self, number: i64) -> Option<usize> {
+        self.numbers.iter().position(|&n| n == number)
+    }
+
+    /// A value that may be a number, as the thread at a position sees it.
+    fn seen(&self, value: i64, by: usize) -> u64 {
+        match self.position(value) {
+            Some(position) if position == by => 1,
+            Some(_) => 2,
+            None => (value as u64).wrapping_add(3),
+        }
+    }
+}
+
+/// Who takes whose place, for each class: the thread at position n takes over what belongs to the one at position `order[n]`.
+type Order = [u8; MOST_THREADS];
+
+/// Finds representatives.
+pub struct Representatives<'c> {
+    code: &'c Code,
+    orders: Vec<Order>,
+    /// Positions whose threads have equal keys: the class, the first, and how many.
+    ties: Vec<(usize, usize, usize)>,
+    best: Vec<u64>,
+    candidate: Vec<u64>,
+    scratch: Vec<u64>,
+}
+
+impl<'c> Representatives<'c> {
+    /// For the states of this program.
+    pub fn new(code: &'c Code) -> Self {
+        Representatives {
+            code,
+            orders: vec![Order::default(); code.orbits.classes.len()],
+            ties: Vec::new(),
+            best: Vec::new(),
+            candidate: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The representative of a state's orbit.
+    pub fn of<'s>(&'s mut self, layout: &Layout, state: &'s [u64]) -> &'s [u64] {
+        if self.code.orbits.classes.is_empty() || (self.sort(layout, state) && self.ties.is_empty()) {
+            return state;
+        }
+        let mut best = std::mem::take(&mut self.best);
+        let mut candidate = std::mem::take(&mut self.candidate);
+        self.arrange(layout, state, &mut best);
+        while self.next_arrangement() {
+            self.arrange(layout, state, &mut candidate);
+            if candidate < best {
+                std::mem::swap(&mut candidate, &mut best);
+            }
+        }
+        (self.best, self.candidate) = (best, candidate);
+        &self.best
+    }
+
+    /// Replaces a state by the representative of its orbit.
+    pub fn replace(&mut self, layout: &Layout, state: &mut [u64]) {
+        if !std::ptr::eq(self.of(layout, state), state) {
+            state.copy_from_slice(&self.best);
+        }
+    }
+
+    /// Sorts the threads of each class by their keys; true if they were sorted already.
+    fn sort(&mut self, layout: &Layout, state: &[u64]) -> bool {
+        self.ties.clear();
+        let mut sorted = true;
+        for (n, class) in self.code.orbits.classes.iter().enumerate() {
+            let threads = class.threads.len();
+            let mut keys = [0; MOST_THREADS];
+            for (position, key) in keys[..threads].iter_mut().enumerate() {
+                *key = key_of(self.code, layout, class, state, position);
+            }
+            let order = &mut self.orders[n];
+            for position in 0..threads {
+                order[position] = position as u8;
+                let compare = |a: u8, b: u8| match keys[a as usize].cmp(&keys[b as usize]) {
+                    Ordering::Equal if !class.numbered => {
+                        let [a, b] = [a, b].map(|n| class.threads[n as usize]);
+                        compare_threads(self.code, layout, state, a, b)
+                    }
+                    unequal => unequal,
+                };
+                let mut place = position;
+                while place > 0 && compare(order[place - 1], order[place]) == Ordering::Greater {
+                    order.swap(place - 1, place);
+                    place -= 1;
+                    sorted = false;
+                }
+            }
+            if class.numbered {
+                let mut first = 0;
+                for next in 1..=threads {
+                    let key = |position: usize| keys[order[position] as usize];
+                    if next == threads || key(next) != key(first) {
+                        if next - first > 1 {
+                            self.ties.push((n, first, next - first));
+                        }
+                        first = next;
+                    }
+                }
+            }
+        }
+        sorted
+    }
+
+    /// Goes on to the next arrangement of threads with equal keys; false after the last one.
+    fn next_arrangement(&mut self) -> bool {
+        for &(class, first, count) in &self.ties {
+            if next_permutation(&mut self.orders[class][first..first + count]) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The state with everybody in their new place.
+    fn arrange(&mut self, layout: &Layout, state: &[u64], out: &mut Vec<u64>) {
+        out.clear();
+        out.extend_from_slice(state);
+        for (class, order) in self.code.orbits.classes.iter().zip(&self.orders) {
+            if order[..class.threads.len()].is_sorted() {
+                continue;
+            }
+            self.scratch.clear();
+            self.scratch.extend_from_slice(out);
+            move_threads(self.code, layout, class, order, &self.scratch, out);
+            if class.numbered {
+                rename(self.code, layout, class, order, &self.scratch, out);
+            }
+        }
+    }
+}
+
+/// The next permutation in lexicographic order; after the last one the first, and false.
+fn next_permutation(items: &mut [u8]) -> bool {
+    let Some(pivot) = (1..items.len()).rev().find(|&n| items[n - 1] < items[n]) else {
+        items.reverse();
+        return false;
+    };
+    let larger =
+        (pivot..items.len()).rev().find(|&n| items[n] > items[pivot - 1]).expect("the pivot is larger");
+    items.swap(pivot - 1, larger);
+    items[pivot..].reverse();
+    true
+}
+
+/// What a thread is like, whatever its number is.
+fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: usize) -> u64 {
+    let thread = class.threads[position];
+    let compiled = &code.threads[thread];
+    let location = layout.slots[code.pc(thread)].raw(state);
+    let is_me = |slot: usize| layout.slots[slot].raw(state) == thread as u64 + 1;
+    let fixed = location << 2 | u64::from(is_me(code.lock())) << 1 | u64::from(is_me(code.favourite()));
+    let mut hash = 0u64;
+    let mut mix = |value: u64| hash = hash_word(hash.rotate_left(5) ^ value);
+    let numbers = class.registers[thread][location as usize];
+    let foreign = class.foreign[thread][location as usize];
+    for (n, slot) in compiled.slots.clone().enumerate().filter(|(n, _)| foreign >> n & 1 == 0) {
+        let field = layout.slots[slot as usize];
+        mix(if numbers >> n & 1 == 1 { class.seen(field.get(state), position) } else { field.raw(state) });
+    }
+    for array in &class.arrays {
+        let slot = array[position];
+        let cell = (slot - code.memory) as usize;
+        let field = layout.slots[slot as usize];
+        if class.holds_numbers[cell] {
+            mix(class.seen(field.get(state), position));
+        } else if !class.foreign_cells[cell] {
+            mix(field.raw(state));
+        }
+    }
+    for &slot in &class.cells {
+        mix(u64::from(layout.slots[slot as usize].get(state) == class.numbers[position]));
+    }
+    if let Some(buffer) = layout.buffers.get(thread) {
+        let count = buffer.count.raw(state) as usize;
+        mix(count as u64);
+        // A sum, because the order of entries may depend on numbers.
+        let mut entries = 0u64;
+        for (kind, value) in &buffer.entries[..count] {
+            let kind = kind.raw(state);
+            let Some(&cell) = compiled.buffered_cells.get(kind as usize) else { continue };
+            let place = match class.owners[cell as usize] {
+                Some((array, owner)) => (array as u64) << 1 | u64::from(owner == position),
+                None if class.foreign_cells[cell as usize] => 1 << 30,
+                None => u64::from(cell) << 32,
+            };
+            let value = match class.holds_numbers[cell as usize] {
+                true => class.seen(value.get(state), position),
+                false if class.foreign_cells[cell as usize] => 0,
+                false => value.raw(state),
+            };
+            entries = entries.wrapping_add(hash_word(hash_word(place) ^ value));
+        }
+        mix(entries);
+    }
+    fixed << 40 | hash >> 24
+}
+
+/// Compares the states of two threads.
+fn compare_threads(code: &Code, layout: &Layout, state: &[u64], a: usize, b: usize) -> Ordering {
+    let [a, b] = [a, b].map(|t| {
+        let slots = code.threads[t].slots.clone().map(|slot| layout.slots[slot as usize]);
+        let buffer = layout.buffers.get(t).into_iter();
+        let entries = buffer.flat_map(|b| b.entries.iter().flat_map(|&(kind, value)| [kind, value]));
+        slots.chain(entries).map(|field| field.raw(state))
+    });
+    a.cmp(b)
+}
+
+/// Threads take each other's place, with their registers, buffers, cells, and the lock.
+fn move_threads(code: &Code, layout: &Layout, class: &Class, order: &Order, from: &[u64], to: &mut [u64]) {
+    let mut copy = |target: Field, source: Field| target.set_raw(to, source.raw(from));
+    for (position, &thread) in class.threads.iter().enumerate() {
+        let other = class.threads[order[position] as usize];
+        if other == thread {
+            continue;
+        }
+        copy(layout.slots[code.pc(thread)], layout.slots[code.pc(other)]);
+        let slots = code.threads[thread].slots.clone().zip(code.threads[other].slots.clone());
+        slots.for_each(|(slot, other)| copy(layout.slots[slot as usize], layout.slots[other as usize]));
+        for array in &class.arrays {
+            let source = array[order[position] as usize];
+            copy(layout.slots[array[position] as usize], layout.slots[source as usize]);
+        }
+        if let (Some(buffer), Some(other)) = (layout.buffers.get(thread), layout.buffers.get(other)) {
+            copy(buffer.count, other.count);
+            for (entry, other) in buffer.entries.iter().zip(&other.entries) {
+                copy(entry.0, other.0);
+                copy(entry.1, other.1);
+            }
+        }
+    }
+    for slot in [code.lock(), code.favourite()] {
+        let field = layout.slots[slot];
+        let holder = field.raw(from) as usize;
+        let places = class.threads.iter().zip(order);
+        let mut places = places.filter(|(_, source)| class.threads[**source as usize] + 1 == holder);
+        if let Some((place, _)) = places.next() {
+            field.set_raw(to, *place as u64 + 1);
+        }
+    }
+}
+
+/// Numbers follow the threads that have them, in memory, registers and buffers. The threads have moved from `before` to `state`.
+fn rename(code: &Code, layout: &Layout, class: &Class, order: &Order, before: &[u64], state: &mut [u64]) {
+    let mut places = [0; MOST_THREADS];
+    for position in 0..class.threads.len() {
+        places[order[position] as usize] = position;
+    }
+    let rename = |field: Field, state: &mut [u64]| {
+        if let Some(position) = class.position(field.get(state)) {
+            let fits = field.set(state, class.numbers[places[position]]);
+            debug_assert!(fits, "fields for numbers hold all of them");
+        }
+    };
+    for (cell, _) in class.holds_numbers.iter().enumerate().filter(|(_, holds)| **holds) {
+        rename(layout.slots[code.memory as usize + cell], state);
+    }
+    for (thread, compiled) in code.threads.iter().enumerate() {
+        let location = layout.slots[code.pc(thread)].raw(state) as usize;
+        let mut numbers = class.registers[thread][location];
+        while numbers != 0 {
+            rename(layout.slots[compiled.slots.start as usize + numbers.trailing_zeros() as usize], state);
+            numbers &= numbers - 1;
+        }
+        let Some(buffer) = layout.buffers.get(thread) else { continue };
+        let position = class.threads.iter().position(|&t| t == thread);
+        let source = position.map_or(thread, |position| class.threads[order[position] as usize]);
+        let count = layout.buffers[source].count.raw(before) as usize;
+        for n in 0..count {
+            let (kind, value) = buffer.entries[n];
+            let Some(&cell) = code.threads[source].buffered_cells.get(kind.raw(state) as usize) else {
+                continue;
+            };
+            let image = match class.owners[cell as usize] {
+                Some((array, owner)) => class.arrays[array][places[owner]] - code.memory,
+                None => cell,
+            };
+            kind.set_raw(state, u64::from(compiled.cell_kind[image as usize]));
+            if class.holds_numbers[cell as usize] {
+                rename(value, state);
+            }
+        }
+        if code.model == MemoryModel::Pso {
+            sort_entries(layout, compiled.barrier(), thread, count, state);
+        }
+    }
+}
+
+/// Entries between two barriers are sorted by cell; those of one cell stay in order.
+fn sort_entries(layout: &Layout, barrier: u64, thread: usize, count: usize, state: &mut [u64]) {
+    let entries = &layout.buffers[thread].entries;
+    for next in 1..count {
+        for place in (0..next).rev() {
+            let ((kind, value), (later_kind, later_value)) = (entries[place], entries[place + 1]);
+            let (first, second) = (kind.raw(state), later_kind.raw(state));
+            if first <= second || first == barrier || second == barrier {
+                break;
+            }
+            let (x, y) = (value.raw(state), later_value.raw(state));
+            kind.set_raw(state, second);
+            later_kind.set_raw(state, first);
+            value.set_raw(state, y);
+            later_value.set_raw(state, x);
+        }
+    }
+}
