@@ -252,11 +252,8 @@ impl Exchange<'_> {
             Op::Skip => (Op::Skip, None),
             Op::Assign(r, e) => {
                 // Of a constant nobody knows but the location where the value arrives.
-                let number = match e {
-                    Expr::Leaf(from) => kinds[from.index()]?,
-                    Expr::Const(_) => self.kind(thread, to, r.0) == Some(true),
-                    _ => false,
-                };
+                let arrives = || self.kind(thread, to, r.0) == Some(true);
+                let number = is_number(e, &|r: &RegisterId| kinds[r.index()]).unwrap_or_else(arrives);
                 (Op::Assign(*r, image(e, number)?), Some((r, number)))
             }
             Op::Havoc(r, range) => {
@@ -309,16 +306,31 @@ impl Exchange<'_> {
                 let (is_number, image) = leaf(l)?;
                 (is_number == number).then_some(Expr::Leaf(image))
             }
-            // An operator never gives the number of a thread.
+            Expr::If(condition, then, otherwise) => {
+                let condition = self.expr(condition, false, leaf)?;
+                let then = self.expr(then, number, leaf)?;
+                Some(Expr::choice(condition, then, self.expr(otherwise, number, leaf)?))
+            }
+            // No other operator gives the number of a thread.
             _ if number => None,
             Expr::Unary(op, operand) => Some(Expr::unary(*op, self.expr(operand, false, leaf)?)),
             Expr::Binary(op, left, right) => {
-                let is_number = |e: &Expr<L>| matches!(e, Expr::Leaf(l) if leaf(l).is_some_and(|l| l.0));
+                let is_number = |e: &Expr<L>| is_number(e, &|l| Some(leaf(l)?.0)) == Some(true);
                 let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
                 let numbers = equality && (is_number(left) || is_number(right));
                 let left = self.expr(left, numbers, leaf)?;
                 Some(Expr::binary(*op, left, self.expr(right, numbers, leaf)?))
             }
         }
+    }
+}
+
+/// Whether an expression is meant to be the number of a thread; nothing if that cannot be told, as of a constant.
+fn is_number<L>(e: &Expr<L>, leaf: &impl Fn(&L) -> Kind) -> Kind {
+    match e {
+        Expr::Const(_) => None,
+        Expr::Leaf(l) => leaf(l),
+        Expr::If(_, then, otherwise) => is_number(then, leaf).or_else(|| is_number(otherwise, leaf)),
+        Expr::Unary(..) | Expr::Binary(..) => Some(false),
     }
 }

@@ -52,6 +52,7 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
         order,
         live_variables: !args.no_live,
         local_first: !args.no_local_first,
+        symmetry: !args.no_symmetry,
         workers: if args.jobs == 0 { Options::default().workers } else { args.jobs.into() },
         buffer_bound: args.buffer,
         ..Options::default()

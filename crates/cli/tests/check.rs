@@ -75,9 +75,14 @@ fn bad_usage_is_status_2() {
 
 #[test]
 fn options_of_the_search_do_not_change_the_verdict() {
-    for option in
-        [&["--search", "dfs"][..], &["--jobs", "1"], &["--jobs", "3"], &["--no-live"], &["--no-local-first"]]
-    {
+    for option in [
+        &["--search", "dfs"][..],
+        &["--jobs", "1"],
+        &["--jobs", "3"],
+        &["--no-live"],
+        &["--no-local-first"],
+        &["--no-symmetry"],
+    ] {
         check(0, &[option, &["--model", "sc", "sb.fw"]].concat());
         check(1, &[option, &["sb.fw"]].concat());
     }

@@ -53,6 +53,7 @@ impl Engine for Auto {
                 "--buffer",
                 "--no-live",
                 "--no-local-first",
+                "--no-symmetry",
                 "--k",
                 "--kept",
                 "--summaries",
@@ -160,6 +161,9 @@ impl Report {
             self.growth = later.growth;
         }
         self.predicates = self.predicates.max(later.predicates);
+        if !later.symmetry.is_empty() {
+            self.symmetry = later.symmetry;
+        }
     }
 
     /// Keeps only the answers that satisfy `keep`; the others go to the report that is returned.

@@ -277,6 +277,11 @@ impl<'a> Kinds<'a> {
         match e {
             Expr::Const(value) => constants.push((*value, class)),
             Expr::Leaf(l) => self.unite(class, leaf(self, l)),
+            Expr::If(condition, then, otherwise) => {
+                self.expr(condition, PLAIN, leaf, constants);
+                self.expr(then, class, leaf, constants);
+                self.expr(otherwise, class, leaf, constants);
+            }
             Expr::Unary(_, operand) => {
                 self.unite(class, PLAIN);
                 self.expr(operand, PLAIN, leaf, constants);

@@ -85,6 +85,8 @@ pub(crate) struct Early {
     pub bytes: u64,
     /// What each number of contexts took so far, if the engine counts them.
     pub rounds: Vec<Round>,
+    /// The names of threads that were exchanged.
+    pub symmetry: Vec<Vec<String>>,
 }
 
 /// Some of the properties of a task, as a task of their own. Its answers go to the listener of the whole task.
@@ -325,6 +327,8 @@ pub struct Report {
     pub(crate) predicates: usize,
     /// For engines that allow more and more contexts, what each number of them took.
     pub(crate) rounds: Vec<Round>,
+    /// The names of threads that the explicit engine exchanged: of states that differ in nothing else, it stored one.
+    pub(crate) symmetry: Vec<Vec<String>>,
     /// Which of the reachable states were seen.
     pub(crate) seen: Seen,
     /// The values of [`Task::observed`] in the final states that were seen, sorted.

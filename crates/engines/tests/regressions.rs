@@ -28,6 +28,7 @@ fn verdict(text: &str, model: MemoryModel, deadlock: bool) -> &'static str {
                     workers,
                     live_variables: reduced,
                     local_first: reduced,
+                    symmetry: reduced,
                     threads_from: 0,
                     buffer_bound: None,
                 };

@@ -36,6 +36,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),
         states: checked.states,
+        symmetry: &checked.symmetry,
         memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
         rounds: checked.rounds.iter().map(RoundObject::from).collect(),
@@ -144,6 +145,8 @@ struct Result<'a> {
     seconds: f64,
     check_seconds: f64,
     states: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    symmetry: &'a [Vec<String>],
     memory_mib: f64,
     growth: Vec<Growth<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -29,6 +29,16 @@ const FEW_CELLS: usize = 10;
 /// At most so many cells, buffer entries or registers are shown in one line.
 const MOST_SHOWN: usize = 40;
 
+/// Which threads were exchanged, if any were.
+fn symmetry(checked: &Checked) -> String {
+    let classes: Vec<String> = checked.symmetry.iter().map(|threads| escape(&threads.join(", "))).collect();
+    if classes.is_empty() {
+        String::new()
+    } else {
+        format!(" up to symmetry of {}", classes.join(" and of "))
+    }
+}
+
 /// The verdict on one property, in one line.
 pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style: Style) -> String {
     let word = match checked.verdict() {
@@ -37,13 +47,14 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         Verdict::Unknown(_) => style.unsure("unknown"),
     };
     let mut line = format!(
-        "{}: {}: {word} under {} ({}, {} state{}, {}",
+        "{}: {}: {word} under {} ({}, {} state{}{}, {}",
         escape(source.name()),
         style.bold(&escape(&checked.property.name)),
         model.name(),
         checked.engine,
         grouped(checked.states),
         if checked.states == 1 { "" } else { "s" },
+        symmetry(checked),
         seconds(checked.seconds),
     );
     let how = match (checked.verdict(), checked.evidence()) {

@@ -7,6 +7,7 @@
 
 pub mod arithmetic;
 pub mod corpora;
+pub mod families;
 pub mod hard;
 pub mod measure;
 pub mod sets;

@@ -39,6 +39,9 @@ pub struct CheckArgs {
     /// Switch off local events first: explore every interleaving
     #[arg(long)]
     pub no_local_first: bool,
+    /// Switch off symmetry: store all states that differ only in which thread of a family does what
+    #[arg(long)]
+    pub no_symmetry: bool,
     /// Engine cegar: how many stores of each buffer are kept in order at first
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8))]
     pub k: Option<u32>,

@@ -243,7 +243,17 @@ impl Run<'_, '_> {
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
         let (states, bytes, rounds) = (self.report.states, self.report.bytes, Vec::new());
-        self.task.tell(n, Early { answer: answer.clone(), engine: EngineName::Cegar, states, bytes, rounds });
+        self.task.tell(
+            n,
+            Early {
+                answer: answer.clone(),
+                engine: EngineName::Cegar,
+                states,
+                bytes,
+                rounds,
+                symmetry: Vec::new(),
+            },
+        );
         self.answers[n] = Some(answer);
     }
 

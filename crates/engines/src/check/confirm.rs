@@ -12,7 +12,7 @@ use fencewright_smt::Prover;
 
 use super::proof::proof;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
-use crate::task::{Answer, Early, Invariant, Limits, Reason, Task};
+use crate::task::{Answer, Early, EngineName, Invariant, Limits, Reason, Task};
 
 /// Confirms answers. The exploration and the check of each invariant are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
@@ -69,6 +69,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             bytes: early.bytes,
             growth: if unknown { growth.to_vec() } else { Vec::new() },
             rounds: early.rounds,
+            symmetry: if early.engine == EngineName::Explicit { early.symmetry } else { Vec::new() },
         }
     }
 

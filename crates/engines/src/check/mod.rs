@@ -145,6 +145,7 @@ impl<'a, 'p> Door<'a, 'p> {
                 states: report.states,
                 bytes: report.bytes,
                 rounds: report.rounds.clone(),
+                symmetry: report.symmetry.clone(),
             };
             self.admit(n, early, seconds, &report.growth);
         }

@@ -220,6 +220,7 @@ impl Engine for Fickle {
             states: 1,
             bytes: 1,
             rounds: Vec::new(),
+            symmetry: Vec::new(),
         };
         task.tell(0, early);
         Report { answers: vec![self.then.clone()], ..Report::default() }

@@ -60,6 +60,8 @@ pub struct Checked {
     pub growth: Vec<(String, Option<Span>)>,
     /// What each number of contexts took, if the engine counts them.
     pub rounds: Vec<Round>,
+    /// The names of threads that were exchanged, if the answer comes from a search up to symmetry.
+    pub symmetry: Vec<Vec<String>>,
 }
 
 impl Checked {

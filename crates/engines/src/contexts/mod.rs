@@ -213,7 +213,10 @@ impl Run<'_, '_> {
     /// Tells an answer at once.
     fn tell(&self, n: usize, answer: Answer) {
         let (states, bytes, rounds) = (self.report.states, self.report.bytes, self.report.rounds.clone());
-        self.task.tell(n, Early { answer, engine: EngineName::Contexts, states, bytes, rounds });
+        self.task.tell(
+            n,
+            Early { answer, engine: EngineName::Contexts, states, bytes, rounds, symmetry: Vec::new() },
+        );
     }
 
     /// Explores the executions with the present number of contexts and with more, for the open properties.

@@ -28,6 +28,7 @@ mod trace;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fencewright_certify::automorphism::Family;
 use fencewright_certify::{Certificate, Claim, Proof, property};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::{Action, Expr, MemoryModel, Op, Program, Property};
@@ -89,7 +90,7 @@ impl Engine for Explicit {
             models: &MemoryModel::ALL,
             machines: &["exact"],
             domains: &["concrete"],
-            options: &["--search", "--jobs", "--buffer", "--no-live", "--no-local-first"],
+            options: &["--search", "--jobs", "--buffer", "--no-live", "--no-local-first", "--no-symmetry"],
         }
     }
 
@@ -105,6 +106,8 @@ impl Engine for Explicit {
             Ok(code) => code,
             Err(reason) => return give_up(report, reason),
         };
+        let symmetry = exchanged(task.program, code.orbits.families());
+        report.symmetry.clone_from(&symmetry);
         // An unbounded `*` is tried with more and more values, one round for each radius; a program without such a `*` needs one round
         // only.
         let mut radius = 2;
@@ -115,8 +118,9 @@ impl Engine for Explicit {
                 let answer = shown(task, &code, decided, &samples, options, limits);
                 answers[decided.property] = Some(answer.clone());
                 let states = decided.stores.iter().map(|s| s.len() as u64).sum();
-                let (bytes, rounds) = (decided.bytes, Vec::new());
-                task.tell(decided.property, Early { answer, engine: self.name(), states, bytes, rounds });
+                let (bytes, rounds, symmetry) = (decided.bytes, Vec::new(), symmetry.clone());
+                let early = Early { answer, engine: self.name(), states, bytes, rounds, symmetry };
+                task.tell(decided.property, early);
             };
             let found =
                 search::search(task, &code, options, &samples, &known, limits, progress, &mut on_decided);
@@ -156,6 +160,12 @@ impl Engine for Explicit {
             return report;
         }
     }
+}
+
+/// The names of threads that may be exchanged.
+fn exchanged(program: &Program, families: &[Family]) -> Vec<Vec<String>> {
+    let name = |&thread: &u32| program.threads[thread as usize].name.clone();
+    families.iter().map(|family| family.threads.iter().map(name).collect()).collect()
 }
 
 /// The largest radius: samples of an unbounded `*` that are further from 0 are not worth trying.

@@ -62,6 +62,8 @@ pub struct Decided<'a> {
     pub stores: Vec<&'a Store>,
     /// Their layout.
     pub layout: &'a Layout,
+    /// What it was made for.
+    pub sizes: &'a Sizes,
     /// The most bytes in use so far.
     pub bytes: u64,
 }
@@ -238,6 +240,7 @@ impl Shared<'_> {
                 state,
                 stores: crew.iter().map(|worker| &worker.store).collect(),
                 layout: &crew[0].layout,
+                sizes: &crew[0].sizes,
                 bytes: crew.iter().map(|worker| worker.peak).sum(),
             });
         }

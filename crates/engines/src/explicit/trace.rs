@@ -5,7 +5,7 @@ use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
 
 use super::code::Code;
 use super::expand::{Expander, Sink, Step, StepKind};
-use super::layout::Layout;
+use super::layout::{Layout, LiveSlots, Sizes};
 use super::orbits::Representatives;
 use super::search::Decided;
 use super::store::NONE;
@@ -36,33 +36,78 @@ pub fn trace(
         let (store, local) = store(number);
         store.state(local)
     };
-    let mut expander = Expander::new(code, samples, bound);
-    let mut representatives = Representatives::new(code);
+    let (registers, memory) = unpack_initial(task, code, found.layout, state(chain[0]));
+    let mut walk = Walk {
+        code,
+        expander: Expander::new(code, samples, bound),
+        representatives: Representatives::new(code),
+        sizes: found.sizes.clone(),
+        layout: found.layout.clone(),
+        present: state(chain[0]).to_vec(),
+    };
     let mut events: Vec<Event> = Vec::new();
-    // The state the execution is in. The stored one stands for it and is an automorphism away, so it has a step to a state that the next
-    // stored one stands for.
-    let mut present = state(chain[0]).to_vec();
-    for link in chain.windows(2) {
+    for &next in &chain[1..] {
         if events.len().is_multiple_of(64)
             && let Some(reason) = limits.exceeded(0)
         {
             return Err(reason);
         }
-        let target = state(link[1]);
-        let mut finder =
-            Finder { layout: found.layout, target, representatives: &mut representatives, found: None };
-        // Other steps of this state may need a wider layout, which a search that has not ended may not have made; the wanted step fits.
-        let _ = expander.expand(found.layout, &present, &mut finder);
-        match finder.found {
-            Some((event, next)) => {
-                events.push(event);
-                present = next;
-            }
+        match walk.step_to(found.layout, state(next)) {
+            Some(event) => events.push(event),
             None => return Ok(None),
         }
     }
-    let (registers, memory) = unpack_initial(task, code, found.layout, state(chain[0]));
     Ok(Some(Trace { registers, memory, events }))
+}
+
+/// An execution on its way along stored states.
+struct Walk<'c> {
+    code: &'c Code,
+    expander: Expander<'c>,
+    representatives: Representatives<'c>,
+    sizes: Sizes,
+    layout: Layout,
+    /// The state the execution is in. A stored state stands for it and is an automorphism away, so it has a step to a state that the
+    /// next stored one stands for.
+    present: Vec<u64>,
+}
+
+impl Walk<'_> {
+    /// Takes a step to a state that a stored one of the given layout stands for.
+    fn step_to(&mut self, stored_layout: &Layout, stored: &[u64]) -> Option<Event> {
+        loop {
+            let mut target = repacked(self.code, stored_layout, stored, &self.layout);
+            self.representatives.replace(&self.layout, &mut target);
+            let mut finder = Finder {
+                layout: &self.layout,
+                target: &target,
+                representatives: &mut self.representatives,
+                found: None,
+            };
+            let expanded = self.expander.expand(&self.layout, &self.present, &mut finder);
+            match (finder.found, expanded) {
+                (Some((event, next)), _) => {
+                    self.present = next;
+                    return Some(event);
+                }
+                (None, Ok(_)) => return None,
+                // Another step of this state needs a wider layout, which a search that has not ended may not have made.
+                (None, Err(growth)) => {
+                    self.sizes.grow(self.code, growth);
+                    let wider = Layout::new(self.code, &self.sizes);
+                    self.present = repacked(self.code, &self.layout, &self.present, &wider);
+                    self.layout = wider;
+                }
+            }
+        }
+    }
+}
+
+/// A state of one layout in another.
+fn repacked(code: &Code, from: &Layout, state: &[u64], to: &Layout) -> Vec<u64> {
+    let mut packed = vec![0; to.words];
+    to.repack(code, &mut LiveSlots::default(), from, state, &mut packed);
+    packed
 }
 
 /// Looks for a step that leads to a state of a certain orbit.

@@ -112,6 +112,7 @@ impl Engine for Lazy {
                 "--jobs",
                 "--no-live",
                 "--no-local-first",
+                "--no-symmetry",
                 "--domain",
                 "--clip",
                 "--fix",

@@ -1,0 +1,175 @@
+//! Search up to symmetry, on random families of threads: properties that name threads, cells that belong to threads, numbers of threads as
+//! values; and families that are almost symmetric.
+//!
+//! A normal run takes 2,000 programs; `FENCEWRIGHT_FAMILIES=50000` takes so many.
+
+use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright_executions::oracle::explore;
+use fencewright_lang::load;
+use fencewright_program::{MemoryModel, Program, Property};
+use fencewright_testing::Random;
+use fencewright_testing::families::family;
+
+/// Programs with more states than this are left out.
+const MOST_STATES: usize = 3_000;
+
+fn program(text: &str) -> Program {
+    load("family.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{text}\n{e:?}")).program
+}
+
+fn verdicts(
+    program: &Program,
+    model: MemoryModel,
+    properties: &[Property],
+    options: Options,
+) -> Vec<Checked> {
+    let task = Task::new(program, model, properties.to_vec());
+    check(&Explicit { options }, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING)
+}
+
+fn options(random: &mut Random) -> Options {
+    Options {
+        order: *random.pick(&[Order::BreadthFirst, Order::DepthFirst]),
+        live_variables: !random.one_in(4),
+        local_first: random.one_in(2),
+        workers: 1 + random.below(3),
+        threads_from: if random.one_in(4) { 0 } else { 1_000 },
+        ..Options::default()
+    }
+}
+
+#[test]
+fn random_families_have_the_verdicts_of_the_reference_semantics() {
+    let wanted: u64 =
+        std::env::var("FENCEWRIGHT_FAMILIES").map_or(2_000, |n| n.parse().expect("a number of programs"));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let counts: Vec<[usize; 4]> = std::thread::scope(|scope| {
+        let part = |part: u64| move || (part..wanted).step_by(threads as usize).map(agrees).fold([0; 4], add);
+        let parts: Vec<_> = (0..threads).map(|n| scope.spawn(part(n))).collect();
+        parts.into_iter().map(|part| part.join().expect("it agrees")).collect()
+    });
+    let [decided, symmetric, refused, violated] = counts.into_iter().fold([0; 4], add);
+    let few = decided / 10;
+    assert!(
+        symmetric > few && refused > few && violated > few,
+        "{decided} decided, {symmetric} symmetric, {refused} near ones refused, {violated} violations"
+    );
+}
+
+fn add(a: [usize; 4], b: [usize; 4]) -> [usize; 4] {
+    std::array::from_fn(|n| a[n] + b[n])
+}
+
+/// Compares one program; says how many questions were decided, in how many threads were exchanged, in how many of the families that are
+/// not symmetric on purpose they were not, and how many violations there are.
+fn agrees(seed: u64) -> [usize; 4] {
+    let mut random = Random::new(seed);
+    let near = random.one_in(2);
+    let text = family(&mut random, near);
+    let program = program(&text);
+    let mut properties = program.properties.clone();
+    if random.one_in(3) {
+        properties.push(Property::deadlock());
+    }
+    let model = *random.pick(&MemoryModel::ALL);
+    let Ok(reachable) = explore(&program, model, MOST_STATES, &mut || false) else { return [0; 4] };
+    let drawn = options(&mut random);
+    let all = verdicts(&program, model, &properties, Options { symmetry: false, ..drawn.clone() });
+    let some = verdicts(&program, model, &properties, drawn.clone());
+    let mut counts = [properties.len(), 0, 0, 0];
+    for ((property, with), without) in properties.iter().zip(&some).zip(&all) {
+        let expected = reachable.satisfies(&program, model, property).expect("small values");
+        for checked in [with, without] {
+            let same = match checked.verdict() {
+                Verdict::Safe => expected,
+                Verdict::Unsafe => !expected,
+                Verdict::Unknown(_) => false,
+            };
+            assert!(same, "seed {seed}, {model:?}, {drawn:?}: {checked:?}, expected {expected}\n{text}");
+        }
+        assert!(
+            with.states <= without.states || !expected,
+            "seed {seed}: more states up to symmetry\n{text}"
+        );
+        counts[1] += usize::from(!with.symmetry.is_empty());
+        counts[2] += usize::from(near && with.symmetry.is_empty());
+        counts[3] += usize::from(!expected);
+    }
+    counts
+}
+
+#[test]
+fn the_number_of_states_does_not_depend_on_the_number_of_workers() {
+    for seed in 0..200 {
+        let program = program(&family(&mut Random::new(seed), false));
+        let states = |workers: usize| {
+            let options = Options { workers, threads_from: 0, ..Options::default() };
+            let limits = Limits::starting_now(None, Some(64 << 20), Default::default());
+            let task = Task::new(&program, MemoryModel::Tso, vec![Property::assertions()]);
+            let checked =
+                check(&Explicit { options }, &task, &limits, &Progress::default(), Confirm::NOTHING);
+            matches!(checked[0].verdict(), Verdict::Safe).then_some(checked[0].states)
+        };
+        // A loop that nothing drains has infinitely many states.
+        if explore(&program, MemoryModel::Tso, MOST_STATES, &mut || false).is_ok() {
+            assert_eq!(states(1), states(3), "seed {seed}");
+        }
+    }
+}
+
+/// The numbers of states with and without symmetry.
+fn states(text: &str, model: MemoryModel) -> (u64, u64, Vec<Vec<String>>) {
+    let program = program(text);
+    let states = |symmetry: bool| {
+        let options = Options { symmetry, workers: 1, ..Options::default() };
+        verdicts(&program, model, &program.properties, options).remove(0)
+    };
+    (states(true).states, states(false).states, states(true).symmetry)
+}
+
+#[test]
+fn queues_of_thread_numbers_are_symmetric() {
+    let mcs = "shared tail, next[1..=3], go[1..=3];
+        thread p[me in 1..=3] {
+            var t;
+            next[me] = 0;
+            go[me] = 0;
+            atomic { t = tail; tail = me; }
+            if t != 0 { next[t] = me; await go[me] == 1; }
+        critical: skip;
+            if !cas(tail, me, 0) { t = next[me]; if t != 0 { go[t] = 1; } }
+        }
+        forbid mutex: i < j in 1..=3: p[i]@critical && p[j]@critical;";
+    for model in MemoryModel::ALL {
+        let (some, all, symmetry) = states(mcs, model);
+        assert_eq!(symmetry, [["p[1]", "p[2]", "p[3]"]], "{model:?}");
+        assert!(some * 6 >= all && some * 5 < all, "{model:?}: {some} of {all}");
+    }
+}
+
+#[test]
+fn what_depends_on_the_order_of_threads_is_not_symmetric() {
+    let with = |body: &str, property: &str| {
+        let text = format!(
+            "shared x, tail = 3, flag[3]; thread p[me in 0..3] {{ var r, t = 3; {body} l: skip; }} {property}"
+        );
+        states(&text, MemoryModel::Sc).2
+    };
+    let mutex = "forbid i < j in 0..3: p[i]@l && p[j]@l;";
+    let exchanged = [["p[0]", "p[1]", "p[2]"]];
+    assert_eq!(with("flag[me] = 1; x = 1;", mutex), exchanged);
+    assert_eq!(with("t = tail; await t == me; tail = 3;", mutex), exchanged);
+    // One of three goes first, whoever that is; the other two are alike.
+    assert_eq!(with("await tail == 0;", mutex), exchanged);
+    let none: [[&str; 0]; 0] = [];
+    assert_eq!(with("x = me; if x < me { r = 1; }", mutex), none);
+    assert_eq!(with("flag[(me + 1) % 3] = 1;", mutex), none);
+    assert_eq!(
+        with("for i in 0..3 { r = flag[i]; }", "forbid exists i in 0..3: flag[i] == 1 && p[i].r == 1;"),
+        none
+    );
+    assert_eq!(with("x = me + 1;", mutex), none);
+    assert_eq!(with("flag[me] = 1;", "forbid p[0]@l && flag[1] == 1;"), none);
+    assert_eq!(with("flag[me] = 1;", "forbid p[0]@l && (p[1]@l || p[2]@l);"), [["p[1]", "p[2]"]]);
+}
