@@ -1,7 +1,7 @@
 //! Engine `explicit`: all reachable states, one by one (THESIS16 Algorithms 2.3 and 2.4, chapter 4).
 //!
 //! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)), found by breadth-first or depth-first search
-//! on all cores, and reduced by live variables and local events first. If the search ends by itself, the state space is finite and the
+//! on all cores, and reduced by live variables, local events first and symmetry of threads. If the search ends by itself, the state space is finite and the
 //! answer is a proof. If buffers or integers grow without end, or a `*` has infinitely many values, the search goes on until it finds a
 //! violation or reaches a limit; then the answer is `unknown`, never `safe`.
 //!

@@ -12,6 +12,9 @@
 //! Locations, the lock and the favourite come first in the keys. So they are the same in every arrangement that sorts, and in every
 //! layout: the worker that a state belongs to does not change when states are packed anew and their representatives are chosen again.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Ordering;
 
 use fencewright_certify::automorphism::Family;
@@ -373,7 +376,9 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     let compiled = &code.threads[thread];
     let location = layout.slots[code.pc(thread)].raw(state);
     let is_me = |slot: usize| layout.slots[slot].raw(state) == thread as u64 + 1;
-    let fixed = location << 2 | u64::from(is_me(code.lock())) << 1 | u64::from(is_me(code.favourite()));
+    // Threads that have come far come first, and so do their steps: executions that are shown have fewer changes from thread to thread.
+    let far = (compiled.edges.len() as u64 - location) << 2;
+    let fixed = far | u64::from(!is_me(code.lock())) << 1 | u64::from(!is_me(code.favourite()));
     let mut hash = 0u64;
     let mut mix = |value: u64| hash = hash_word(hash.rotate_left(5) ^ value);
     let numbers = class.registers[thread][location as usize];
