@@ -63,9 +63,23 @@ pub struct Family {
 /// For each thread and location the registers that are live there, in order.
 pub type Live = [Vec<Vec<u32>>];
 
+/// What a set of states leaves out: see [`states`](crate::states).
+#[derive(Clone, Copy, Debug)]
+pub struct Reductions<'a> {
+    /// The live registers.
+    pub live: &'a Live,
+    /// Whether each edge of each thread is local. What is local must be so in all threads alike.
+    pub local: &'a [Vec<bool>],
+}
+
 impl Family {
     /// Whether all threads of the family may be exchanged in this program, as far as these properties can tell; otherwise why not.
-    pub fn check(&self, program: &Program, properties: &[Property], live: &Live) -> Result<(), String> {
+    pub fn check(
+        &self,
+        program: &Program,
+        properties: &[Property],
+        reductions: Reductions<'_>,
+    ) -> Result<(), String> {
         let exists = |t: &u32| (*t as usize) < program.threads.len();
         let distinct = self.threads.iter().collect::<BTreeSet<_>>().len() == self.threads.len()
             && self.numbers.iter().collect::<BTreeSet<_>>().len() == self.threads.len();
@@ -73,14 +87,21 @@ impl Family {
             return Err("its threads do not exist or have no numbers of their own".into());
         }
         // To exchange neighbours generates all permutations.
-        (1..self.threads.len()).try_for_each(|n| self.exchange(program, live, n - 1, n).check(properties))
+        (1..self.threads.len())
+            .try_for_each(|n| self.exchange(program, reductions, n - 1, n).check(properties))
     }
 
     /// The exchange of two threads, given by their positions in the family.
-    pub fn exchange<'a>(&'a self, program: &'a Program, live: &'a Live, a: usize, b: usize) -> Exchange<'a> {
+    pub fn exchange<'a>(
+        &'a self,
+        program: &'a Program,
+        reductions: Reductions<'a>,
+        a: usize,
+        b: usize,
+    ) -> Exchange<'a> {
         let thread = |n: usize| ThreadId(self.threads[n]);
         let (threads, numbers) = ([thread(a), thread(b)], [self.numbers[a], self.numbers[b]]);
-        Exchange { program, live, family: self, threads, numbers }
+        Exchange { program, reductions, family: self, threads, numbers }
     }
 }
 
@@ -88,7 +109,7 @@ impl Family {
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
     program: &'a Program,
-    live: &'a Live,
+    reductions: Reductions<'a>,
     family: &'a Family,
     threads: [ThreadId; 2],
     numbers: [i64; 2],
@@ -125,8 +146,10 @@ impl Exchange<'_> {
 
     /// The kind of a register at a location.
     fn kind(&self, thread: ThreadId, location: LocationId, register: u32) -> Kind {
-        let live = self.live[thread.index()][location.index()].binary_search(&register).is_ok();
-        live.then(|| self.family.registers.contains(&(thread.0, location.0, register)))
+        let live = &self.reductions.live[thread.index()][location.index()];
+        live.binary_search(&register)
+            .ok()
+            .map(|_| self.family.registers.contains(&(thread.0, location.0, register)))
     }
 
     fn holds_numbers(&self, variable: VariableId) -> bool {
@@ -195,12 +218,13 @@ impl Exchange<'_> {
         if !(0..from.registers.len()).all(register) {
             return false;
         }
-        let mut missing: HashMap<(LocationId, LocationId, Action), usize> = HashMap::new();
-        for edge in &to.edges {
-            *missing.entry((edge.from, edge.to, edge.action.clone())).or_default() += 1;
+        let local = |thread: ThreadId, n: usize| self.reductions.local[thread.index()][n];
+        let mut missing: HashMap<(LocationId, LocationId, bool, Action), usize> = HashMap::new();
+        for (n, edge) in to.edges.iter().enumerate() {
+            *missing.entry((edge.from, edge.to, local(other, n), edge.action.clone())).or_default() += 1;
         }
-        from.edges.iter().all(|edge| {
-            let image = self.action(id, edge).map(|action| (edge.from, edge.to, action));
+        from.edges.iter().enumerate().all(|(n, edge)| {
+            let image = self.action(id, edge).map(|action| (edge.from, edge.to, local(id, n), action));
             match image.and_then(|image| missing.get_mut(&image)) {
                 Some(count) if *count > 0 => {
                     *count -= 1;
@@ -217,7 +241,7 @@ impl Exchange<'_> {
         let fault = self.program.thread(thread).fault;
         let mut kinds: Vec<Kind> = (0..registers).map(|r| self.kind(thread, edge.from, r)).collect();
         let fits = |kinds: &[Kind], location: LocationId| {
-            let live = &self.live[thread.index()][location.index()];
+            let live = &self.reductions.live[thread.index()][location.index()];
             live.iter().all(|&r| kinds[r as usize] == self.kind(thread, location, r))
         };
         let mut ops = Vec::new();

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_certify::automorphism::{Family, Live};
+use fencewright_certify::automorphism::{Family, Live, Reductions};
 use fencewright_program::{
     Address, BinaryOp, Expr, Formula, LocationId, Observable, Op, Program, RegisterId, Thread, ThreadId,
 };
@@ -21,27 +21,27 @@ const MOST_THREADS: usize = 16;
 /// So much is compared at most: each exchange compares the registers at all edges of all threads.
 const MOST_COMPARED: usize = 1 << 24;
 
-/// The families of a task whose threads may be exchanged, as the checker of automorphisms has confirmed. `live` are the registers that are
-/// live at each location.
-pub fn families(task: &Task<'_>, live: &Live, limits: &Limits) -> Vec<Family> {
+/// The families of a task whose threads may be exchanged, as the checker of automorphisms has confirmed, where states are reduced like this.
+pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) -> Vec<Family> {
     let size = |thread: &Thread| thread.edges.len() * (8 + thread.registers.len());
     let size: usize = task.program.threads.iter().map(size).sum();
     let groups = groups(task.program);
     if groups.is_empty() || size * groups.iter().map(Vec::len).sum::<usize>() > MOST_COMPARED {
         return Vec::new();
     }
-    let mut kinds = Kinds::new(task, live);
+    let mut kinds = Kinds::new(task, reductions.live);
     let mut found: Vec<Family> = Vec::new();
     for group in groups {
         let Some(family) = kinds.family(task.program, &group) else { continue };
         let exchangeable = |a: usize, b: usize| {
             limits.exceeded(0).is_none()
-                && family.exchange(task.program, live, a, b).check(&task.properties).is_ok()
+                && family.exchange(task.program, reductions, a, b).check(&task.properties).is_ok()
         };
-        let parts = parts(&family, exchangeable);
-        // Two families that share numbers, and places where these are kept, are not permuted independently of each other.
-        if !parts.iter().any(|part| found.iter().any(|other| meet(part, other))) {
-            found.extend(parts);
+        for part in parts(&family, exchangeable) {
+            // Families that keep their numbers in the same places are not exchanged independently of each other.
+            if !found.iter().any(|other| meet(&part, other)) {
+                found.push(part);
+            }
         }
     }
     found
@@ -74,10 +74,9 @@ fn has_shape_of(a: &Thread, b: &Thread) -> bool {
 }
 
 fn meet(a: &Family, b: &Family) -> bool {
-    a.numbers.iter().any(|n| b.numbers.contains(n))
-        && !(a.indices.is_disjoint(&b.indices)
-            && a.values.is_disjoint(&b.values)
-            && a.registers.is_disjoint(&b.registers))
+    !(a.indices.is_disjoint(&b.indices)
+        && a.values.is_disjoint(&b.values)
+        && a.registers.is_disjoint(&b.registers))
 }
 
 /// The parts of a family whose threads may all be exchanged: a and b, and b and c, is enough for a and c.

@@ -42,10 +42,21 @@
 //!
 //! # Symmetry
 //!
-//! Sets up to symmetry need one more thing: what is looked up is not the state that a step leads to but one that a symmetry makes of it. The place is
-//! `Checker::arrived`.
+//! The certificate may name families of threads that may be exchanged, together with their numbers. That each exchange is an automorphism is
+//! checked as [`automorphism`](crate::automorphism) says, for states in which what is not live does not matter. Let G be all permutations that
+//! these exchanges generate. They act on the favourite too: it moves with the threads. Instead of 1 and 2 it is checked that
+//!
+//! * for every initial state s, some g in G takes s into the set;
+//! * for every step from a state of the set to a state t that condition 2 asks for, some g in G takes t into the set.
+//!
+//! Let R be the set, and `G R` all that permutations make of it. Then `G R` satisfies conditions 1, 2 and 3. It contains the initial states. Let r be in R,
+//! and let condition 2 ask for a step from `g r` to t. Then it asks for the step from r to `g⁻¹ t` that the automorphism gives: the same thread
+//! up to g is the favourite or can move, and the favourite after the step is the same up to g, because an edge is local if and only if its image is, which is checked with the
+//! automorphism. So some `h g⁻¹ t` is in R, and t, which is `(g h⁻¹) (h g⁻¹ t)`, is in `G R`. And no state of `G R` violates a property, because none of R does and
+//! the automorphisms keep properties. It does not matter which states of an orbit the set has, nor how many.
 
 mod layout;
+mod orbits;
 mod reductions;
 mod steps;
 mod table;
@@ -62,8 +73,10 @@ use fencewright_program::{
 use fencewright_proof::Stop;
 use serde::{Deserialize, Serialize};
 
+use crate::automorphism::Family;
 use crate::check::{Accepted, Rejection};
 pub use layout::{BufferFields, Field, Layout};
+use orbits::Orbit;
 pub use steps::{Escape, Steps};
 use table::Table;
 
@@ -79,6 +92,9 @@ pub struct StateSet {
     pub live: Vec<Vec<Vec<u32>>>,
     /// The local edges of each thread.
     pub local: Vec<Vec<u32>>,
+    /// Families of threads that may be exchanged: then one state of each orbit is enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub symmetry: Vec<Family>,
     /// The states.
     pub states: PackedStates,
 }
@@ -119,7 +135,10 @@ impl StateSet {
         let model = self.model.into();
         reductions::check_live(program, properties, &self.live).map_err(Rejection::Reduction)?;
         self.layout.validate(program, model, &self.live).map_err(Rejection::Format)?;
-        reductions::check_local(program, model, properties, &self.local).map_err(Rejection::Reduction)
+        let local =
+            reductions::check_local(program, model, properties, &self.local).map_err(Rejection::Reduction)?;
+        orbits::check(self, program, properties, &local).map_err(Rejection::Symmetry)?;
+        Ok(local)
     }
 }
 
@@ -157,11 +176,11 @@ pub(crate) fn check(
 }
 
 /// States that steps lead to, with the states and threads they come from: they are looked up together.
-#[derive(Default)]
-struct Batch {
+struct Batch<'a> {
     states: Vec<u64>,
     origins: Vec<(usize, ThreadId)>,
     places: Vec<(u64, u64)>,
+    orbit: Orbit<'a>,
 }
 
 struct Checker<'a> {
@@ -174,10 +193,23 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    fn batch(&self) -> Batch<'_> {
+        let orbit = Orbit::new(self.program, self.set);
+        Batch { states: Vec::new(), origins: Vec::new(), places: Vec::new(), orbit }
+    }
+
+    /// The first of the states of a batch that is not in the set, and of which permutations of threads make none that is.
+    fn missing(&self, batch: &mut Batch<'_>) -> Option<usize> {
+        let Batch { states, places, orbit, .. } = batch;
+        let has = |state: &[u64]| self.table.has(state);
+        self.table.missing(states, places, &mut |state| {
+            !self.set.symmetry.is_empty() && orbit.meets(state, 0, &has)
+        })
+    }
+
     /// Whether the states that steps lead to, or states that stand for them, are in the set.
-    fn arrived(&self, batch: &mut Batch) -> Result<(), Rejection> {
-        let missing = self.table.missing(&batch.states, &mut batch.places);
-        if let Some(missing) = missing {
+    fn arrived(&self, batch: &mut Batch<'_>) -> Result<(), Rejection> {
+        if let Some(missing) = self.missing(batch) {
             let (n, thread) = batch.origins[missing];
             return Err(self.leaves(n, thread));
         }
@@ -218,12 +250,13 @@ impl Checker<'_> {
             field.put(&mut state, range.low).ok_or(Rejection::Start)?;
             ranges.push((field, range));
         }
-        let mut places = Vec::new();
+        let mut batch = self.batch();
         for tried in 0usize.. {
             if tried % CHUNK == 0 && stop() {
                 return Err(Rejection::Stopped);
             }
-            if self.table.missing(&state, &mut places).is_some() {
+            batch.states.clone_from(&state);
+            if self.missing(&mut batch).is_some() {
                 return Err(Rejection::Start);
             }
             // Counts through all combinations.
@@ -257,7 +290,7 @@ impl Checker<'_> {
         };
         let work = || {
             let mut steps = Steps::new(self.program, self.set, &self.local);
-            let mut batch = Batch::default();
+            let mut batch = self.batch();
             loop {
                 let first = next.fetch_add(CHUNK, Ordering::Relaxed);
                 let Some(states) = self.states.get(first * words..) else { return };
@@ -301,7 +334,7 @@ impl Checker<'_> {
         n: usize,
         state: &[u64],
         steps: &mut Steps<'_>,
-        batch: &mut Batch,
+        batch: &mut Batch<'_>,
     ) -> Result<(), Rejection> {
         if !steps.is_state(state) {
             return Err(Rejection::State(n));

@@ -71,7 +71,13 @@ impl<'a> Table<'a> {
 
     /// The position of the first of these states, side by side, that is not in the set. To look for many at once waits for memory once
     /// for all of them, where one after the other would wait for each: that halves the time of a check, as measured. `places` is scratch space.
-    pub fn missing(&self, states: &[u64], places: &mut Vec<(u64, u64)>) -> Option<usize> {
+    /// A state that is not there is not missing if `otherwise` holds of it.
+    pub fn missing(
+        &self,
+        states: &[u64],
+        places: &mut Vec<(u64, u64)>,
+        otherwise: &mut impl FnMut(&[u64]) -> bool,
+    ) -> Option<usize> {
         places.clear();
         for state in states.chunks_exact(self.words) {
             let hash = hash(state, self.seed);
@@ -79,7 +85,14 @@ impl<'a> Table<'a> {
             places.push((hash, slots[hash as usize & (slots.len() - 1)]));
         }
         let mut asked = states.chunks_exact(self.words).zip(&*places);
-        asked.position(|(state, &(hash, slot))| !self.is_at(slot, hash, state) && !self.contains(state, hash))
+        asked.position(|(state, &(hash, slot))| {
+            !self.is_at(slot, hash, state) && !self.contains(state, hash) && !otherwise(state)
+        })
+    }
+
+    /// Whether a state is in the set.
+    pub fn has(&self, state: &[u64]) -> bool {
+        self.contains(state, hash(state, self.seed))
     }
 
     /// Whether this is the slot of a state with this hash.
@@ -92,7 +105,6 @@ impl<'a> Table<'a> {
         self.states[start..start + self.words].iter().eq(state)
     }
 
-    #[cold]
     fn contains(&self, state: &[u64], hash: u64) -> bool {
         let slots = &self.shards[shard_of(hash, self.shards.len())].slots;
         let mut place = hash as usize & (slots.len() - 1);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use fencewright_certify::automorphism::Reductions;
 use fencewright_kit::accesses::{cells_of, written_register};
 use fencewright_program::{
     Action, Address, EdgeId, Expr, Formula, LocationId, MemoryModel, Observable, Op, Program, PropertyKind,
@@ -192,10 +193,22 @@ impl Code {
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
         // What is observed in final states may tell threads apart.
         if options.symmetry && task.observed.is_empty() {
-            let families = families(task, &code.live(), limits);
+            let reductions = Reductions { live: &code.live(), local: &code.local() };
+            let families = families(task, reductions, limits);
             code.orbits = Orbits::new(program, &code, families);
         }
         Ok(code)
+    }
+
+    /// For each edge of each thread whether it is local, if that makes a difference.
+    fn local(&self) -> Vec<Vec<bool>> {
+        let of = |thread: &ThreadCode| {
+            let mut local = vec![false; thread.targets.len()];
+            let edges = thread.edges.iter().flatten();
+            edges.for_each(|edge| local[edge.id.index()] = edge.local && self.local_first);
+            local
+        };
+        self.threads.iter().map(of).collect()
     }
 
     /// For each thread and location the registers that are live there.

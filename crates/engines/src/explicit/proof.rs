@@ -55,7 +55,8 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
     states.reserve_exact(parts.as_slice().iter().map(Vec::len).sum());
     parts.for_each(|part| states.extend_from_slice(&part));
     let states = PackedStates::Plain(packing.words, states);
-    Some(StateSet { model: code.model.into(), layout, live, local, states })
+    let symmetry = code.orbits.families().to_vec();
+    Some(StateSet { model: code.model.into(), layout, live, local, symmetry, states })
 }
 
 fn field(field: layout::Field) -> Field {
