@@ -3,11 +3,18 @@
 //!
 //! A normal run takes 2,000 programs; `FENCEWRIGHT_FAMILIES=50000` takes so many.
 
+use std::sync::Arc;
+
+use fencewright_certify::automorphism::Family;
+use fencewright_certify::states::{PackedStates, StateSet};
+use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_executions::oracle::explore;
+use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Property};
+use fencewright_smt::Prover;
 use fencewright_testing::Random;
 use fencewright_testing::families::family;
 
@@ -25,7 +32,8 @@ fn verdicts(
     options: Options,
 ) -> Vec<Checked> {
     let task = Task::new(program, model, properties.to_vec());
-    check(&Explicit { options }, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING)
+    let confirm = Confirm { certificates: true, exploration: None };
+    check(&Explicit { options }, &task, &Limits::default(), &Progress::default(), confirm)
 }
 
 fn options(random: &mut Random) -> Options {
@@ -87,6 +95,8 @@ fn agrees(seed: u64) -> [usize; 4] {
                 Verdict::Unknown(_) => false,
             };
             assert!(same, "seed {seed}, {model:?}, {drawn:?}: {checked:?}, expected {expected}\n{text}");
+            let confirmed = checked.checked() == Some(true) || property.kind.is_existence();
+            assert!(confirmed, "seed {seed}, {model:?}: {checked:?}\n{text}");
         }
         assert!(
             with.states <= without.states || !expected,
@@ -172,4 +182,71 @@ fn what_depends_on_the_order_of_threads_is_not_symmetric() {
     assert_eq!(with("x = me + 1;", mutex), none);
     assert_eq!(with("flag[me] = 1;", "forbid p[0]@l && flag[1] == 1;"), none);
     assert_eq!(with("flag[me] = 1;", "forbid p[0]@l && (p[1]@l || p[2]@l);"), [["p[1]", "p[2]"]]);
+}
+
+/// The set of states that shows `assertions` and whatever else holds of a program.
+fn proof(program: &Program, model: MemoryModel, options: Options) -> Option<(StateSet, Claim)> {
+    let results = verdicts(program, model, &program.properties, options);
+    let certificate = results.iter().find_map(|result| result.certificate())?;
+    let Proof::States(set) = &certificate.proofs[0] else { panic!("engine explicit has states") };
+    Some(((**set).clone(), certificate.claim.clone()))
+}
+
+fn accepted(program: &Program, set: StateSet, claim: &Claim) -> Result<(), Rejection> {
+    let certificate =
+        Certificate::new(fingerprint(program), claim.clone(), vec![Proof::States(Arc::new(set))]);
+    let stop: Stop = Arc::new(|| false);
+    certify(&certificate, program, &Prover, &stop).map(|_| ())
+}
+
+/// The set without one of its states.
+fn without(set: &StateSet, n: usize) -> StateSet {
+    let PackedStates::Plain(words, states) = &set.states else {
+        panic!("the engine does not compress states")
+    };
+    let mut states = states.clone();
+    states.drain(n * words..(n + 1) * words);
+    StateSet { states: PackedStates::Plain(*words, states), ..set.clone() }
+}
+
+#[test]
+fn a_set_that_lacks_an_orbit_or_lies_about_symmetry_is_refused() {
+    let (mut smaller, mut lying) = (0, 0);
+    for seed in 0..400 {
+        let mut random = Random::new(70_000 + seed);
+        let text = family(&mut random, seed % 2 == 0);
+        let program = program(&text);
+        let model = *random.pick(&MemoryModel::ALL);
+        if explore(&program, model, MOST_STATES, &mut || false).is_err() {
+            continue;
+        }
+        let options = Options { workers: 1, ..options(&mut random) };
+        let Some((set, claim)) = proof(&program, model, options.clone()) else { continue };
+        assert_eq!(accepted(&program, set.clone(), &claim), Ok(()), "seed {seed}");
+        let PackedStates::Plain(words, states) = &set.states else { panic!("they are not compressed") };
+        let lost = without(&set, random.below(states.len() / words));
+        assert!(accepted(&program, lost, &claim).is_err(), "seed {seed}: a state is missing\n{text}");
+        if set.symmetry.is_empty() {
+            // No set is smaller because it says that its threads may be exchanged.
+            let threads = [0, 1].map(|t| program.threads[t].family.as_ref().expect("an instance").1);
+            let family = Family { threads: vec![0, 1], numbers: threads.to_vec(), ..Family::default() };
+            let liar = StateSet { symmetry: vec![family], ..set };
+            let refused = accepted(&program, liar, &claim);
+            lying += usize::from(matches!(refused, Err(Rejection::Symmetry(_))));
+        } else {
+            let mut liar = set.clone();
+            let family = &mut liar.symmetry[0];
+            family.values = (0..4).filter(|v| !family.values.contains(v)).collect();
+            let refused = accepted(&program, liar, &claim);
+            lying += usize::from(matches!(refused, Err(Rejection::Symmetry(_))));
+            let liar = StateSet { symmetry: Vec::new(), ..set.clone() };
+            // Without its families a set is one of all states, or none at all.
+            let all = proof(&program, model, Options { symmetry: false, ..options }).expect("a proof").0;
+            let PackedStates::Plain(width, full) = &all.states else { panic!("they are not compressed") };
+            let complete = states.len() / words == full.len() / width;
+            assert_eq!(accepted(&program, liar, &claim).is_ok(), complete, "seed {seed}\n{text}");
+            smaller += usize::from(!complete);
+        }
+    }
+    assert!(smaller > 40 && lying > 100, "{smaller} sets are smaller, {lying} lies were found out");
 }
