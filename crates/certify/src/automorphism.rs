@@ -286,7 +286,7 @@ impl Exchange<'_> {
                 (image?, Some((r, number)))
             }
             Op::Assume(e) => (Op::Assume(image(e, false)?), None),
-            Op::Assert(e) => (Op::Assert(image(e, false)?), None),
+            Op::Assert(e, fault) => (Op::Assert(image(e, false)?, *fault), None),
             Op::Load(r, a) => (Op::Load(*r, address(a)?), Some((r, self.holds_numbers(a.variable)))),
             Op::Store(a, e) => (Op::Store(address(a)?, image(e, self.holds_numbers(a.variable))?), None),
         };

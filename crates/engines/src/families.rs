@@ -223,7 +223,7 @@ impl<'a> Kinds<'a> {
                 self.expr(e, class, &|kinds, r| kinds.held(point, *r), constants);
                 point.written.push((*r, class));
             }
-            Op::Assume(e) | Op::Assert(e) => {
+            Op::Assume(e) | Op::Assert(e, _) => {
                 self.expr(e, PLAIN, &|kinds, r| kinds.held(point, *r), constants);
             }
             Op::Load(r, a) => {
