@@ -417,6 +417,7 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
         model: model.into(),
         layout: roomy(program, model),
         live: program.threads.iter().map(everywhere).collect(),
+        symmetry: Vec::new(),
         local: vec![Vec::new(); program.threads.len()],
         states: PackedStates::Plain(1, Vec::new()),
     };
