@@ -13,6 +13,7 @@ mod explicit;
 mod fences12;
 mod limits;
 mod programs;
+mod states;
 mod table;
 mod thesis;
 
@@ -20,9 +21,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 9] = [
+const SECTIONS: [(&str, &str, fn()); 10] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
+    ("states", "explicit engine: proofs by sets of states, found and checked", states::states),
     ("fences12", "engine cegar: FENCES12 Table 1, proofs with certificates", fences12::table_1),
     ("threads", "engine cegar: more threads, unbounded integers", fences12::threads),
     ("fences", "fences for FENCES12 Table 1, from the programs without any", thesis::fences),
