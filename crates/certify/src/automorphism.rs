@@ -86,6 +86,11 @@ impl Family {
         if !self.threads.iter().all(exists) || !distinct || self.numbers.len() != self.threads.len() {
             return Err("its threads do not exist or have no numbers of their own".into());
         }
+        // A scalar has no index that could be exchanged.
+        let is_array = |v: &u32| program.variables.get(*v as usize).is_some_and(|v| v.indices.is_some());
+        if !self.indices.iter().all(is_array) {
+            return Err("its threads are no indices of what is no array".into());
+        }
         // To exchange neighbours generates all permutations.
         (1..self.threads.len())
             .try_for_each(|n| self.exchange(program, reductions, n - 1, n).check(properties))

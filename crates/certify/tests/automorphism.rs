@@ -212,6 +212,9 @@ fn a_family_that_says_too_little_or_too_much_is_refused() {
     assert!(refused(Family { values: BTreeSet::new(), ..family.clone() }, &[]));
     assert!(refused(Family { values: BTreeSet::from([0, 1]), ..family.clone() }, &[]));
     assert!(refused(Family { registers: BTreeSet::new(), ..family.clone() }, &[]));
+    // `tail` has no indices, and there is no third variable.
+    assert!(refused(Family { indices: BTreeSet::from([0, 1]), ..family.clone() }, &[]));
+    assert!(refused(Family { indices: BTreeSet::from([1, 2]), ..family.clone() }, &[]));
     let mut one_location_less = family.clone();
     one_location_less.registers.pop_first();
     assert!(refused(one_location_less, &[]));
