@@ -5,7 +5,7 @@
 //! as the cell itself, or one that was folded into it. `inductive` says why each of them has to satisfy the invariant.
 
 use fencewright_memory::linear::{Cube, Simple};
-use fencewright_memory::{CellId, Linear};
+use fencewright_memory::{CellId, Constraint, Linear};
 
 use crate::difference::Difference;
 
@@ -33,7 +33,9 @@ impl Branch {
         for command in commands {
             match command {
                 // A constraint that does not fit machine integers is left out: the branch is then more possible.
-                Simple::AtMost(linear) => branch.assumed.extend(branch.value(&linear)),
+                Simple::Assume(constraint) => {
+                    branch.assumed.extend(branch.value(constraint.form()).map(|form| constraint.about(form)));
+                }
                 Simple::Assign(cell, value) => {
                     let value = value.and_then(|v| branch.value(&v));
                     branch.change(cell, vec![value.unwrap_or_else(|| Linear::cell(fresh()))]);
@@ -79,11 +81,15 @@ impl Branch {
 
     /// All that a constraint on the values before the commands says: the constraint itself, and the same with copies in the place of
     /// summary cells.
-    pub fn known(&self, constraint: &Linear) -> Vec<Linear> {
+    pub fn known(&self, constraint: &Constraint) -> Cube {
         let of = |cell| self.copies.iter().filter(move |(_, summary)| *summary == cell);
         let values =
             |cell| [cell].into_iter().chain(of(cell).map(|(copy, _)| *copy)).map(Linear::cell).collect();
-        choices(constraint, values).unwrap_or_else(|| vec![constraint.clone()])
+        let forms = choices(constraint.form(), values);
+        forms.map_or_else(
+            || vec![constraint.clone()],
+            |forms| forms.into_iter().map(|form| constraint.about(form)).collect(),
+        )
     }
 
     /// A difference of values after the commands as differences of values before them, one for each choice of values; nothing

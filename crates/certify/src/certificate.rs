@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use fencewright_memory::linear::Cube;
+use fencewright_memory::linear::{self, Cube};
 use fencewright_memory::{BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
 use fencewright_program::{LocationId, MemoryModel, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub const VERSION: u32 = 3;
 pub struct Certificate {
     /// [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
+    /// [`VERSION`], or an older one from [`OLDEST_VERSION`] on.
     pub version: u32,
     /// The fingerprint of the program (crate `fingerprint`), so that a certificate is not mistaken for that of another one. The checker does
     /// not depend on it.
@@ -234,7 +234,7 @@ pub struct Buffer {
     pub set: Vec<u32>,
 }
 
-/// `terms + constant <= 0`.
+/// `terms + constant <= 0`; or, with a modulus, `terms + constant` is a multiple of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Constraint {
@@ -242,6 +242,29 @@ pub struct Constraint {
     pub terms: Vec<(u32, i64)>,
     /// The constant.
     pub constant: i64,
+    /// The modulus; not written if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modulus: Option<i64>,
+}
+
+impl Constraint {
+    /// A constraint as it is written.
+    pub fn of(constraint: &linear::Constraint) -> Self {
+        let Linear { terms, constant } = constraint.form().clone();
+        let modulus = match constraint {
+            linear::Constraint::AtMost(_) => None,
+            linear::Constraint::Multiple(_, modulus) => Some(*modulus),
+        };
+        Constraint { terms, constant, modulus }
+    }
+
+    fn meaning(&self) -> linear::Constraint {
+        let form = Linear { terms: self.terms.clone(), constant: self.constant };
+        match self.modulus {
+            None => linear::Constraint::AtMost(form),
+            Some(modulus) => linear::Constraint::Multiple(form, modulus),
+        }
+    }
 }
 
 impl MachineName {
@@ -317,7 +340,6 @@ impl StateInvariant {
 
     /// The cubes of the invariant.
     pub fn cubes(&self) -> Vec<Cube> {
-        let linear = |c: &Constraint| Linear { terms: c.terms.clone(), constant: c.constant };
-        self.invariant.iter().map(|cube| cube.iter().map(linear).collect()).collect()
+        self.invariant.iter().map(|cube| cube.iter().map(Constraint::meaning).collect()).collect()
     }
 }

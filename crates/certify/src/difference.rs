@@ -5,7 +5,7 @@
 //! unsatisfiable or the shortest path from y to x is at most c. Both follow by adding up constraints, so the sums computed
 //! here are the witnesses. Lengths are exact: what does not fit is not concluded.
 
-use fencewright_memory::{CellId, Linear};
+use fencewright_memory::{CellId, Constraint};
 use fencewright_proof::Stop;
 
 /// `x - y <= c`, where either may be the constant 0.
@@ -20,8 +20,9 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// A constraint `linear <= 0` as a difference, if it is one.
-    pub fn of(linear: &Linear) -> Option<Self> {
+    /// A constraint as a difference, if it is one.
+    pub fn of(constraint: &Constraint) -> Option<Self> {
+        let linear = constraint.at_most()?;
         let c = linear.constant.checked_neg()?;
         let (x, y) = linear.difference()?;
         Some(Difference { x, y, c })

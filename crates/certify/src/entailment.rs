@@ -1,31 +1,81 @@
-//! Entailment of linear constraints that are not all differences: by a refutation that is verified before it is believed.
+//! Entailment of constraints that are not all differences: by a refutation that is verified before it is believed.
 
-use fencewright_memory::Linear;
 use fencewright_memory::linear::Cube;
+use fencewright_memory::{CellId, Constraint, Linear};
 use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, verify};
 
 /// Whether the constraints in `known` entail that one of the cubes holds; with no cubes, whether they are unsatisfiable.
 /// If `stop` says to stop, nothing is entailed.
 pub fn entails_some(known: &Cube, cubes: &[Cube], refuter: &dyn Refuter, stop: &Stop) -> bool {
-    let mut formulas = Formulas::default();
-    let mut assertions: Vec<FormulaId> =
-        known.iter().map(|linear| formulas.atom(&at_most(linear), Relation::Le)).collect();
+    let cells = known.iter().chain(cubes.iter().flatten()).flat_map(|c| &c.form().terms);
+    let mut writer =
+        Writer { formulas: Formulas::default(), unused: cells.map(|(cell, _)| cell + 1).max().unwrap_or(0) };
+    let mut assertions: Vec<FormulaId> = known.iter().map(|c| writer.holds(c)).collect();
     for cube in cubes {
-        let violated = cube.iter().map(|linear| formulas.atom(&at_least_one(linear), Relation::Le)).collect();
-        assertions.push(formulas.or(violated));
+        let violated = cube.iter().map(|c| writer.fails(c)).collect();
+        assertions.push(writer.formulas.or(violated));
     }
-    let proof = refuter.refute(&formulas, &assertions, stop);
-    proof.is_some_and(|proof| verify(&formulas, &assertions, &proof))
+    let proof = refuter.refute(&writer.formulas, &assertions, stop);
+    proof.is_some_and(|proof| verify(&writer.formulas, &assertions, &proof))
 }
 
-/// The sum of which `linear <= 0` says that it is at most 0.
-fn at_most(linear: &Linear) -> Sum<i128> {
-    let terms = linear.terms.iter().map(|&(cell, coefficient)| (cell, i128::from(coefficient))).collect();
-    Sum { terms, constant: i128::from(linear.constant) }
+/// Writes constraints as formulas.
+struct Writer {
+    formulas: Formulas,
+    /// The first variable that no constraint mentions.
+    unused: CellId,
 }
 
-/// The sum that is at most 0 exactly where `linear <= 0` is violated: `1 - linear`.
-fn at_least_one(linear: &Linear) -> Sum<i128> {
-    let Sum { terms, constant } = at_most(linear);
-    Sum { terms: terms.into_iter().map(|(cell, c)| (cell, -c)).collect(), constant: 1 - constant }
+impl Writer {
+    /// That a constraint holds: a multiple of m is m times some number.
+    fn holds(&mut self, constraint: &Constraint) -> FormulaId {
+        match constraint {
+            Constraint::AtMost(form) => self.formulas.atom(&sum(form), Relation::Le),
+            Constraint::Multiple(form, m) => {
+                let multiple = self.minus_multiple(form, *m);
+                self.formulas.atom(&multiple, Relation::Eq)
+            }
+        }
+    }
+
+    /// That a constraint does not hold: what is no multiple of m is m times some number and a rest from 1 to m - 1.
+    fn fails(&mut self, constraint: &Constraint) -> FormulaId {
+        match constraint {
+            Constraint::AtMost(form) => {
+                let form = sum(form);
+                let terms = form.terms.into_iter().map(|(cell, c)| (cell, -c)).collect();
+                self.formulas.atom(&Sum { terms, constant: 1 - form.constant }, Relation::Le)
+            }
+            Constraint::Multiple(form, m) => {
+                let mut rest = self.minus_multiple(form, *m);
+                let r = self.variable();
+                rest.terms.push((r, -1));
+                let least = Sum { terms: vec![(r, -1)], constant: 1 };
+                let most = Sum { terms: vec![(r, 1)], constant: 1 - i128::from(*m) };
+                let parts = vec![
+                    self.formulas.atom(&rest, Relation::Eq),
+                    self.formulas.atom(&least, Relation::Le),
+                    self.formulas.atom(&most, Relation::Le),
+                ];
+                self.formulas.and(parts)
+            }
+        }
+    }
+
+    /// The form minus m times a number that nothing else is known about.
+    fn minus_multiple(&mut self, form: &Linear, m: i64) -> Sum<i128> {
+        let mut difference = sum(form);
+        difference.terms.push((self.variable(), -i128::from(m)));
+        difference
+    }
+
+    fn variable(&mut self) -> CellId {
+        self.unused += 1;
+        self.unused - 1
+    }
+}
+
+fn sum(form: &Linear) -> Sum<i128> {
+    let terms = form.terms.iter().map(|&(cell, coefficient)| (cell, i128::from(coefficient))).collect();
+    Sum { terms, constant: i128::from(form.constant) }
 }

@@ -52,7 +52,7 @@ use std::sync::{Mutex, PoisonError};
 
 use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{
-    BufferMachine, Buffers, CellId, Command, Control, Entry, Linear, Outcome, Step, StoreBuffers,
+    BufferMachine, Buffers, CellId, Command, Constraint, Control, Entry, Linear, Outcome, Step, StoreBuffers,
 };
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_proof::{Refuter, Stop};
@@ -61,8 +61,8 @@ use crate::branch::Branch;
 use crate::certificate::{InductiveInvariant, MachineName};
 use crate::check::{Accepted, Rejection};
 use crate::difference::{Difference, Edge, Index, Paths};
-use crate::entailment;
 use crate::symmetry::{Permutation, Symmetry};
+use crate::{congruence, entailment};
 
 /// A machine that keeps more stores than this in order is an attack, not a proof.
 const MOST_KEPT: u32 = 64;
@@ -100,6 +100,9 @@ pub fn check(
     checker.all(properties)
 }
 
+/// So many differences of a cube may have to be refuted one by one before all cubes are tried together.
+const MOST_HIDDEN: usize = 4;
+
 /// Fewer cubes than this are checked sooner than another thread is started.
 const FEW: usize = 500;
 
@@ -134,7 +137,7 @@ impl<'a> Checker<'a> {
                 return Err(Rejection::Stopped);
             }
             let (control, cubes) = (state.control(), state.cubes());
-            let cells_exist = cubes.iter().flatten().all(|linear| is_normal(linear, machine.cells.len()));
+            let cells_exist = cubes.iter().flatten().all(|c| is_normal(c, machine.cells.len()));
             if !is_well_formed(machine, &control) || !cells_exist {
                 return Err(Rejection::State(n));
             }
@@ -326,22 +329,33 @@ impl<'a> Checker<'a> {
     ) -> Result<Vec<PreparedBranch>, Rejection> {
         // Values that nothing is known about are variables of their own, numbered after the cells.
         let mut unknown = self.machine.cells.len() as CellId;
-        let wanted = target.map_or(&[][..], |t| &self.states[t.state].differences);
+        let wanted = target.map(|t| &self.states[t.state]);
+        let wanted = wanted.map_or(Vec::new(), |w| w.cubes.iter().zip(&w.differences).collect());
         let named = |d: &Difference| d.renamed(&|cell| self.name(target, cell));
         let mut prepare = |simple: Vec<Simple>| {
             let branch = Branch::through(simple, &mut unknown);
             let mut wanted_before = Vec::with_capacity(wanted.len());
-            for (n, cube) in wanted.iter().enumerate() {
+            for (n, (cube, differences)) in wanted.iter().enumerate() {
                 if n % 64 == 63 && (self.stop)() {
                     return Err(Rejection::Stopped);
                 }
                 let mut before = Vec::with_capacity(cube.len());
-                for (m, constraint) in cube.iter().enumerate() {
-                    match constraint {
-                        Some(d) => {
-                            before.extend(branch.before(&named(d)).map(|d| (m, d.map(|d| index.edge(&d)))))
+                for (m, (constraint, difference)) in cube.iter().zip(*differences).enumerate() {
+                    match (constraint, difference) {
+                        (_, Some(d)) => before.extend(
+                            branch
+                                .before(&named(d))
+                                .map(|d| (m, d.map_or(Wanted::General, |d| Wanted::Edge(index.edge(&d))))),
+                        ),
+                        (Constraint::Multiple(form, modulus), _) => {
+                            let forms = branch.after(&self.named(target, form));
+                            let wanted = |form| (m, Wanted::Multiple(form, *modulus));
+                            before.extend(forms.map_or_else(
+                                || vec![(m, Wanted::General)],
+                                |forms| forms.into_iter().map(wanted).collect(),
+                            ));
                         }
-                        None => before.push((m, None)),
+                        (Constraint::AtMost(_), None) => before.push((m, Wanted::General)),
                     }
                 }
                 wanted_before.push(before);
@@ -362,7 +376,7 @@ impl<'a> Checker<'a> {
     fn covered(
         &self,
         paths: &Paths,
-        cube: &[Linear],
+        cube: &[Constraint],
         prepared: &PreparedBranch,
         target: Option<&Target>,
         scratch: &mut Paths,
@@ -376,37 +390,48 @@ impl<'a> Checker<'a> {
                 scratch
             }
         };
-        let holds = |e: &Edge| paths.bound(e.x, e.y).is_some_and(|bound| bound <= e.c);
-        let all_hold =
-            |cube: &Vec<(usize, Option<Edge>)>| cube.iter().all(|(_, e)| e.as_ref().is_some_and(holds));
-        if paths.contradictory() || prepared.wanted.iter().any(all_hold) {
+        let branch = &prepared.branch;
+        let holds = |(_, wanted): &(usize, Wanted)| match wanted {
+            Wanted::Edge(e) => paths.bound(e.x, e.y).is_some_and(|bound| bound <= e.c),
+            Wanted::Multiple(form, m) => {
+                congruence::follows(cube, form, *m) || congruence::follows(&branch.assumed, form, *m)
+            }
+            Wanted::General => false,
+        };
+        let contradicts =
+            |a: &Constraint| cube.iter().chain(&branch.assumed).any(|c| congruence::contradict(a, c));
+        if paths.contradictory()
+            || prepared.wanted.iter().any(|cube| cube.iter().all(holds))
+            || branch.assumed.iter().any(contradicts)
+        {
             return Covered::Yes;
         }
-        let branch = &prepared.branch;
         let known: Cube =
-            cube.iter().flat_map(|l| branch.known(l)).chain(branch.assumed.iter().cloned()).collect();
+            cube.iter().flat_map(|c| branch.known(c)).chain(branch.assumed.iter().cloned()).collect();
         let after = |cube: &Cube| {
-            Some(
-                cube.iter()
-                    .map(|l| branch.after(&self.named(target, l)))
-                    .collect::<Option<Vec<_>>>()?
-                    .concat(),
-            )
+            let values = |c: &Constraint| {
+                let forms = branch.after(&self.named(target, c.form()))?;
+                Some(forms.into_iter().map(|form| c.about(form)).collect::<Cube>())
+            };
+            Some(cube.iter().map(values).collect::<Option<Vec<Cube>>>()?.concat())
         };
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
         let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
-        // Quicker than all cubes together: one whose differences hold, so that only what is no difference is left of it.
-        let left = |(wanted, cube): (&Vec<(usize, Option<Edge>)>, &Cube)| {
-            let left = wanted.iter().filter(|(_, e)| e.is_none()).map(|(m, _)| cube[*m].clone());
-            let hold = wanted.iter().all(|(_, e)| e.as_ref().is_none_or(holds));
-            hold.then(|| after(&left.collect())).flatten()
+        // Quicker than all cubes together: one whose differences hold, so that only what is no difference is left of it. With residues,
+        // a few of the differences may hold without being seen to.
+        let hidden = if known.iter().any(|c| c.at_most().is_none()) { MOST_HIDDEN } else { 0 };
+        let left = |(wanted, cube): (&Vec<(usize, Wanted)>, &Cube)| {
+            let left: Vec<&(usize, Wanted)> = wanted.iter().filter(|wanted| !holds(wanted)).collect();
+            let differences = left.iter().filter(|(_, wanted)| matches!(wanted, Wanted::Edge(_))).count();
+            let likely = differences <= hidden;
+            likely.then(|| after(&left.iter().map(|(m, _)| cube[*m].clone()).collect())).flatten()
         };
         if prepared.wanted.iter().zip(cubes).filter_map(left).any(|cube| entails(&[cube])) {
             return Covered::Yes;
         }
         let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
         let (alone, together): (Vec<&Cube>, Vec<&Cube>) =
-            cubes.iter().partition(|cube| cube.iter().any(|l| l.terms.iter().any(is_summary)));
+            cubes.iter().partition(|cube| cube.iter().any(|c| c.form().terms.iter().any(is_summary)));
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
@@ -451,15 +476,26 @@ struct PreparedBranch {
     copies: Vec<(usize, usize)>,
     /// Those of its assumptions that are differences.
     assumed: Vec<Edge>,
-    /// The invariant of the target in terms of the values before: the number of a constraint in its cube, and the difference that it is,
-    /// if it is one.
-    wanted: Vec<Vec<(usize, Option<Edge>)>>,
+    /// The invariant of the target in terms of the values before: the number of a constraint in its cube, and what it is.
+    wanted: Vec<Vec<(usize, Wanted)>>,
 }
 
-/// Whether a linear form is written as forms are: existing cells, in order, with coefficients other than 0.
-fn is_normal(linear: &Linear, cells: usize) -> bool {
-    linear.terms.windows(2).all(|w| w[0].0 < w[1].0)
-        && linear.terms.iter().all(|&(cell, c)| (cell as usize) < cells && c != 0)
+/// A constraint that is to follow.
+enum Wanted {
+    /// A difference.
+    Edge(Edge),
+    /// The form is a multiple of the number.
+    Multiple(Linear, i64),
+    /// Anything else.
+    General,
+}
+
+/// Whether a constraint is written as constraints are: existing cells, in order, with coefficients other than 0; a modulus of at least 2.
+fn is_normal(constraint: &Constraint, cells: usize) -> bool {
+    let terms = &constraint.form().terms;
+    terms.windows(2).all(|w| w[0].0 < w[1].0)
+        && terms.iter().all(|&(cell, c)| (cell as usize) < cells && c != 0)
+        && !matches!(constraint, Constraint::Multiple(_, ..2))
 }
 
 /// Whether a control state has the form of one of this machine.

@@ -9,6 +9,7 @@ pub mod automorphism;
 mod branch;
 pub mod certificate;
 pub mod check;
+mod congruence;
 mod difference;
 mod entailment;
 mod inductive;

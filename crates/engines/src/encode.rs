@@ -9,8 +9,9 @@
 
 use std::collections::HashMap;
 
+use fencewright_memory::arithmetic::AUXILIARY;
 use fencewright_memory::linear::{Cube, Simple, cases, truths, ways};
-use fencewright_memory::{CellId, Command, Linear};
+use fencewright_memory::{CellId, Command, Constraint, Linear};
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
 use fencewright_smt::{Formula, Var};
 
@@ -85,6 +86,7 @@ impl Encoding {
             self.constants.insert(version, value);
             return Formula::eq(version, fencewright_smt::Linear::constant(value));
         }
+        self.forget_auxiliaries();
         let known: Vec<(Formula, Option<fencewright_smt::Linear>)> = cases(e)
             .iter()
             .map(|(cube, value)| (self.cube(cube), value.as_ref().map(|v| self.linear(v))))
@@ -124,6 +126,7 @@ impl Encoding {
                 if let Some(value) = self.certain(e) {
                     return if (value != 0) == wanted { Formula::and([]) } else { Formula::or([]) };
                 }
+                self.forget_auxiliaries();
                 let cubes = truths(e, wanted);
                 Formula::or(cubes.iter().map(|cube| self.cube(cube)).collect::<Vec<_>>())
             }
@@ -132,16 +135,17 @@ impl Encoding {
 
     /// Adds simple commands.
     pub fn push_simple(&mut self, commands: &[Simple]) {
-        let zero = || fencewright_smt::Linear::constant(0);
         let mut parts = Vec::new();
         let mut choices = Vec::new();
         for command in commands {
             match command {
-                Simple::AtMost(linear) => parts.push(Formula::le(self.linear(linear), zero())),
+                Simple::Assume(constraint) => parts.push(self.constraint(constraint)),
                 Simple::Assign(cell, None) => {
                     let version = self.fresh(*cell);
                     self.folded.remove(cell);
-                    choices.push((*cell, version));
+                    if *cell < AUXILIARY {
+                        choices.push((*cell, version));
+                    }
                 }
                 Simple::Assign(cell, Some(value)) => {
                     let value = self.linear(value);
@@ -187,8 +191,25 @@ impl Encoding {
         fencewright_smt::Linear::sum(terms, linear.constant)
     }
 
+    /// The auxiliary variables of one expression have nothing to do with those of another.
+    fn forget_auxiliaries(&mut self) {
+        self.current.retain(|&cell, _| cell < AUXILIARY);
+    }
+
+    /// A multiple of m is m times a number of its own.
+    fn constraint(&mut self, constraint: &Constraint) -> Formula {
+        let form = self.linear(constraint.form());
+        match constraint {
+            Constraint::AtMost(_) => Formula::le(form, fencewright_smt::Linear::constant(0)),
+            Constraint::Multiple(_, m) => {
+                let number = self.fresh(AUXILIARY);
+                self.current.remove(&AUXILIARY);
+                Formula::eq(form, fencewright_smt::Linear::sum([(*m, number)], 0))
+            }
+        }
+    }
+
     fn cube(&mut self, cube: &Cube) -> Formula {
-        let zero = || fencewright_smt::Linear::constant(0);
-        Formula::and(cube.iter().map(|linear| Formula::le(self.linear(linear), zero())).collect::<Vec<_>>())
+        Formula::and(cube.iter().map(|constraint| self.constraint(constraint)).collect::<Vec<_>>())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_memory::linear::{truths, ways};
+use fencewright_memory::linear::{Constraint, Cube, truths, ways};
 use fencewright_memory::{BufferMachine, Buffers, Command, Linear};
 use fencewright_program::Formula;
 use fencewright_smt::interpolate::interpolants;
@@ -78,7 +78,8 @@ pub fn hints(task: &Task<'_>) -> BTreeSet<Template> {
     let initial = machine.initial();
     let atoms = |formula: &Formula| {
         let e = machine.formula(&initial, formula);
-        [truths(&e, true), truths(&e, false)].concat().into_iter().flatten().collect::<Vec<Linear>>()
+        [truths(&e, true), truths(&e, false)].concat().into_iter().flatten().collect::<Cube>()
     };
-    task.program.hints.predicates.iter().flat_map(atoms).map(|linear| Template::of(&linear)).collect()
+    let atoms: Cube = task.program.hints.predicates.iter().flat_map(atoms).collect();
+    atoms.iter().filter_map(Constraint::at_most).map(Template::of).collect()
 }

@@ -1,27 +1,18 @@
 //! Arithmetic that is not linear.
 
 use fencewright_memory::CellId;
-use fencewright_memory::linear::{cases, is_opaque};
-use fencewright_program::{BinaryOp, Expr};
+use fencewright_memory::linear::cases;
+use fencewright_program::Expr;
 
-/// Whether the expression has parts that are not linear, so that symbolic domains know nothing about its value.
+/// Whether the expression has parts that are not linear, so that symbolic domains do not know their values, at least in some cases.
 pub fn is_nonlinear(e: &Expr<CellId>) -> bool {
-    cases(e).iter().any(|(_, value)| value.is_none()) || has_opaque(e)
-}
-
-fn has_opaque(e: &Expr<CellId>) -> bool {
-    match e {
-        Expr::Const(_) | Expr::Leaf(_) => false,
-        Expr::Unary(_, operand) => has_opaque(operand),
-        Expr::Binary(op, left, right) => {
-            let constant = left.constant().is_some() && right.constant().is_some();
-            (is_opaque(*op) && !constant)
-                || (*op == BinaryOp::Mul && left.constant().is_none() && right.constant().is_none())
-                || has_opaque(left)
-                || has_opaque(right)
-        }
+    let inside = match e {
+        Expr::Const(_) | Expr::Leaf(_) => return false,
+        Expr::Unary(_, operand) => is_nonlinear(operand),
+        Expr::Binary(_, left, right) => is_nonlinear(left) || is_nonlinear(right),
         Expr::If(condition, then, otherwise) => {
-            [condition, then, otherwise].into_iter().any(|e| has_opaque(e))
+            [condition, then, otherwise].into_iter().any(|e| is_nonlinear(e))
         }
-    }
+    };
+    inside || cases(e).iter().any(|(_, value)| value.is_none())
 }

@@ -59,12 +59,12 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
     let n = random.below(proof.states.len());
     let state = &mut proof.states[n];
     let cube = random.below(state.invariant.len());
-    match random.below(7) {
+    match random.below(9) {
         0 => drop(proof.states.remove(n)),
         1 => {
             // No value of this cell satisfies the formula any more, or only very small ones.
             if let Some(cube) = state.invariant.get_mut(cube) {
-                cube.push(Constraint { terms: vec![(0, 1)], constant: 1_000 });
+                cube.push(Constraint { terms: vec![(0, 1)], constant: 1_000, modulus: None });
             }
         }
         2 => {
@@ -102,6 +102,24 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
             state.locations.swap(a, b);
             if !state.buffers.is_empty() {
                 state.buffers.swap(a, b);
+            }
+        }
+        6 => {
+            // Another residue, or a residue where there was a bound.
+            let constraints = state.invariant.get_mut(cube).map(Vec::as_mut_slice).unwrap_or_default();
+            let congruences = constraints.iter_mut().filter(|c| c.modulus.is_some());
+            for constraint in congruences.take(1 + random.below(3)) {
+                match random.below(3) {
+                    0 => constraint.constant += 1,
+                    1 => constraint.modulus = constraint.modulus.map(|m| m * 2),
+                    _ => constraint.modulus = None,
+                }
+            }
+        }
+        7 => {
+            if let Some(cube) = state.invariant.get_mut(cube) {
+                let modulus = Some(random.between(1, 3));
+                cube.push(Constraint { terms: vec![(0, 1)], constant: random.between(0, 1), modulus });
             }
         }
         _ => {

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arithmetic;
 pub mod buffer;
 pub mod buffer_machine;
 pub mod cells;
@@ -21,5 +22,5 @@ pub use buffer::{Buffers, Change, Kept, StoreBuffers, Stored, Summarised};
 pub use buffer_machine::BufferMachine;
 pub use cells::{Cell, CellId, Cells};
 pub use control::{BufferShape, Control, Entry};
-pub use linear::Linear;
+pub use linear::{Constraint, Linear};
 pub use machine::{Command, Contents, Evidence, Limitation, Machine, Outcome, Step, StepName};

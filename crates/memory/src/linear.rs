@@ -1,11 +1,15 @@
 //! Linear forms: what expressions over cells mean to symbolic domains, and to the checker of certificates.
 //!
-//! An expression becomes a list of cases: under these linear constraints it has this linear value. Comparisons and logical operators
-//! split into cases, so that every constraint is `linear <= 0`. An expression that is not linear has an unknown value, and a condition that
-//! is not linear may be true or false: both cover more than can happen, which is sound.
+//! An expression becomes a list of cases: under these constraints it has this linear value. Comparisons, logical operators, quotients,
+//! remainders and bits split into cases ([`crate::arithmetic`]), so that every constraint is `linear <= 0`, or says that a form is a
+//! multiple of a number. An expression that is not linear even then has an unknown value, and such a condition may be true or false: both
+//! cover more than can happen, which is sound.
+//!
+//! A case may mention auxiliary variables. It is the case of a state if they can be given some values such that its constraints hold.
 
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
 
+use crate::arithmetic::{Fresh, auxiliaries, binary, unary, under};
 use crate::cells::CellId;
 use crate::machine::Command;
 
@@ -93,8 +97,42 @@ impl Linear {
     }
 }
 
-/// A conjunction of constraints `linear <= 0`.
-pub type Cube = Vec<Linear>;
+/// A constraint on cells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Constraint {
+    /// The form is at most 0.
+    AtMost(Linear),
+    /// The form is a multiple of this number, which is at least 2.
+    Multiple(Linear, i64),
+}
+
+impl Constraint {
+    /// The form that it is about.
+    pub fn form(&self) -> &Linear {
+        match self {
+            Constraint::AtMost(form) | Constraint::Multiple(form, _) => form,
+        }
+    }
+
+    /// The same about another form.
+    pub fn about(&self, form: Linear) -> Self {
+        match self {
+            Constraint::AtMost(_) => Constraint::AtMost(form),
+            Constraint::Multiple(_, modulus) => Constraint::Multiple(form, *modulus),
+        }
+    }
+
+    /// The form, if the constraint says that it is at most 0.
+    pub fn at_most(&self) -> Option<&Linear> {
+        match self {
+            Constraint::AtMost(form) => Some(form),
+            Constraint::Multiple(..) => None,
+        }
+    }
+}
+
+/// A conjunction of constraints.
+pub type Cube = Vec<Constraint>;
 
 /// The value of an expression in one case; `None` if it is not linear.
 pub type Value = Option<Linear>;
@@ -110,93 +148,70 @@ const MOST_WAYS: usize = 1 << 10;
 
 /// The cases of an expression; their cubes cover everything.
 pub fn cases(e: &Expr<CellId>) -> Vec<Case> {
+    cases_with(e, &mut Fresh::default())
+}
+
+fn cases_with(e: &Expr<CellId>, fresh: &mut Fresh) -> Vec<Case> {
     let all = match e {
         Expr::Const(c) => vec![(Vec::new(), Some(Linear::constant(*c)))],
         Expr::Leaf(cell) => vec![(Vec::new(), Some(Linear::cell(*cell)))],
-        Expr::Unary(UnaryOp::Neg, operand) => {
-            let negated = |(cube, value): Case| (cube, value.and_then(|v| v.scaled(-1)));
-            cases(operand).into_iter().map(negated).collect()
+        Expr::Unary(op, operand) if *op != UnaryOp::Not => {
+            let operand = cases_with(operand, fresh);
+            operand.iter().flat_map(|case| computed(case, |v| unary(*op, v, fresh))).collect()
         }
-        Expr::Unary(UnaryOp::BitNot, operand) => {
-            let flipped = |v: Linear| v.scaled(-1)?.plus(&Linear::constant(-1));
-            cases(operand).into_iter().map(|(cube, value)| (cube, value.and_then(flipped))).collect()
-        }
-        Expr::Unary(op @ (UnaryOp::Unsigned(_) | UnaryOp::Signed(_)), operand) => {
-            let wrapped = |v: Linear| {
-                let known = v.terms.is_empty().then(|| op.apply(v.constant).ok())?;
-                known.map(Linear::constant)
-            };
-            cases(operand).into_iter().map(|(cube, value)| (cube, value.and_then(wrapped))).collect()
-        }
-        Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), left, right) => {
-            let less = if *op == BinaryOp::Min { BinaryOp::Le } else { BinaryOp::Ge };
-            let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
-            cases(&Expr::choice(Expr::binary(less, left.clone(), right.clone()), left, right))
-        }
-        Expr::If(condition, then, otherwise) => {
-            let Split { holds, fails } = split(condition);
-            [(holds, then), (fails, otherwise)]
-                .into_iter()
-                .flat_map(|(cubes, side)| {
-                    let side = cases(side);
-                    let guarded = |cube: &Cube| {
-                        side.iter()
-                            .map(|(c, v)| ([cube.as_slice(), c].concat(), v.clone()))
-                            .collect::<Vec<_>>()
-                    };
-                    cubes.iter().flat_map(guarded).collect::<Vec<_>>()
+        Expr::Binary(op, left, right)
+            if !op.is_comparison() && !matches!(op, BinaryOp::And | BinaryOp::Or) =>
+        {
+            let pairs = combined(left, right, fresh);
+            pairs
+                .iter()
+                .flat_map(|(cube, pair)| {
+                    let Some((a, b)) = pair else { return vec![(cube.clone(), None)] };
+                    under(cube, binary(*op, a, b, fresh))
                 })
                 .collect()
         }
-        Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), left, right) => {
-            combined(left, right, |a, b| match op {
-                BinaryOp::Add => a.plus(b),
-                BinaryOp::Sub => a.minus(b),
-                _ if b.terms.is_empty() => a.scaled(b.constant),
-                _ if a.terms.is_empty() => b.scaled(a.constant),
-                _ => None,
-            })
+        Expr::If(condition, then, otherwise) => {
+            let Split { holds, fails } = split(condition, fresh);
+            let [then, otherwise] = [then, otherwise].map(|side| cases_with(side, fresh));
+            let chosen = |cubes: Vec<Cube>, side: Vec<Case>| -> Vec<Case> {
+                cubes.iter().flat_map(|cube| under(cube, side.clone())).collect()
+            };
+            [chosen(holds, then), chosen(fails, otherwise)].concat()
         }
-        Expr::Binary(op, left, right) if is_opaque(*op) => combined(left, right, |a, b| {
-            let both = a.terms.is_empty() && b.terms.is_empty();
-            both.then(|| op.apply(a.constant, b.constant).ok().map(Linear::constant)).flatten()
-        }),
-        Expr::Unary(UnaryOp::Not, _) | Expr::Binary(..) => {
+        Expr::Unary(..) | Expr::Binary(..) => {
             let truth = |value: i64| move |cube: Cube| (cube, Some(Linear::constant(value)));
-            let Split { holds, fails } = split(e);
+            let Split { holds, fails } = split(e, fresh);
             holds.into_iter().map(truth(1)).chain(fails.into_iter().map(truth(0))).collect()
         }
     };
+    let all: Vec<Case> =
+        all.into_iter().filter_map(|(cube, value)| Some((consistent(cube)?, value))).collect();
     if all.len() > MOST_CASES { vec![(Vec::new(), None)] } else { all }
 }
 
-/// Whether an operator is not linear, whatever its operands are, unless both are constants.
-pub fn is_opaque(op: BinaryOp) -> bool {
-    use BinaryOp::*;
-    matches!(op, Div | Rem | BitAnd | BitOr | BitXor | Shl | Shr)
+/// A case, and then those of an operator on its value.
+fn computed((cube, value): &Case, operator: impl FnOnce(&Linear) -> Vec<Case>) -> Vec<Case> {
+    value.as_ref().map_or_else(|| vec![(cube.clone(), None)], |value| under(cube, operator(value)))
 }
 
+/// All combinations of cases of two expressions.
 fn combined(
     left: &Expr<CellId>,
     right: &Expr<CellId>,
-    value: impl Fn(&Linear, &Linear) -> Option<Linear>,
-) -> Vec<Case> {
-    let (left, right) = (cases(left), cases(right));
+    fresh: &mut Fresh,
+) -> Vec<(Cube, Option<(Linear, Linear)>)> {
+    let (left, right) = (cases_with(left, fresh), cases_with(right, fresh));
+    if left.len() * right.len() > MOST_CASES {
+        return vec![(Vec::new(), None)];
+    }
     let pairs = left.iter().flat_map(|l| right.iter().map(move |r| (l, r)));
-    pairs
-        .map(|((c, a), (d, b))| {
-            let value = match (a, b) {
-                (Some(a), Some(b)) => value(a, b),
-                _ => None,
-            };
-            ([c.as_slice(), d].concat(), value)
-        })
-        .collect()
+    pairs.map(|((c, a), (d, b))| ([c.as_slice(), d].concat(), a.clone().zip(b.clone()))).collect()
 }
 
 /// Cubes that together cover where the expression is true (or false): more where it is not linear, never less.
 pub fn truths(e: &Expr<CellId>, wanted: bool) -> Vec<Cube> {
-    let Split { holds, fails } = split(e);
+    let Split { holds, fails } = split(e, &mut Fresh::default());
     if wanted { holds } else { fails }
 }
 
@@ -207,27 +222,29 @@ struct Split {
     fails: Vec<Cube>,
 }
 
-fn split(e: &Expr<CellId>) -> Split {
+fn split(e: &Expr<CellId>, fresh: &mut Fresh) -> Split {
     let Split { holds, fails } = match e {
         Expr::Unary(UnaryOp::Not, operand) => {
-            let Split { holds, fails } = split(operand);
+            let Split { holds, fails } = split(operand, fresh);
             Split { holds: fails, fails: holds }
         }
         // Both sides agree, or the left side decides alone, or it does not and the right side does.
         Expr::Binary(BinaryOp::And, left, right) => {
-            let (left, right) = (split(left), split(right));
+            let (left, right) = (split(left, fresh), split(right, fresh));
             let holds = both(&left.holds, &right.holds);
             Split { holds, fails: either(left.fails, &left.holds, &right.fails) }
         }
         Expr::Binary(BinaryOp::Or, left, right) => {
-            let (left, right) = (split(left), split(right));
+            let (left, right) = (split(left, fresh), split(right, fresh));
             let fails = both(&left.fails, &right.fails);
             Split { holds: either(left.holds, &left.fails, &right.holds), fails }
         }
         Expr::Binary(op, left, right) if op.is_comparison() => {
-            compared(*op, combined(left, right, Linear::minus))
+            let difference =
+                |(cube, pair): (Cube, Option<(Linear, Linear)>)| (cube, pair.and_then(|(a, b)| a.minus(&b)));
+            compared(*op, combined(left, right, fresh).into_iter().map(difference).collect())
         }
-        _ => compared(BinaryOp::Ne, cases(e)),
+        _ => compared(BinaryOp::Ne, cases_with(e, fresh)),
     };
     Split { holds: few(holds), fails: few(fails) }
 }
@@ -270,17 +287,22 @@ fn few(cubes: Vec<Cube>) -> Vec<Cube> {
 
 /// The cube without constraints that mention no cell; nothing if one of those is false.
 fn consistent(mut cube: Cube) -> Option<Cube> {
-    let impossible = cube.iter().any(|l| l.terms.is_empty() && l.constant > 0);
-    cube.retain(|l| !l.terms.is_empty());
-    (!impossible).then_some(cube)
+    let holds = |constraint: &Constraint| match constraint {
+        Constraint::AtMost(form) => form.constant <= 0,
+        Constraint::Multiple(form, modulus) => form.constant % modulus == 0,
+    };
+    let possible = cube.iter().all(|c| !c.form().terms.is_empty() || holds(c));
+    cube.retain(|c| !c.form().terms.is_empty());
+    possible.then_some(cube)
 }
 
 /// `difference op 0` as cubes. A constraint that does not fit is left out.
 fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
     use BinaryOp::*;
     let shifted = |l: Option<Linear>, by: i64| l.and_then(|l| l.plus(&Linear::constant(by)));
-    let at_most = |by| -> Cube { shifted(Some(difference.clone()), by).into_iter().collect() };
-    let at_least = |by| -> Cube { shifted(difference.scaled(-1), by).into_iter().collect() };
+    let cube = |form: Option<Linear>| -> Cube { form.map(Constraint::AtMost).into_iter().collect() };
+    let at_most = |by| cube(shifted(Some(difference.clone()), by));
+    let at_least = |by| cube(shifted(difference.scaled(-1), by));
     match op {
         Le => vec![at_most(0)],
         Lt => vec![at_most(1)],
@@ -295,8 +317,8 @@ fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
 /// A command in linear form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Simple {
-    /// Goes on only if the form is at most 0.
-    AtMost(Linear),
+    /// Goes on only if the constraint holds.
+    Assume(Constraint),
     /// The cell takes the value of the form, or any value.
     Assign(CellId, Value),
     /// The summary cell stands for the value of the form too, or for any one more value.
@@ -308,15 +330,22 @@ pub enum Simple {
 /// The ways through a list of commands, in an order that depends on nothing else: each is a list of simple commands, and together they
 /// do all that the commands can do.
 pub fn ways(commands: &[Command]) -> Vec<Vec<Simple>> {
-    let constraints = |cube: Cube| cube.into_iter().map(Simple::AtMost).collect::<Vec<Simple>>();
+    // An auxiliary variable takes any value first: those for which the constraints hold go on.
+    let assumed = |case: Case| -> Vec<Simple> {
+        let any = auxiliaries(&case).into_iter().map(|variable| Simple::Assign(variable, None));
+        any.chain(case.0.into_iter().map(Simple::Assume)).collect()
+    };
     let with_value = |e: &Expr<CellId>, command: &dyn Fn(Value) -> Simple| -> Vec<Vec<Simple>> {
-        let case = |(cube, value): Case| [constraints(cube), vec![command(value)]].concat();
-        cases(e).into_iter().map(case).collect()
+        let way = |case: Case| {
+            let value = case.1.clone();
+            [assumed(case), vec![command(value)]].concat()
+        };
+        cases(e).into_iter().map(way).collect()
     };
     let mut ways: Vec<Vec<Simple>> = vec![Vec::new()];
     for command in commands {
         let alternatives: Vec<Vec<Simple>> = match command {
-            Command::Assume(e) => truths(e, true).into_iter().map(constraints).collect(),
+            Command::Assume(e) => truths(e, true).into_iter().map(|cube| assumed((cube, None))).collect(),
             Command::Havoc(cell) => vec![vec![Simple::Assign(*cell, None)]],
             Command::Expand(cell, summary) => vec![vec![Simple::Expand(*cell, *summary)]],
             Command::Assign(cell, e) => with_value(e, &|value| Simple::Assign(*cell, value)),

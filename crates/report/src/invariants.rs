@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use fencewright_certify::symmetry::Permutation;
 use fencewright_certify::{Certificate, Claim, Proof};
 use fencewright_lang::source::escape;
-use fencewright_memory::linear::Cube;
+use fencewright_memory::linear::{Constraint, Cube};
 use fencewright_memory::{BufferMachine, Cell, CellId};
 use fencewright_program::{LocationId, ThreadId};
 
@@ -95,7 +95,7 @@ fn cells_of(machine: &BufferMachine<'_>, thread: usize) -> Vec<CellId> {
 fn closed(cube: &Cube, wanted: &[CellId]) -> Bounds {
     let mut cells: Vec<CellId> = wanted.to_vec();
     let mut edges = Vec::new();
-    for linear in cube {
+    for linear in cube.iter().filter_map(Constraint::at_most) {
         let mut index = |cell: CellId| match cells.iter().position(|&c| c == cell) {
             Some(n) => n + 1,
             None => {

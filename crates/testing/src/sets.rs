@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Random;
-use fencewright_memory::linear::Cube;
+use fencewright_memory::linear::{Constraint, Cube};
 use fencewright_memory::{CellId, Command, Linear};
 use fencewright_program::{BinaryOp, Expr};
 
@@ -44,7 +44,23 @@ impl Sets {
 
     /// Whether every choice of one value for each summary cell satisfies the cube.
     pub fn satisfies(&self, cube: &Cube) -> bool {
-        cube.iter().all(|linear| self.greatest(linear) <= 0)
+        cube.iter().all(|constraint| match constraint {
+            Constraint::AtMost(form) => self.greatest(form) <= 0,
+            Constraint::Multiple(form, m) => self.values_of(form).iter().all(|value| value % m == 0),
+        })
+    }
+
+    /// The values of a linear form over all choices of one value for each summary cell.
+    pub fn values_of(&self, form: &Linear) -> Vec<i64> {
+        let mut totals = vec![form.constant];
+        for (cell, coefficient) in &form.terms {
+            let values: Vec<i64> = match self.sets.get(cell) {
+                Some(set) => set.iter().copied().collect(),
+                None => vec![self.values[cell]],
+            };
+            totals = totals.iter().flat_map(|t| values.iter().map(move |v| t + coefficient * v)).collect();
+        }
+        totals
     }
 
     /// The greatest value of a linear term over all choices of one value for each summary cell.
@@ -96,11 +112,13 @@ impl Vocabulary {
 
     fn value(&self, random: &mut Random) -> Expr<CellId> {
         let left = self.operand(random);
-        match random.below(4) {
+        match random.below(6) {
             0 if self.arithmetic => Expr::binary(BinaryOp::Add, left, Expr::Const(random.between(-2, 2))),
             1 if self.arithmetic => Expr::binary(BinaryOp::Sub, left, self.operand(random)),
             // The truth value of a comparison, which makes two cases of the command.
             2 => Expr::binary(BinaryOp::Lt, left, self.operand(random)),
+            3 if self.arithmetic => Expr::binary(BinaryOp::Rem, left, Expr::Const(random.between(2, 4))),
+            4 if self.arithmetic => Expr::binary(BinaryOp::Div, left, Expr::Const(random.between(2, 3))),
             _ => left,
         }
     }

@@ -12,7 +12,7 @@ use fencewright_testing::sets::{Sets, Vocabulary};
 use super::*;
 
 /// A constraint between a few cells: a difference, a bound, now and then a sum.
-fn constraint(cells: &[CellId], constant: i64, random: &mut Random) -> Linear {
+fn form(cells: &[CellId], constant: i64, random: &mut Random) -> Linear {
     let (x, y) = (Linear::cell(*random.pick(cells)), Linear::cell(*random.pick(cells)));
     let form = match random.below(10) {
         0..3 => Some(x),
@@ -52,10 +52,21 @@ fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut
     }
     let mut cube = Cube::new();
     for _ in 0..1 + random.below(3) {
-        let form = constraint(cells, 0, random);
+        let form = form(cells, 0, random);
+        if random.one_in(4) {
+            // A residue that all states have, or only the first one.
+            let modulus = random.between(2, 4);
+            let values: Vec<i64> = after.iter().flat_map(|state| state.values_of(&form)).collect();
+            let first = values.first().copied().unwrap_or(0);
+            if random.one_in(3) || values.iter().all(|v| (v - first) % modulus == 0) {
+                let form = form.plus(&Linear::constant(-first)).expect("small numbers");
+                cube.push(Constraint::Multiple(form, modulus));
+                continue;
+            }
+        }
         let greatest = after.iter().map(|state| state.greatest(&form)).max().unwrap_or(0);
         let slack = random.one_in(3) as i64;
-        cube.extend(form.plus(&Linear::constant(-greatest - slack)));
+        cube.extend(form.plus(&Linear::constant(-greatest - slack)).map(Constraint::AtMost));
     }
     if !random.one_in(3) {
         return vec![cube];
@@ -63,7 +74,7 @@ fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut
     let (cell, middle) = (Linear::cell(*random.pick(&vocabulary.summaries)), random.between(-1, 1));
     let below = cell.plus(&Linear::constant(-middle)).expect("small numbers");
     let above = cell.scaled(-1).and_then(|c| c.plus(&Linear::constant(middle + 1))).expect("small numbers");
-    vec![[cube.as_slice(), &[below]].concat(), [cube.as_slice(), &[above]].concat()]
+    [below, above].map(|form| [cube.as_slice(), &[Constraint::AtMost(form)]].concat()).into()
 }
 
 #[test]
@@ -93,7 +104,11 @@ fn steps_that_are_covered_lead_into_one_cube() {
         let pre: Cube = (0..random.below(5))
             .map(|_| {
                 let constant = random.between(-2, 1);
-                constraint(&cells, constant, &mut random)
+                let form = form(&cells, constant, &mut random);
+                match random.one_in(4) {
+                    true => Constraint::Multiple(form, random.between(2, 4)),
+                    false => Constraint::AtMost(form),
+                }
             })
             .collect();
         let commands: Vec<Command> =

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_memory::linear::{Simple, truths, ways};
+use fencewright_memory::arithmetic::AUXILIARY;
+use fencewright_memory::linear::{Constraint, Cube, Simple, truths, ways};
 use fencewright_memory::{BufferMachine, Command, Control, Linear, Machine, Outcome, Step, Summarised};
 use fencewright_program::{Property, Trace};
 
@@ -39,14 +40,17 @@ fn end(machine: &BufferMachine<'_>, path: &Path) -> Control {
 /// weakest preconditions, along the branches that the search took.
 pub fn sums(machine: &BufferMachine<'_>, path: &Path, property: &Property) -> BTreeSet<Linear> {
     let Some(violation) = machine.violation(&end(machine, path), property) else { return BTreeSet::new() };
-    let mut wanted: BTreeSet<Linear> = truths(&violation, true).into_iter().flatten().collect();
+    let at_the_end: Cube = truths(&violation, true).into_iter().flatten().collect();
+    let is_own = |form: &&Linear| form.terms.iter().all(|(cell, _)| *cell < AUXILIARY);
+    let mut wanted: BTreeSet<Linear> =
+        at_the_end.iter().filter_map(Constraint::at_most).filter(is_own).cloned().collect();
     let mut met = wanted.clone();
     for (step, branch) in path.iter().rev() {
         let way = ways(&step.commands).into_iter().nth(branch.unwrap_or(0) as usize).unwrap_or_default();
         for simple in way.iter().rev() {
             let (cell, value) = match simple {
-                Simple::AtMost(linear) => {
-                    wanted.insert(linear.clone());
+                Simple::Assume(constraint) => {
+                    wanted.extend(constraint.at_most().cloned());
                     continue;
                 }
                 Simple::Assign(cell, value) => (*cell, value.clone()),

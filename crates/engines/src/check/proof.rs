@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fencewright_certify::certificate::{Buffer, Constraint, KeptEnd, MachineName, Model, StateInvariant};
 use fencewright_certify::{InductiveInvariant, Proof};
-use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept, Linear};
+use fencewright_memory::{BufferMachine, BufferShape, Buffers, Control, Entry, Kept};
 use fencewright_program::{MemoryModel, Program};
 
 use crate::task::Invariant;
@@ -13,11 +13,11 @@ use crate::task::Invariant;
 pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
     let machine = BufferMachine::new(program, invariant.buffers);
     let mut cells = BTreeMap::new();
-    let mut constraint = |linear: &Linear| {
-        for (cell, _) in &linear.terms {
+    let mut constraint = |constraint: &fencewright_memory::Constraint| {
+        for (cell, _) in &constraint.form().terms {
             cells.entry(*cell).or_insert_with(|| machine.cells.name(program, *cell));
         }
-        Constraint { terms: linear.terms.clone(), constant: linear.constant }
+        Constraint::of(constraint)
     };
     let states = invariant.states.iter().map(|(control, cubes)| {
         let invariant = cubes.iter().map(|cube| cube.iter().map(&mut constraint).collect());

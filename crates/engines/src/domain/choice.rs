@@ -4,6 +4,7 @@ use super::Domain;
 use super::concrete::Concrete;
 use super::order::{Relations, fragment};
 use super::predicates::Predicates;
+use super::residues::Moduli;
 use super::zones::Zones;
 use crate::examine;
 use crate::task::{Limits, Reason, Task};
@@ -74,6 +75,9 @@ pub fn with_domain<W: WithDomain>(
             with.run(Predicates::new(examine::hints(task), fixed, limits.budget()))
         }
         DomainName::Concrete => with.run(Concrete::new()),
-        DomainName::Zones | DomainName::Order => with.run(Zones::new(choice.clip, choice.clip_is_fixed)),
+        DomainName::Zones | DomainName::Order => {
+            let moduli = Moduli::new(task.program, &task.properties);
+            with.run(Zones::new(choice.clip, choice.clip_is_fixed).with_residues(moduli))
+        }
     })
 }

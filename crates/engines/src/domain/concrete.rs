@@ -7,7 +7,7 @@
 //!
 //! A certificate can say which value a cell has, but its checker knows linear arithmetic only. See [`Domain::is_checkable`].
 
-use fencewright_memory::linear::{Cube, Linear};
+use fencewright_memory::linear::{Constraint, Cube, Linear};
 use fencewright_memory::{CellId, Command};
 use fencewright_program::reference::Limit;
 use fencewright_program::{BinaryOp, EvalError, Expr};
@@ -279,7 +279,7 @@ impl Domain for Concrete {
         let equation = |(&cell, &value): (&CellId, &i64)| {
             let above = Linear::constant(value).minus(&Linear::cell(cell));
             let below = Linear::cell(cell).minus(&Linear::constant(value));
-            [below, above].into_iter().flatten()
+            [below, above].into_iter().flatten().map(Constraint::AtMost)
         };
         live.iter().zip(state).flat_map(equation).collect()
     }

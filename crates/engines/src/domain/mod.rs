@@ -13,6 +13,7 @@ mod choice;
 pub mod concrete;
 pub mod order;
 pub mod predicates;
+pub mod residues;
 pub mod zones;
 
 use fencewright_memory::linear::Cube;

@@ -13,7 +13,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use fencewright_memory::linear::{Cube, Simple, ways};
+use fencewright_memory::linear::{Constraint, Cube, Simple, ways};
 use fencewright_memory::{CellId, Command, Linear};
 use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
 
@@ -81,7 +81,7 @@ pub struct Predicates {
 const MOST_REMEMBERED: usize = 200_000;
 
 /// Do these constraints entail the conclusion or, if there is none, contradict each other?
-type Question = (Cube, Option<Linear>);
+type Question = (Vec<Linear>, Option<Linear>);
 
 /// A set of predicates that hold: one bit for each predicate of the vocabulary of the live cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -116,7 +116,7 @@ enum Predicate {
 /// One way through the commands of a step: what it assumes, and each predicate after it in terms of the values before.
 struct Prepared {
     assumed: Vec<Predicate>,
-    assumptions: Cube,
+    assumptions: Vec<Linear>,
     /// Predicates about summary cells also hold of copies of their values: the number of the predicate before the step, and the same
     /// predicate about a copy.
     copied: Vec<(usize, Predicate, Linear)>,
@@ -171,7 +171,7 @@ impl Domain for Predicates {
 
     fn cube(&self, live: &Live, known: &Known) -> Cube {
         let held = self.vocabulary(live).into_iter().enumerate().filter(|(n, _)| known.holds(*n));
-        held.map(|(_, predicate)| predicate).collect()
+        held.map(|(_, predicate)| Constraint::AtMost(predicate)).collect()
     }
 
     fn blank(&self) -> Known {
@@ -236,7 +236,7 @@ impl Domain for Predicates {
                 continue;
             }
             // Where a predicate is not a difference, the solver gets everything that is known.
-            let known = || -> Cube {
+            let known = || -> Vec<Linear> {
                 let held = transition.vocabulary.iter().enumerate().filter(|(n, _)| state.holds(*n));
                 let copied = copied().map(|(_, _, linear)| linear);
                 held.map(|(_, p)| p).chain(copied).chain(&way.assumptions).cloned().collect()
@@ -305,7 +305,7 @@ impl Domain for Predicates {
 /// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown
 /// values are variables of their own.
 struct Executed {
-    assumed: Cube,
+    assumed: Vec<Linear>,
     values: Values,
     /// Variables that stand for one of the values that a summary cell had before, with that cell.
     copies: Vec<(CellId, CellId)>,
@@ -347,7 +347,10 @@ fn execute(way: &[Simple]) -> Executed {
     };
     for command in way {
         match command {
-            Simple::AtMost(linear) => assumed.extend(values.of(linear).into_iter().flatten()),
+            Simple::Assume(Constraint::AtMost(linear)) => {
+                assumed.extend(values.of(linear).into_iter().flatten())
+            }
+            Simple::Assume(Constraint::Multiple(..)) => {}
             Simple::Assign(cell, form) => {
                 let new = form.as_ref().and_then(|f| values.of(f));
                 values.0.insert(*cell, new.unwrap_or_else(|| vec![Linear::cell(fresh())]));

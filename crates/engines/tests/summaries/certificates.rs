@@ -71,8 +71,11 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
     let cubes = &mut mutant.proofs[0].invariant_mut().expect("an invariant").states[s].invariant;
     let (summary, _) =
         *cubes[c][n].terms.iter().find(|(cell, _)| cells.is_summary(*cell)).expect("a summary");
-    let bound =
-        |coefficient: i64, constant: i64| Constraint { terms: vec![(summary, coefficient)], constant };
+    let bound = |coefficient: i64, constant: i64| Constraint {
+        terms: vec![(summary, coefficient)],
+        constant,
+        modulus: None,
+    };
     match random.below(6) {
         0 => cubes[c][n].constant += *random.pick(&[-2, -1, 1, 2]),
         1 => drop(cubes[c].remove(n)),
@@ -89,8 +92,16 @@ fn changed(certificate: &Certificate, program: &Program, random: &mut Random) ->
             let other = random.below(cells.len()) as CellId;
             if other != summary {
                 let ((a, b), (first, second)) = ((1, -1), (summary.min(other), summary.max(other)));
-                cubes[c].push(Constraint { terms: vec![(first, a), (second, b)], constant: 0 });
-                cubes[c].push(Constraint { terms: vec![(first, b), (second, a)], constant: 0 });
+                cubes[c].push(Constraint {
+                    terms: vec![(first, a), (second, b)],
+                    constant: 0,
+                    modulus: None,
+                });
+                cubes[c].push(Constraint {
+                    terms: vec![(first, b), (second, a)],
+                    constant: 0,
+                    modulus: None,
+                });
             }
         }
         4 => {

@@ -72,7 +72,7 @@ fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: 
             panic!("from {sets:?}\nin {cube:?}\nby {commands:?}\nto {next:?}: not represented")
         });
         let is_summary = |linear: &Linear| linear.terms.iter().any(|(c, _)| SUMMARIES.contains(c));
-        count.known += domain.cube(&after, &state).iter().filter(|l| is_summary(l)).count();
+        count.known += domain.cube(&after, &state).iter().filter(|l| is_summary(l.form())).count();
         count.steps += 1;
         (live, sets) = (after, next);
     }

@@ -20,7 +20,7 @@ mod condition;
 mod fragment;
 mod ranks;
 
-use fencewright_memory::linear::{Cube, Linear};
+use fencewright_memory::linear::{Constraint, Cube, Linear};
 use fencewright_memory::{CellId, Command, Contents};
 use fencewright_program::Numbers;
 use smallvec::SmallVec;
@@ -135,7 +135,7 @@ impl Domain for Order {
         let mut cube = Cube::new();
         let mut less = |x: usize, y: usize, strict: i64| {
             let difference = form(x).minus(&form(y)).and_then(|d| d.plus(&Linear::constant(strict)));
-            cube.extend(difference.filter(|d| !d.terms.is_empty()));
+            cube.extend(difference.filter(|d| !d.terms.is_empty()).map(Constraint::AtMost));
         };
         let mut components: Vec<u32> = live.iter().map(|&cell| self.components.of(cell)).collect();
         components.sort_unstable();

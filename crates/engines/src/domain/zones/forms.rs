@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fencewright_memory::linear::{Cube, Simple, Value};
+use fencewright_memory::linear::{Constraint, Simple, Value};
 use fencewright_memory::{CellId, Linear};
 use rustc_hash::FxHashMap;
 
@@ -100,7 +100,7 @@ pub fn joined(forms: &BTreeSet<Linear>, more: impl IntoIterator<Item = Linear>) 
 }
 
 /// A conjunction of constraints without those on sums that follow from two others: the checker of certificates needs a refutation for each.
-pub fn without_sums_of_two(cube: Cube) -> Cube {
+pub fn without_sums_of_two(cube: Vec<Linear>) -> Vec<Linear> {
     let is_sum = |linear: &Linear| linear.difference().is_none();
     // The terms of each constraint, and the constant that says most.
     let mut known: FxHashMap<Terms, i64> = FxHashMap::default();
@@ -122,7 +122,8 @@ pub fn without_sums_of_two(cube: Cube) -> Cube {
             known.insert(whole.terms, whole.constant);
         }
     }
-    let mut cube: Cube = known.into_iter().map(|(terms, constant)| Linear { terms, constant }).collect();
+    let mut cube: Vec<Linear> =
+        known.into_iter().map(|(terms, constant)| Linear { terms, constant }).collect();
     cube.sort_unstable();
     cube
 }
@@ -184,7 +185,8 @@ impl Rows {
         };
         for simple in way {
             match simple {
-                Simple::AtMost(linear) => {
+                Simple::Assume(Constraint::Multiple(..)) => {}
+                Simple::Assume(Constraint::AtMost(linear)) => {
                     let known = before(linear, &values)
                         .filter(|l| l.terms.iter().all(|&(cell, _)| !is_unknown(cell)));
                     let known = known.unwrap_or_else(|| {

@@ -13,6 +13,9 @@
 //! A stored zone is clipped and therefore not closed (a bound may follow from others); it is closed before a step. Constraints that are not
 //! differences are used only as far as the bounds of single cells decide them, unless a counterexample has shown that sums of cells matter:
 //! then such sums have rows of their own (`forms.rs`).
+//!
+//! Beside its bounds a cell may have a [residue](super::residues), if the program asks for residues that depend on it. Residues are not
+//! clipped. They make bounds tighter after each step: where x is even and y is odd, `x <= y` is `x <= y - 1`.
 
 mod forms;
 
@@ -21,11 +24,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use fencewright_memory::linear::{Cube, Linear, Simple, Value, ways};
+use fencewright_memory::arithmetic::AUXILIARY;
+use fencewright_memory::linear::{Constraint, Cube, Linear, Simple, Value, ways};
 use fencewright_memory::{CellId, Command, Contents};
 
 use self::forms::{FOLDED, RowOp, Rows, Shared};
 use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
+use super::residues::{Moduli, Residue, ResidueStep};
 use super::{Domain, Live, SpuriousPath};
 use crate::task::Reason;
 
@@ -39,6 +44,8 @@ const MOST_PREPARED: usize = 10_000;
 pub struct Zone {
     size: usize,
     bounds: Box<[i32]>,
+    /// The residue of each live cell; empty if no residues matter.
+    residues: Box<[Residue]>,
 }
 
 /// The domain.
@@ -51,6 +58,8 @@ pub struct Zones {
     forms: Arc<BTreeSet<Linear>>,
     /// What the cells of the machine contain, once that is known.
     contents: Arc<[Contents]>,
+    /// Whose residues matter.
+    moduli: Arc<Moduli>,
     /// Steps with rows for sums that were prepared before. Steps of different control states are often the same to a domain, and
     /// preparing one takes as long as taking it many times.
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
@@ -71,6 +80,8 @@ pub struct ZoneTransition {
     /// For each index of the state after the step, its index in the working matrix.
     after: Vec<usize>,
     ways: Ways,
+    /// What it does to residues, if there are any; and the index of each of its cells.
+    residues: Option<(ResidueStep, Vec<usize>)>,
 }
 
 /// The ways through the commands of a step.
@@ -95,6 +106,8 @@ enum ZoneOp {
     Approximate(usize, Vec<(usize, i64)>, i64),
     /// A linear form is at most 0: decided by the bounds of its cells if at all.
     AtMost(Vec<(usize, i64)>, i64),
+    /// The same about auxiliary variables, of which nothing else is known: it bounds each of its cells by the bounds of the others.
+    Bounds(Vec<(usize, i64)>, i64),
     /// Summary i stands for the value of index j too, which is then forgotten.
     Fold(usize, usize),
     /// Index i := one of the values of summary j.
@@ -109,10 +122,16 @@ impl Zones {
             fixed,
             forms: Arc::default(),
             contents: Arc::new([]),
+            moduli: Arc::default(),
             prepared: Rc::default(),
             scratch: Vec::new(),
             saved: Vec::new(),
         }
+    }
+
+    /// The same with residues.
+    pub fn with_residues(self, moduli: Moduli) -> Self {
+        Zones { moduli: Arc::new(moduli), ..self }
     }
 
     /// The same with another clip constant.
@@ -151,7 +170,7 @@ impl Zone {
     fn cube(&self, rows: &[Linear]) -> Cube {
         let mut kept: Vec<Vec<Option<i32>>> =
             (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
-        let mut cube = Vec::new();
+        let mut cube: Vec<Linear> = Vec::new();
         for i in 0..self.size {
             for j in (0..self.size).filter(|&j| j != i) {
                 let Some(bound) = kept[i][j] else { continue };
@@ -172,7 +191,13 @@ impl Zone {
                 cube.extend(difference.plus(&Linear::constant(-i64::from(*bound))));
             }
         }
-        forms::without_sums_of_two(cube)
+        let mut cube: Cube = forms::without_sums_of_two(cube).into_iter().map(Constraint::AtMost).collect();
+        for (i, residue) in self.residues.iter().enumerate() {
+            let (high, low) = (self.bound(i + 1, 0), self.bound(0, i + 1));
+            let exact = high.zip(low).is_some_and(|(high, low)| high == -low);
+            cube.extend(residue.constraint(&rows[i]).filter(|_| !exact));
+        }
+        cube
     }
 }
 
@@ -188,6 +213,9 @@ impl Domain for Zones {
             self.forms = Arc::new(forms.collect());
             self.prepared = Rc::default();
             self.contents = contents.into();
+            if !self.moduli.is_empty() {
+                Arc::make_mut(&mut self.moduli).attach(contents);
+            }
         }
     }
 
@@ -196,7 +224,7 @@ impl Domain for Zones {
     }
 
     fn blank(&self) -> Zone {
-        Zone { size: 1, bounds: [0].into() }
+        Zone { size: 1, bounds: [0].into(), residues: Box::default() }
     }
 
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> Arc<ZoneTransition> {
@@ -224,10 +252,19 @@ impl Domain for Zones {
                 Command::Expand(cell, summary) => [*cell, *summary].into_iter().for_each(&mut touch),
             }
         }
-        if self.forms.is_empty() {
-            return Arc::new(on_cells(cells, before, commands, after));
+        let ways = ways(commands);
+        for simple in ways.iter().flatten() {
+            if let Simple::Assign(cell @ AUXILIARY.., _) = simple
+                && !cells.contains(cell)
+            {
+                cells.push(*cell);
+            }
         }
-        let transition = Arc::new(self.on_forms(cells, before, commands, after));
+        let residues = ResidueStep::new(&self.moduli, before, &cells, &ways, after);
+        if self.forms.is_empty() {
+            return Arc::new(on_cells(cells, before, &ways, after, residues));
+        }
+        let transition = Arc::new(self.on_forms(cells, before, &ways, after, residues));
         let mut prepared = self.prepared.borrow_mut();
         if prepared.len() >= MOST_PREPARED {
             prepared.clear();
@@ -256,15 +293,33 @@ impl Domain for Zones {
             }
         }
         let mut work = std::mem::take(&mut self.scratch);
-        let mut found = |n: usize, work: &[i32]| out.push((n as u32, project(work, size, &transition.after)));
+        let residues = transition.residues.as_ref();
+        let known =
+            residues.map(|(step, rows)| step.start(&state.residues, |cell| exact(&start, size, rows[cell])));
+        // The residues after the step; nothing if they make it impossible.
+        let residues_after = |n: usize| match (residues, &known) {
+            (Some((step, _)), Some(known)) => step.run(n, known),
+            _ => Some(Vec::new()),
+        };
+        let mut found = |n: usize, work: &mut [i32], mut known: Vec<Residue>| {
+            let mut kept = Box::default();
+            if let Some((step, rows)) = residues {
+                if !settle(work, size, step, rows, &mut known) {
+                    return;
+                }
+                kept = step.kept(&known);
+            }
+            out.push((n as u32, project(work, size, &transition.after, kept)));
+        };
         match &transition.ways {
             Ways::Cells(ways) => {
                 close(&mut start, size, transition.before.iter().filter(|b| b.is_some()).count());
                 for (n, way) in ways.iter().enumerate() {
+                    let Some(known) = residues_after(n) else { continue };
                     work.clear();
                     work.extend_from_slice(&start);
                     if way.iter().all(|op| op.apply(&mut work, size)) {
-                        found(n, &work);
+                        found(n, &mut work, known);
                     }
                 }
             }
@@ -272,10 +327,11 @@ impl Domain for Zones {
                 let possible = forms::tighten(&mut start, size, shared);
                 let mut bounds = Vec::new();
                 for (n, way) in ways.iter().enumerate().filter(|_| possible) {
+                    let Some(known) = residues_after(n) else { continue };
                     work.clear();
                     work.extend_from_slice(&start);
                     if way.iter().all(|op| op.apply(&mut work, size, shared, &mut bounds)) {
-                        found(n, &work);
+                        found(n, &mut work, known);
                     }
                 }
             }
@@ -287,6 +343,7 @@ impl Domain for Zones {
 
     fn covers(&self, larger: &Zone, smaller: &Zone) -> bool {
         larger.bounds.iter().zip(&smaller.bounds).all(|(l, s)| s <= l)
+            && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
     /// Bounds above the clip constant are dropped, those below its negative raised.
@@ -295,11 +352,12 @@ impl Domain for Zones {
             b if b > self.clip => NONE,
             b => b.max(-self.clip),
         };
-        Zone { size: zone.size, bounds: zone.bounds.iter().map(clip).collect() }
+        let bounds = zone.bounds.iter().map(clip).collect();
+        Zone { size: zone.size, bounds, residues: zone.residues.clone() }
     }
 
     fn size(&self, zone: &Zone) -> usize {
-        size_of::<Zone>() + size_of_val(&*zone.bounds)
+        size_of::<Zone>() + size_of_val(&*zone.bounds) + size_of_val(&*zone.residues)
     }
 
     fn describe(&self) -> Option<String> {
@@ -361,10 +419,12 @@ impl Zones {
         &self,
         mut cells: Vec<CellId>,
         before: &Live,
-        commands: &[Command],
+        ways: &[Vec<Simple>],
         after: &Live,
+        residues: Option<ResidueStep>,
     ) -> ZoneTransition {
-        cells.extend(commands.iter().any(|c| matches!(c, Command::Fold(..))).then_some(FOLDED));
+        let residues = residues.map(|step| (step, cells.clone()));
+        cells.extend(ways.iter().flatten().any(|s| matches!(s, Simple::Fold(..))).then_some(FOLDED));
         cells.sort_unstable();
         let rows = Rows::new(self.rows(&cells));
         let position = |form: &Linear| rows.position(form).expect("the rows of a step have all forms");
@@ -373,20 +433,31 @@ impl Zones {
         before_index[0] = Some(0);
         before_forms.iter().enumerate().for_each(|(n, form)| before_index[position(form)] = Some(n + 1));
         let after_index = std::iter::once(0).chain(self.rows(after).iter().map(position)).collect();
-        let ways = Ways::Forms(rows.shared(), ways(commands).iter().map(|way| rows.ops(way)).collect());
-        ZoneTransition { size: rows.len(), before: before_index, after: after_index, ways }
+        let ways = Ways::Forms(rows.shared(), ways.iter().map(|way| rows.ops(way)).collect());
+        let residues = residues.map(|(step, cells)| {
+            let indices = cells.iter().map(|&cell| position(&Linear::cell(cell))).collect();
+            (step, indices)
+        });
+        ZoneTransition { size: rows.len(), before: before_index, after: after_index, ways, residues }
     }
 }
 
 /// A step on a matrix of cells.
-fn on_cells(cells: Vec<CellId>, before: &Live, commands: &[Command], after: &Live) -> ZoneTransition {
+fn on_cells(
+    cells: Vec<CellId>,
+    before: &Live,
+    ways: &[Vec<Simple>],
+    after: &Live,
+    residues: Option<ResidueStep>,
+) -> ZoneTransition {
     // A value that is to be folded first gets an index of its own.
     let folded = cells.len() + 1;
-    let folds = commands.iter().any(|c| matches!(c, Command::Fold(..)));
+    let folds = ways.iter().flatten().any(|simple| matches!(simple, Simple::Fold(..)));
     let size = folded + folds as usize;
     let index = |cell: CellId| cells.iter().position(|&c| c == cell).expect("every cell was collected") + 1;
     let ops = |simple: &Simple| match simple {
-        Simple::AtMost(linear) => vec![constraint(linear, &index)],
+        Simple::Assume(Constraint::AtMost(linear)) => vec![constraint(linear, &index)],
+        Simple::Assume(Constraint::Multiple(..)) => Vec::new(),
         Simple::Assign(cell, value) => vec![assignment(index(*cell), value, &index)],
         Simple::Fold(summary, None) => vec![ZoneOp::Forget(index(*summary))],
         Simple::Fold(summary, value) => {
@@ -394,18 +465,21 @@ fn on_cells(cells: Vec<CellId>, before: &Live, commands: &[Command], after: &Liv
         }
         Simple::Expand(cell, summary) => vec![ZoneOp::Expand(index(*cell), index(*summary))],
     };
-    let ways = ways(commands).iter().map(|way| way.iter().flat_map(ops).collect()).collect();
+    let ways = Ways::Cells(ways.iter().map(|way| way.iter().flat_map(ops).collect()).collect());
     let mut before_index = vec![Some(0)];
     before_index.extend((1..size).map(|n| (n <= before.len()).then_some(n)));
     let mut after_index = vec![0];
     after_index.extend(after.iter().map(|&c| index(c)));
-    ZoneTransition { size, before: before_index, after: after_index, ways: Ways::Cells(ways) }
+    let residues = residues.map(|step| (step, (1..=cells.len()).collect()));
+    ZoneTransition { size, before: before_index, after: after_index, ways, residues }
 }
 
 /// `linear <= 0` as an operation: a bound if it is a difference.
 fn constraint(linear: &Linear, index: &impl Fn(CellId) -> usize) -> ZoneOp {
     let Some((x, y)) = linear.difference().filter(|_| !linear.terms.is_empty()) else {
-        return ZoneOp::AtMost(indexed(linear, index), linear.constant);
+        let auxiliary = linear.terms.iter().any(|(cell, _)| *cell >= AUXILIARY);
+        let op = if auxiliary { ZoneOp::Bounds } else { ZoneOp::AtMost };
+        return op(indexed(linear, index), linear.constant);
     };
     let (i, j) = (x.map_or(0, index), y.map_or(0, index));
     match linear.constant.checked_neg() {
@@ -460,6 +534,16 @@ impl ZoneOp {
                 // The least value of the form is minus the greatest of its negation.
                 return upper(m, size, terms, *constant, -1).is_none_or(|negated| negated >= 0);
             }
+            ZoneOp::Bounds(terms, constant) => {
+                // c * x <= -(the least value of the rest), so x <= -(that) / c rounded down, or x >= that / -c rounded up.
+                return terms.iter().all(|&(i, c)| {
+                    let rest: Vec<(usize, i64)> = terms.iter().copied().filter(|(j, _)| *j != i).collect();
+                    let Some(most) = upper(m, size, &rest, *constant, -1) else { return true };
+                    let (x, y) = if c > 0 { (i, 0) } else { (0, i) };
+                    let limit = most.div_euclid(c.saturating_abs());
+                    limit > MOST || bound(m, size, x, y, limit.max(-MOST) as i32)
+                });
+            }
             ZoneOp::Fold(i, j) => {
                 for k in (0..size).filter(|k| k != i && k != j) {
                     m[i * size + k] = m[i * size + k].max(m[j * size + k]);
@@ -501,7 +585,51 @@ fn upper(m: &[i32], size: usize, terms: &[(usize, i64)], constant: i64, sign: i6
     Some(total)
 }
 
-fn project(m: &[i32], size: usize, after: &[usize]) -> Zone {
+fn project(m: &[i32], size: usize, after: &[usize], residues: Box<[Residue]>) -> Zone {
     let bounds = after.iter().flat_map(|&i| after.iter().map(move |&j| m[i * size + j])).collect();
-    Zone { size: after.len(), bounds }
+    Zone { size: after.len(), bounds, residues }
+}
+
+/// The value of an index, if its bounds leave only one.
+fn exact(m: &[i32], size: usize, i: usize) -> Option<i64> {
+    let (high, low) = (m[i * size], m[i]);
+    (high != NONE && low != NONE && high == -low).then_some(i64::from(high))
+}
+
+/// Makes residues more precise by bounds, and bounds tighter by residues; false if they contradict each other. `rows` has the index
+/// of each cell of the step.
+fn settle(m: &mut [i32], size: usize, step: &ResidueStep, rows: &[usize], known: &mut [Residue]) -> bool {
+    for (cell, &i) in rows.iter().enumerate() {
+        if let Some(value) = exact(m, size, i) {
+            let Some(met) = known[cell].meet(step.of(value)) else { return false };
+            known[cell] = met;
+        }
+    }
+    for (cell, &i) in rows.iter().enumerate() {
+        for (other, &j) in rows.iter().enumerate().filter(|(other, _)| *other != cell) {
+            let (above, below) = (m[i * size + j], m[j * size + i]);
+            if above != NONE && above == -below {
+                let Some(met) = known[cell].meet(known[other].shifted(i64::from(above))) else {
+                    return false;
+                };
+                known[cell] = met;
+            }
+        }
+    }
+    // The constant 0 is a row too.
+    let zero = (0, step.of(0));
+    let all: Vec<(usize, Residue)> = rows.iter().copied().zip(known.iter().copied()).chain([zero]).collect();
+    for &(i, x) in &all {
+        for &(j, y) in all.iter().filter(|(j, _)| *j != i) {
+            let (bounded, difference) = (m[i * size + j], x.minus(y));
+            if bounded == NONE || difference.modulus() == 1 {
+                continue;
+            }
+            let excess = (i64::from(bounded) - difference.rest()).rem_euclid(difference.modulus());
+            if excess > 0 && !bound(m, size, i, j, add(bounded, -(excess as i32))) {
+                return false;
+            }
+        }
+    }
+    true
 }
