@@ -11,7 +11,7 @@ use fencewright_engines::robust::{Options, analyse};
 use fencewright_engines::{Confirm, Engine, Limits, Progress, Task, Verdict, check};
 use fencewright_executions::oracle::explore;
 use fencewright_lang::load;
-use fencewright_memory::{BufferMachine, Cell, CellId, Control};
+use fencewright_memory::{BufferMachine, Cell, CellId, Constraint, Control};
 use fencewright_program::{EdgeId, MemoryModel, Program, RegisterId, State, ThreadId};
 use fencewright_smt::Prover;
 use fencewright_testing::Random;
@@ -117,9 +117,13 @@ fn satisfies(
     };
     let Some(invariant) = proof.states.iter().find(|s| s.control() == control) else { return false };
     invariant.cubes().iter().any(|cube| {
-        cube.iter().all(|linear| {
-            let sum: i128 = linear.terms.iter().map(|&(c, k)| i128::from(k) * i128::from(value(c))).sum();
-            sum + i128::from(linear.constant) <= 0
+        cube.iter().all(|constraint| {
+            let form = constraint.form();
+            let sum: i128 = form.terms.iter().map(|&(c, k)| i128::from(k) * i128::from(value(c))).sum();
+            match constraint {
+                Constraint::AtMost(_) => sum + i128::from(form.constant) <= 0,
+                Constraint::Multiple(_, m) => (sum + i128::from(form.constant)) % i128::from(*m) == 0,
+            }
         })
     })
 }

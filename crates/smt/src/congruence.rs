@@ -13,6 +13,31 @@ use crate::solver::{Meter, Reason};
 use crate::term::{Linear, Var};
 use crate::theory::Sum;
 
+/// Variables that equations give as forms of others. Where an equation has a variable with factor 1 or -1, it is solved for that one.
+pub(crate) struct Solved(Vec<(Var, Linear)>);
+
+impl Solved {
+    /// What the equations `linear = 0` say.
+    pub(crate) fn new(equations: &[(Fact, Linear)]) -> Self {
+        let mut solved = Solved(Vec::new());
+        for (_, linear) in equations {
+            let linear = solved.of(linear);
+            let unit = linear.terms().iter().find(|(_, factor)| factor.abs().is_one());
+            if let Some((var, factor)) = unit {
+                // factor * var + rest = 0, so var = -factor * rest.
+                let rest = linear.substitute(*var, &Linear::constant(0));
+                solved.0.push((*var, rest.times(&-factor)));
+            }
+        }
+        solved
+    }
+
+    /// A form without the variables that are given by others.
+    pub(crate) fn of(&self, linear: &Linear) -> Linear {
+        self.0.iter().fold(linear.clone(), |form, (var, value)| form.substitute(*var, value))
+    }
+}
+
 /// Larger systems are not tried: the table of directions is quadratic in the number of variables.
 const MOST_VARIABLES: usize = 300;
 

@@ -12,7 +12,7 @@
 //! (smallest column first, both for leaving and entering) makes pivoting terminate; the first pivots of each check follow a better
 //! rule.
 
-use crate::congruence;
+use crate::congruence::{self, Solved};
 use crate::integer::Int;
 use crate::proof::{Fact, Step};
 use crate::solver::{Meter, Reason};
@@ -279,6 +279,45 @@ impl Simplex {
         self.rows[position] = row;
     }
 
+    /// A term to cut at, such that one case contradicts a bound and the other one rules out the current assignment.
+    ///
+    /// With the variables that equations give as forms of others put into it, a bounded form may be `g * t + c` for a common divisor g
+    /// of its factors. Then g * t + c <= u says t <= (u - c) / g, rounded down. So `x <= y` is `x <= y - 1` where x = 2p and y = 2q + 1, and
+    /// no cut at x, y, p or q alone would ever show that.
+    fn rounded(&self, meter: &mut Meter<'_>) -> Result<Option<Linear>, Reason> {
+        if self.equalities.is_empty() {
+            return Ok(None);
+        }
+        let solved = Solved::new(&self.equalities);
+        for (position, column) in self.columns.iter().enumerate() {
+            if column.lower.is_none() && column.upper.is_none() {
+                continue;
+            }
+            meter.spend()?;
+            let form = solved.of(&self.term(position as u32));
+            let divisor = form.terms().iter().fold(Int::ZERO, |divisor, (_, factor)| divisor.gcd(factor));
+            if divisor.is_zero() || divisor.is_one() {
+                continue;
+            }
+            let parts = form.terms().iter().map(|(var, factor)| (factor.div_floor(&divisor), *var));
+            let term = Linear::sum(parts, 0);
+            let rest = |bound: &Bound| bound.value.plus_product(&Int::ONE, &-form.constant_part());
+            if let Some(upper) = &column.upper {
+                let cut = term.clone().plus(-&rest(upper).div_floor(&divisor));
+                if self.compare(&cut) == Ordering::Greater {
+                    return Ok(Some(cut));
+                }
+            }
+            if let Some(lower) = &column.lower {
+                let cut = term.plus(-&rest(lower).div_ceil(&divisor));
+                if self.compare(&cut) == Ordering::Less {
+                    return Ok(Some(cut.plus(1)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// A column whose value is not an integer, and that value rounded down.
     ///
     /// A sum between two bounds comes before a variable: it has finitely many values left, while cuts on variables alone
@@ -451,6 +490,9 @@ impl Theory for Simplex {
                 return Ok(Status::Conflict(Step::Gcd(sum)));
             }
             self.solvable = self.equalities.len();
+        }
+        if let Some(term) = self.rounded(meter)? {
+            return Ok(Status::Cut(term));
         }
         // The search tries the case `term <= 0` first. The sign of the term is chosen so that this case moves the value towards
         // zero.

@@ -97,6 +97,30 @@ fn equations_without_integer_solution_are_refuted() {
     check(&[three, fifteen, y_is_one], false);
 }
 
+/// No bounds keep the multiples finite, and no cut at a single variable refutes these.
+#[test]
+fn residues_and_inequalities_are_refuted() {
+    let [x, y, p, q, r] = [0, 1, 2, 3, 4].map(Var);
+    let multiple = |m: i64, var, rest: i64| times(&Int::from(m), var).plus(rest);
+    for m in [2, 3, 7, 64] {
+        let even = [Formula::eq(x, multiple(m, p, 0)), Formula::eq(y, multiple(m, q, 1))];
+        let between = |low: i64, high: i64| {
+            let difference = Linear::from(x) - Linear::from(y);
+            [Formula::le(low, difference.clone()), Formula::le(difference, high)]
+        };
+        check(&[even.as_slice(), &between(0, m - 2)].concat(), false);
+        check(&[even.as_slice(), &between(0, m - 1)].concat(), true);
+        // A number that is no multiple of m: m times something and a rest.
+        let no_multiple =
+            [Formula::eq(x, Linear::from(r) + multiple(m, q, 0)), Formula::le(1, r), Formula::le(r, m - 1)];
+        check(&[&even[..1], &no_multiple].concat(), false);
+        let next = Formula::eq(Linear::from(y), Linear::from(x).plus(m));
+        let multiple = Formula::eq(y, multiple(m, Var(5), 0));
+        check(&[&no_multiple[..], &[next.clone(), multiple]].concat(), false);
+        check(&[&no_multiple[..], &[next]].concat(), true);
+    }
+}
+
 #[test]
 fn deep_formulas_are_decided() {
     // Alternating and, or: x = 0 and (x = 1 or (x <= 1 and (x = 2 or ...))), with false at the bottom.
