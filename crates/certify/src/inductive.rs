@@ -103,6 +103,9 @@ pub fn check(
 /// So many differences of a cube may have to be refuted one by one before all cubes are tried together.
 const MOST_HIDDEN: usize = 4;
 
+/// So many cubes are tried alone before all of them are tried together.
+const MOST_LIKELY: usize = 8;
+
 /// Fewer cubes than this are checked sooner than another thread is started.
 const FEW: usize = 500;
 
@@ -423,10 +426,12 @@ impl<'a> Checker<'a> {
         let left = |(wanted, cube): (&Vec<(usize, Wanted)>, &Cube)| {
             let left: Vec<&(usize, Wanted)> = wanted.iter().filter(|wanted| !holds(wanted)).collect();
             let differences = left.iter().filter(|(_, wanted)| matches!(wanted, Wanted::Edge(_))).count();
-            let likely = differences <= hidden;
-            likely.then(|| after(&left.iter().map(|(m, _)| cube[*m].clone()).collect())).flatten()
+            let cube = || after(&left.iter().map(|(m, _)| cube[*m].clone()).collect());
+            Some((left.len(), if differences <= hidden { cube() } else { None }?))
         };
-        if prepared.wanted.iter().zip(cubes).filter_map(left).any(|cube| entails(&[cube])) {
+        let mut likely: Vec<(usize, Cube)> = prepared.wanted.iter().zip(cubes).filter_map(left).collect();
+        likely.sort_by_key(|(left, _)| *left);
+        if likely.iter().take(MOST_LIKELY).any(|(_, cube)| entails(std::slice::from_ref(cube))) {
             return Covered::Yes;
         }
         let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);

@@ -1,5 +1,5 @@
 //! All engines against the reference semantics on random programs that look into the corners of the language: ranges and choices below
-//! 0, most of them over the naturals; open arrays; indivisible steps that store after they may have faulted; locks held by faulted threads.
+//! 0, most of them over the naturals; remainders, quotients, bits and wraparound; open arrays; indivisible steps that store after they may have faulted; locks held by faulted threads.
 //!
 //! Where an access may leave the window of an open array there is no proof, but a violation on the way there is one. A normal run takes
 //! a few hundred programs; with `FENCEWRIGHT_LONG_TESTS=1` it is fifty times as many.
@@ -18,6 +18,7 @@ use fencewright_engines::{Confirm, Engine, Limits, Progress, Reason, Task, Verdi
 use fencewright_executions::oracle::{Reachable, initial_states};
 use fencewright_program::reference::{Limit, Refusal};
 use fencewright_program::{MemoryModel, Program, Reference};
+use fencewright_testing::arithmetic::compute;
 use fencewright_testing::{Random, Shape, program};
 
 const MOST_STATES: usize = 1_500;
@@ -83,7 +84,10 @@ type Counts = BTreeMap<&'static str, [usize; 3]>;
 fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
     let mut random = Random::new(seed);
     let shape = Shape { length: 4, loops: seed.is_multiple_of(2), corners: true, ..Shape::default() };
-    let program = program(&mut random, shape);
+    let mut program = program(&mut random, shape);
+    if seed % 5 < 2 {
+        compute(&mut random, &mut program);
+    }
     let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Sc, MemoryModel::Pso]);
     let Some((reachable, beyond)) = reachable(&program, model) else { return false };
     let task = Task::new(&program, model, program.properties.clone());

@@ -13,6 +13,7 @@ use fencewright_engines::contexts::Options;
 use fencewright_engines::domain::concrete::Concrete;
 use fencewright_engines::domain::order::{Relations, fragment};
 use fencewright_engines::domain::predicates::{Predicates, Template};
+use fencewright_engines::domain::residues::Moduli;
 use fencewright_engines::domain::zones::Zones;
 use fencewright_engines::domain::{Domain, DomainName};
 use fencewright_engines::search::explore::Unmodelled;
@@ -73,6 +74,10 @@ fn search_with<M: Machine<Phase = ()>>(
         DomainName::Concrete => search(machine, Concrete::new(), property),
         DomainName::Zones => {
             let zones = Zones::new(random.between(0, 3) as i32, false);
+            let zones = match random.one_in(4) {
+                true => zones,
+                false => zones.with_residues(Moduli::new(program, std::slice::from_ref(property))),
+            };
             // Some with rows for sums of memory cells and registers.
             let variables = BufferMachine::new(program, Buffers::Sc).cells.len() as u32;
             let sums = (0..random.below(4)).filter_map(|_| {

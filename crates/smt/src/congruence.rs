@@ -18,10 +18,10 @@ pub(crate) struct Solved(Vec<(Var, Linear)>);
 
 impl Solved {
     /// What the equations `linear = 0` say.
-    pub(crate) fn new(equations: &[(Fact, Linear)]) -> Self {
+    pub(crate) fn new(equations: impl IntoIterator<Item = Linear>) -> Self {
         let mut solved = Solved(Vec::new());
-        for (_, linear) in equations {
-            let linear = solved.of(linear);
+        for linear in equations {
+            let linear = solved.of(&linear);
             let unit = linear.terms().iter().find(|(_, factor)| factor.abs().is_one());
             if let Some((var, factor)) = unit {
                 // factor * var + rest = 0, so var = -factor * rest.

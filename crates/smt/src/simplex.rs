@@ -288,8 +288,14 @@ impl Simplex {
         if self.equalities.is_empty() {
             return Ok(None);
         }
-        let solved = Solved::new(&self.equalities);
-        for (position, column) in self.columns.iter().enumerate() {
+        // What bounds leave one value for is as good as given by an equation.
+        let columns = || self.columns.iter().enumerate();
+        let fixed = columns().filter_map(|(position, column)| {
+            let (lower, upper) = (column.lower.as_ref()?, column.upper.as_ref()?);
+            (lower.value == upper.value).then(|| self.term(position as u32).plus(-&lower.value))
+        });
+        let solved = Solved::new(fixed.chain(self.equalities.iter().map(|(_, linear)| linear.clone())));
+        for (position, column) in columns() {
             if column.lower.is_none() && column.upper.is_none() {
                 continue;
             }

@@ -118,6 +118,11 @@ fn residues_and_inequalities_are_refuted() {
         let multiple = Formula::eq(y, multiple(m, Var(5), 0));
         check(&[&no_multiple[..], &[next.clone(), multiple]].concat(), false);
         check(&[&no_multiple[..], &[next]].concat(), true);
+        // One of the numbers is known by its bounds.
+        let sum =
+            Formula::eq(Linear::from(y) + times(&Int::from(m), p), Linear::from(r) + times(&Int::from(m), q));
+        let bounds = [Formula::le(0, y), Formula::le(y, 0), Formula::le(1, r), Formula::le(r, m - 1)];
+        check(&[&bounds[..], &[sum]].concat(), false);
     }
 }
 
