@@ -214,7 +214,7 @@ fn buffer_machines() {
         } else {
             let shape = Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() };
             let mut program = program(&mut random, shape);
-            if random.one_in(3) {
+            if random.one_in(6) {
                 compute(&mut random, &mut program);
             }
             compare(&format!("seed {seed}, {model:?}"), [&program; 2], model, &mut random, &mut counts);

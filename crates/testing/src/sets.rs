@@ -82,6 +82,8 @@ pub struct Vocabulary {
     pub summaries: Vec<CellId>,
     /// Whether values are added and subtracted, not only copied and compared.
     pub arithmetic: bool,
+    /// Whether quotients and remainders are computed.
+    pub remainders: bool,
 }
 
 impl Vocabulary {
@@ -117,8 +119,8 @@ impl Vocabulary {
             1 if self.arithmetic => Expr::binary(BinaryOp::Sub, left, self.operand(random)),
             // The truth value of a comparison, which makes two cases of the command.
             2 => Expr::binary(BinaryOp::Lt, left, self.operand(random)),
-            3 if self.arithmetic => Expr::binary(BinaryOp::Rem, left, Expr::Const(random.between(2, 4))),
-            4 if self.arithmetic => Expr::binary(BinaryOp::Div, left, Expr::Const(random.between(2, 3))),
+            3 if self.remainders => Expr::binary(BinaryOp::Rem, left, Expr::Const(random.between(2, 4))),
+            4 if self.remainders => Expr::binary(BinaryOp::Div, left, Expr::Const(random.between(2, 3))),
             _ => left,
         }
     }

@@ -89,6 +89,7 @@ fn steps_that_are_covered_lead_into_one_cube() {
         ordinary: all.clone().filter(|&c| !machine.cells.is_summary(c)).take(3).collect(),
         summaries: all.filter(|&c| machine.cells.is_summary(c)).take(2).collect(),
         arithmetic: true,
+        remainders: true,
     };
     let stop: Stop = Arc::new(|| false);
     let (mut covered, mut not) = (0, 0);

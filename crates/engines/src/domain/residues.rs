@@ -273,7 +273,7 @@ impl Moduli {
         for (t, op) in ops() {
             let (index, value) = match op {
                 Op::Skip | Op::Havoc(..) => (None, None),
-                Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e) => (None, Some(e)),
+                Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e, _) => (None, Some(e)),
                 Op::Load(_, address) => (address.index.as_ref(), None),
                 Op::Store(address, e) => (address.index.as_ref(), Some(e)),
             };
@@ -324,7 +324,7 @@ impl Moduli {
             Op::Assign(to, e) => self.flow(&leaves(e), &[register(*to)]),
             Op::Load(to, address) => self.flow(&memory(address), &[register(*to)]),
             Op::Store(address, e) => self.flow(&leaves(e), &memory(address)),
-            Op::Assume(e) | Op::Assert(e) => {
+            Op::Assume(e) | Op::Assert(e, _) => {
                 let mut changed = false;
                 equations(e, &mut |left, right| {
                     let all = [leaves(left), leaves(right)].concat();
