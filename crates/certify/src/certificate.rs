@@ -26,7 +26,7 @@ pub const VERSION: u32 = 3;
 pub struct Certificate {
     /// [`FORMAT`].
     pub format: String,
-    /// [`VERSION`], or an older one from [`OLDEST_VERSION`] on.
+    /// [`VERSION`].
     pub version: u32,
     /// The fingerprint of the program (crate `fingerprint`), so that a certificate is not mistaken for that of another one. The checker does
     /// not depend on it.
