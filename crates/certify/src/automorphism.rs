@@ -73,6 +73,11 @@ pub struct Reductions<'a> {
 }
 
 impl Family {
+    /// Whether numbers of its threads occur anywhere.
+    pub fn has_numbers(&self) -> bool {
+        !(self.indices.is_empty() && self.values.is_empty() && self.registers.is_empty())
+    }
+
     /// Whether all threads of the family may be exchanged in this program, as far as these properties can tell; otherwise why not.
     pub fn check(
         &self,

@@ -202,9 +202,8 @@ impl Checker<'_> {
     fn missing(&self, batch: &mut Batch<'_>) -> Option<usize> {
         let Batch { states, places, orbit, .. } = batch;
         let has = |state: &[u64]| self.table.has(state);
-        self.table.missing(states, places, &mut |state| {
-            !self.set.symmetry.is_empty() && orbit.meets(state, 0, &has)
-        })
+        self.table
+            .missing(states, places, &mut |state| !self.set.symmetry.is_empty() && orbit.meets(state, &has))
     }
 
     /// Whether the states that steps lead to, or states that stand for them, are in the set.

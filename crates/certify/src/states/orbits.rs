@@ -1,13 +1,16 @@
 //! States up to symmetry: a state is taken to be in the set if the set has a state that permutations of threads make of it.
 //!
 //! Any permutation within families would do (see [the module](super)). Those are tried after which the threads of each family stand in the
-//! order of their locations, the greatest first: few, and the engine stores states that are sorted like this.
+//! order of their locations, the greatest first: few, and the engine stores states that are sorted like this. Threads at one location stand
+//! in the order of their registers and buffers at first, which is how the engine sorts them too if it does not look at numbers. So one try is
+//! enough for families without numbers, which may be large.
 
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
 use fencewright_program::{MemoryModel, Program, Property};
 
-use super::StateSet;
+use super::{Field, StateSet};
 use crate::automorphism::{Family, Reductions};
 
 /// Checks that all threads of each family may be exchanged, and that no two families have anything in common.
@@ -34,6 +37,9 @@ pub(super) fn check(
     Ok(())
 }
 
+/// After so many tries a state is taken to be missing: there are too many permutations to try them all.
+const MOST_TRIES: usize = 1 << 16;
+
 /// The family, if any, whose numbers something holds.
 type Numbers = Option<usize>;
 
@@ -48,6 +54,9 @@ pub(super) struct Orbit<'a> {
     indices: Vec<Option<(usize, i64, i64)>>,
     /// The places to fill: a family, and a position in it.
     places: Vec<(usize, usize)>,
+    /// The threads of each family, in the order in which they are tried.
+    sorted: Vec<Vec<usize>>,
+    tries: usize,
     /// The position of each thread in its family.
     positions: Vec<usize>,
     /// Who takes the place of each thread, and whose place each thread takes.
@@ -83,7 +92,11 @@ impl<'a> Orbit<'a> {
                 indices.push(indexed.map(|family| (family, cell as i64 - first, first)));
             }
         }
-        let families = set.symmetry.iter().enumerate();
+        let mut places: Vec<(usize, usize)> = (0..set.symmetry.len())
+            .flat_map(|f| (0..set.symmetry[f].threads.len()).map(move |n| (f, n)))
+            .collect();
+        // What the first try settles comes first.
+        places.sort_by_key(|&(f, _)| set.symmetry[f].has_numbers());
         let mut positions = vec![0; threads];
         for family in &set.symmetry {
             family.threads.iter().enumerate().for_each(|(n, &t)| positions[t as usize] = n);
@@ -93,7 +106,9 @@ impl<'a> Orbit<'a> {
             registers: set.live.iter().enumerate().map(thread).collect(),
             values,
             indices,
-            places: families.flat_map(|(f, family)| (0..family.threads.len()).map(move |n| (f, n))).collect(),
+            places,
+            sorted: vec![Vec::new(); set.symmetry.len()],
+            tries: 0,
             positions,
             from: (0..threads).collect(),
             to: (0..threads).collect(),
@@ -103,27 +118,42 @@ impl<'a> Orbit<'a> {
         }
     }
 
-    /// Whether `contains` holds of a state that a permutation makes of this one. The places up to `filled` have been filled.
-    pub fn meets(&mut self, state: &[u64], filled: usize, contains: &impl Fn(&[u64]) -> bool) -> bool {
+    /// Whether `contains` holds of a state that a permutation makes of this one.
+    pub fn meets(&mut self, state: &[u64], contains: &impl Fn(&[u64]) -> bool) -> bool {
+        let set = self.set;
+        for (sorted, family) in self.sorted.iter_mut().zip(&set.symmetry) {
+            sorted.clear();
+            sorted.extend(family.threads.iter().map(|&t| t as usize));
+            sorted.sort_by(|&a, &b| compare(set, state, a, b));
+        }
+        self.tries = 0;
+        self.fill(state, 0, contains)
+    }
+
+    /// The same, where the places up to `filled` have been filled.
+    fn fill(&mut self, state: &[u64], filled: usize, contains: &impl Fn(&[u64]) -> bool) -> bool {
         let set = self.set;
         let Some(&(family, position)) = self.places.get(filled) else {
+            self.tries += 1;
             return self.arrange(state).is_some() && contains(&self.image);
         };
-        let threads = &set.symmetry[family].threads;
-        let location = |t: u32| set.layout.locations[t as usize].get(state);
-        let waiting = threads.iter().filter(|t| self.waits[**t as usize]);
-        let greatest = waiting.map(|&t| location(t)).max();
-        let place = threads[position] as usize;
-        for &thread in threads.iter().filter(|t| Some(location(**t)) == greatest) {
-            let thread = thread as usize;
-            if self.waits[thread] {
-                self.waits[thread] = false;
-                (self.from[place], self.to[thread]) = (thread, place);
-                let found = self.meets(state, filled + 1, contains);
-                self.waits[thread] = true;
-                if found {
-                    return true;
-                }
+        let location = |thread: usize| set.layout.locations[thread].get(state);
+        let place = set.symmetry[family].threads[position] as usize;
+        let mut greatest = None;
+        for n in 0..self.sorted[family].len() {
+            let thread = self.sorted[family][n];
+            if !self.waits[thread] {
+                continue;
+            }
+            if *greatest.get_or_insert(location(thread)) != location(thread) || self.tries >= MOST_TRIES {
+                return false;
+            }
+            self.waits[thread] = false;
+            (self.from[place], self.to[thread]) = (thread, place);
+            let found = self.fill(state, filled + 1, contains);
+            self.waits[thread] = true;
+            if found {
+                return true;
             }
         }
         false
@@ -216,4 +246,19 @@ impl<'a> Orbit<'a> {
         self.buffer = buffer;
         Some(())
     }
+}
+
+/// The order of threads in which they are tried: by location, the greatest first, by who holds the lock and who is the favourite, and then by
+/// registers and buffers.
+fn compare(set: &StateSet, state: &[u64], a: usize, b: usize) -> Ordering {
+    let layout = &set.layout;
+    let is = |field: Field, thread: usize| field.get(state) == thread as i64 + 1;
+    let first =
+        |t: usize| (Reverse(layout.locations[t].get(state)), !is(layout.lock, t), !is(layout.favourite, t));
+    let values = |t: usize| {
+        let buffer = layout.buffers.get(t).into_iter();
+        let buffer = buffer.flat_map(|b| b.entries.iter().flat_map(|&(c, v)| [c, v]).chain([b.count]));
+        layout.registers[t].iter().copied().chain(buffer).map(|field| field.get(state))
+    };
+    first(a).cmp(&first(b)).then_with(|| values(a).cmp(values(b)))
 }

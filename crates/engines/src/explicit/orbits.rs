@@ -7,7 +7,7 @@
 //! Every thread gets a key that does not depend on who has which number: where it stands, its registers and its own cells, with "myself",
 //! "somebody else" and "nobody" in place of numbers. The threads of a family are sorted by their keys; among the arrangements that sort
 //! them, if there are several because keys are equal, the one that gives the least packed state is taken. Where a family has no numbers,
-//! threads with equal keys have equal states, so there is nothing to try.
+//! threads with equal keys are compared register by register instead, so there is nothing to try.
 //!
 //! Locations, the lock and the favourite come first in the keys. So they are the same in every arrangement that sorts, and in every
 //! layout: the worker that a state belongs to does not change when states are packed anew and their representatives are chosen again.
@@ -66,8 +66,7 @@ impl Orbits {
         let mut orbits = Orbits::default();
         let mut arrangements = 1;
         for mut family in families {
-            let numbered =
-                !(family.indices.is_empty() && family.values.is_empty() && family.registers.is_empty());
+            let numbered = family.has_numbers();
             if numbered {
                 family.threads.truncate(MOST_NUMBERED);
                 family.numbers.truncate(MOST_NUMBERED);
@@ -379,6 +378,10 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     // Threads that have come far come first, and so do their steps: executions that are shown have fewer changes from thread to thread.
     let far = (compiled.edges.len() as u64 - location) << 2;
     let fixed = far | u64::from(!is_me(code.lock())) << 1 | u64::from(!is_me(code.favourite()));
+    if !class.numbered {
+        // Threads are compared as they are: the checker of certificates sorts them in the same way.
+        return fixed;
+    }
     let mut hash = 0u64;
     let mut mix = |value: u64| hash = hash_word(hash.rotate_left(5) ^ value);
     let numbers = class.registers[thread][location as usize];
@@ -425,13 +428,13 @@ fn key_of(code: &Code, layout: &Layout, class: &Class, state: &[u64], position: 
     fixed << 40 | hash >> 24
 }
 
-/// Compares the states of two threads.
+/// Compares the states of two threads, register by register and then their buffers.
 fn compare_threads(code: &Code, layout: &Layout, state: &[u64], a: usize, b: usize) -> Ordering {
     let [a, b] = [a, b].map(|t| {
-        let slots = code.threads[t].slots.clone().map(|slot| layout.slots[slot as usize]);
+        let registers = code.threads[t].registers.iter().map(|&slot| layout.slots[slot as usize]);
         let buffer = layout.buffers.get(t).into_iter();
-        let entries = buffer.flat_map(|b| b.entries.iter().flat_map(|&(kind, value)| [kind, value]));
-        slots.chain(entries).map(|field| field.raw(state))
+        let buffer = buffer.flat_map(|b| b.entries.iter().flat_map(|&(c, v)| [c, v]).chain([b.count]));
+        registers.chain(buffer).map(|field| field.raw(state))
     });
     a.cmp(b)
 }
