@@ -1,5 +1,6 @@
 //! Text against text: random syntax trees are printed, read again and lowered, and what one can see of them on the reference semantics, and
-//! by the explicit engine, is compared with a second interpreter, which walks on the syntax tree itself.
+//! by the explicit engine, is compared with a second interpreter, which walks on the syntax tree itself. Statements moved into procedures
+//! change nothing.
 //!
 //! A normal run takes 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1` it is 200,000. What differs is shown
 //! with the seed and a program that was made smaller; `FENCEWRIGHT_SEED=N` runs that one only.
@@ -12,17 +13,19 @@ mod generate;
 mod indivisible;
 mod machine;
 mod observe;
+mod outline;
 mod shrink;
 
 use std::collections::BTreeSet;
 
 use fencewright_engines::explicit::{Explicit, Options, Order};
 use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright_lang::ast::File;
 use fencewright_lang::{fw, load};
 use fencewright_program::{
     Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, RegisterId,
 };
-use fencewright_testing::without_spans;
+use fencewright_testing::{Random, without_spans};
 
 use control::Code;
 use coverage::Coverage;
@@ -217,4 +220,39 @@ fn the_text_means_what_the_lowered_program_does() {
     let mut coverage = Coverage::default();
     parts.into_iter().for_each(|part| coverage.merge(part));
     coverage.assert_all(wanted / 200, OUTCOMES);
+}
+
+/// What one can see of a text.
+fn observed(file: &File, defines: &[(String, i64)], model: MemoryModel, labels: &[String]) -> Observed {
+    let text = fw::print(file);
+    match load("test.fw", text.as_bytes(), None, defines) {
+        Ok(loaded) => observe::of_program(&loaded.program, model, labels, MOST_STATES),
+        Err(e) if e.diagnostics[0].message.contains("ways lead through this block") => Observed::TooLarge,
+        Err(e) => panic!("not accepted:\n{}\n{text}", e.sources.render(&e.diagnostics, false)),
+    }
+}
+
+#[test]
+fn a_call_does_what_the_text_of_the_procedure_does() {
+    let wanted = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 50_000 } else { 300 };
+    let (mut compared, mut calls) = (0, 0);
+    for seed in 0.. {
+        let generated = generate(seed);
+        let (file, procedures) = outline::outlined(&generated.file, &mut Random::new(seed));
+        let model = MemoryModel::ALL[seed as usize % 3];
+        let labels = label_bits(&generated.file);
+        let direct = observed(&generated.file, &generated.defines, model, &labels);
+        if procedures == 0 || !matches!(direct, Observed::All { .. }) {
+            continue;
+        }
+        let called = observed(&file, &generated.defines, model, &labels);
+        let text = || format!("seed {seed}, {}:\n{}", model.name(), fw::print(&file));
+        assert!(called == direct, "{}", text());
+        compared += 1;
+        calls += procedures;
+        if compared == wanted {
+            break;
+        }
+    }
+    assert!(calls > 3 * wanted, "{calls} procedures in {wanted} programs");
 }

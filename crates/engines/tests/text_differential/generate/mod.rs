@@ -11,7 +11,7 @@ use fencewright_testing::Random;
 use super::control::inner_blocks;
 use super::declarations::Interval;
 
-const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0, call: CallId(None) };
+pub const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0, call: CallId(None) };
 
 /// A file, and the constants that the command line overrides.
 #[derive(Clone, Debug)]
