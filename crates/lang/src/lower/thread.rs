@@ -431,13 +431,11 @@ impl<'a> ThreadLowering<'a, '_> {
         let pure = self.fitted(pure, wraps, &before);
         let plain = self.registers[register.index()].range.is_none() && wraps.is_none();
         match (&pure, before.last_mut()) {
-            (Expr::Leaf(r), Some(Before::Load(target, ..))) if r == target => {
+            (Expr::Leaf(r), Some(Before::Load(target, ..) | Before::Call(target, ..))) if r == target => {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
-            (Expr::Leaf(r), Some(Before::Rmw(target, ..) | Before::Call(target, ..)))
-                if r == target && plain =>
-            {
+            (Expr::Leaf(r), Some(Before::Rmw(target, ..))) if r == target && plain => {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
