@@ -73,6 +73,28 @@ pub enum Claim {
         /// The paths, in the order in which the program is extended by them.
         extensions: Vec<Extension>,
     },
+    /// The program has under PSO the properties that another claim says it has under TSO, because no store can overtake another one of its thread:
+    /// [`stores_are_separated`](fencewright_transform::separated::stores_are_separated).
+    Separated {
+        /// What holds under TSO, and is proved by the proofs.
+        tso: Box<Claim>,
+    },
+}
+
+impl Claim {
+    /// The memory model it is about, with these proofs.
+    pub fn model(&self, proofs: &[Proof]) -> Option<MemoryModel> {
+        match self {
+            Claim::Safe { .. } | Claim::Unsatisfied { .. } => proofs.first().map(Proof::model),
+            Claim::Robust { .. } | Claim::Lazy { .. } => Some(MemoryModel::Tso),
+            Claim::Separated { .. } => Some(MemoryModel::Pso),
+        }
+    }
+
+    /// What is said about the properties that it names.
+    pub fn about_properties(&self) -> &Claim {
+        if let Claim::Separated { tso } = self { tso } else { self }
+    }
 }
 
 /// What robustness means.
@@ -148,8 +170,8 @@ pub struct InductiveInvariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum MachineName {
-    /// Sequential consistency.
-    Sc,
+    /// Sequential consistency. The braces make unknown keys an error here too.
+    Sc {},
     /// Exact queues with a bound; an overflow is forbidden.
     Queue {
         /// The memory model.
@@ -272,7 +294,7 @@ impl MachineName {
     pub fn buffers(self) -> Buffers {
         let of = |model| if model == Model::Pso { MemoryModel::Pso } else { MemoryModel::Tso };
         match self {
-            MachineName::Sc => Buffers::Sc,
+            MachineName::Sc {} => Buffers::Sc,
             MachineName::Queue { model, bound } => Buffers::Queue { model: of(model), bound },
             MachineName::Partial { model, k, kept, summaries } => Buffers::Partial {
                 model: of(model),
@@ -292,20 +314,17 @@ impl Certificate {
 
     /// The names of the properties that it is about; robustness is none.
     pub fn properties(&self) -> &[String] {
-        match &self.claim {
+        match self.claim.about_properties() {
             Claim::Safe { properties }
             | Claim::Unsatisfied { properties }
             | Claim::Lazy { properties, .. } => properties,
-            Claim::Robust { .. } => &[],
+            Claim::Robust { .. } | Claim::Separated { .. } => &[],
         }
     }
 
     /// The memory model it is about; nothing if there should be a proof that names it, and is none.
     pub fn model(&self) -> Option<MemoryModel> {
-        match &self.claim {
-            Claim::Safe { .. } | Claim::Unsatisfied { .. } => self.proofs.first().map(Proof::model),
-            Claim::Robust { .. } | Claim::Lazy { .. } => Some(MemoryModel::Tso),
-        }
+        self.claim.model(&self.proofs)
     }
 
     /// Writes it as text.

@@ -11,6 +11,7 @@ use fencewright_program::{EdgeId, MemoryModel, Program, Property, PropertyKind, 
 use fencewright_proof::{Refuter, Stop};
 use fencewright_transform::attack::{self, Notion};
 use fencewright_transform::extend::{self, AttackingStore, Conclusion, Extended};
+use fencewright_transform::separated::stores_are_separated;
 
 use crate::certificate::{Certificate, Claim, Extension, FORMAT, NotionName, Proof, VERSION};
 use crate::{inductive, states};
@@ -97,17 +98,7 @@ pub fn check(
     }
     let mut proofs =
         Proofs { all: &certificate.proofs, used: 0, accepted: Accepted::default(), refuter, stop };
-    match &certificate.claim {
-        Claim::Safe { properties } => proofs.safe(program, &named(program, properties)?)?,
-        Claim::Unsatisfied { properties } => {
-            proofs.safe(program, &unsatisfied(named(program, properties)?)?)?
-        }
-        Claim::Robust { notion: NotionName::HappensBefore } => {
-            proofs.robust(program, Notion::HappensBefore)?
-        }
-        Claim::Robust { notion: NotionName::Triangular } => proofs.robust(program, Notion::Triangular)?,
-        Claim::Lazy { properties, extensions } => proofs.lazy(program, properties, extensions)?,
-    }
+    proofs.shows(program, &certificate.claim)?;
     match proofs.used == certificate.proofs.len() {
         true => Ok(proofs.accepted),
         false => Err(Rejection::Format("it has more proofs than its claim takes".into())),
@@ -124,6 +115,32 @@ struct Proofs<'a> {
 }
 
 impl Proofs<'_> {
+    /// The next proofs show a claim.
+    fn shows(&mut self, program: &Program, claim: &Claim) -> Result<(), Rejection> {
+        match claim {
+            Claim::Safe { properties } => self.safe(program, &named(program, properties)?),
+            Claim::Unsatisfied { properties } => {
+                self.safe(program, &unsatisfied(named(program, properties)?)?)
+            }
+            Claim::Robust { notion: NotionName::HappensBefore } => {
+                self.robust(program, Notion::HappensBefore)
+            }
+            Claim::Robust { notion: NotionName::Triangular } => self.robust(program, Notion::Triangular),
+            Claim::Lazy { properties, extensions } => self.lazy(program, properties, extensions),
+            Claim::Separated { tso } => {
+                if !stores_are_separated(program) {
+                    return Err(Rejection::Transformation("a store that overtakes another one".into()));
+                }
+                match tso.model(self.all) {
+                    Some(MemoryModel::Tso) if !matches!(**tso, Claim::Robust { .. }) => {
+                        self.shows(program, tso)
+                    }
+                    _ => Err(Rejection::Format("what it says about tso is not about tso".into())),
+                }
+            }
+        }
+    }
+
     /// The next proof shows that a program has these properties, under the memory model of its machine.
     fn safe(&mut self, program: &Program, properties: &[Property]) -> Result<(), Rejection> {
         let fewer = || Rejection::Format("it has fewer proofs than its claim takes".into());
@@ -221,6 +238,9 @@ impl Proofs<'_> {
 fn named(program: &Program, names: &[String]) -> Result<Vec<Property>, Rejection> {
     if names.is_empty() {
         return Err(Rejection::Format("it is about no property".into()));
+    }
+    if let Some(twice) = (1..names.len()).find(|&n| names[..n].contains(&names[n])) {
+        return Err(Rejection::Format(format!("it names the property `{}` twice", names[twice])));
     }
     let find = |name: &String| property(program, name).ok_or_else(|| Rejection::Property(name.clone()));
     names.iter().map(find).collect()

@@ -82,7 +82,7 @@ pub fn check(
         return Err(Rejection::Format("invariants over real numbers are not supported".into()));
     }
     let kept = match proof.machine {
-        MachineName::Sc => 0,
+        MachineName::Sc {} => 0,
         MachineName::Queue { bound, .. } => bound,
         MachineName::Partial { k, .. } => k,
     };

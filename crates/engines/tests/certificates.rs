@@ -74,7 +74,7 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
         }
         3 => {
             proof.machine = match proof.machine {
-                MachineName::Sc => {
+                MachineName::Sc {} => {
                     let summaries = Summarised::all(random.below(3));
                     MachineName::Partial { model: Model::Tso, k: 1, kept: KeptEnd::Newest, summaries }
                 }

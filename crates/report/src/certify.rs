@@ -84,10 +84,10 @@ impl Certified<'_> {
         line(&Object {
             certificate: self.name,
             file: self.program,
-            claim: self.certificate.map(|certificate| match certificate.claim {
+            claim: self.certificate.map(|certificate| match certificate.claim.about_properties() {
                 Claim::Robust { notion: NotionName::HappensBefore } => "robust",
                 Claim::Robust { notion: NotionName::Triangular } => "free of triangular races",
-                Claim::Safe { .. } | Claim::Lazy { .. } => "safe",
+                Claim::Safe { .. } | Claim::Lazy { .. } | Claim::Separated { .. } => "safe",
                 Claim::Unsatisfied { .. } => "unsatisfied",
             }),
             model: self.model(),
@@ -104,7 +104,7 @@ impl Certified<'_> {
 
     /// What was proved, in words.
     fn proved(&self) -> String {
-        match self.certificate.map(|c| &c.claim) {
+        match self.certificate.map(|c| c.claim.about_properties()) {
             Some(Claim::Robust { notion: NotionName::HappensBefore }) => "robust against tso".into(),
             Some(Claim::Robust { notion: NotionName::Triangular }) => "free of triangular races".into(),
             Some(Claim::Safe { properties } | Claim::Lazy { properties, .. }) => {
@@ -117,7 +117,7 @@ impl Certified<'_> {
                     self.model().unwrap_or_default()
                 )
             }
-            None => String::new(),
+            Some(Claim::Separated { .. }) | None => String::new(),
         }
     }
 

@@ -37,7 +37,9 @@ impl Bounds {
 
 /// The invariants of a certificate, one line for each program point that can be reached.
 pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
-    let (Claim::Safe { .. }, [proof]) = (&certificate.claim, &certificate.proofs[..]) else {
+    // A claim about PSO may stand on an invariant under TSO, of the same program.
+    let claim = certificate.claim.about_properties();
+    let (Claim::Safe { .. }, [proof]) = (claim, &certificate.proofs[..]) else {
         return "  the proof is about other programs, made from this one: its points are not those of this program\n".into();
     };
     let Proof::Invariant(proof) = proof else {

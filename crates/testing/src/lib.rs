@@ -178,6 +178,22 @@ pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     }
 }
 
+/// Puts a store-store fence, or now and then a full one, after most stores: in place of the edges that leave the location after the store.
+pub fn separate(random: &mut Random, program: &mut Program) {
+    for thread in &mut program.threads {
+        for store in 0..thread.edges.len() {
+            let Edge { to, action, .. } = thread.edges[store].clone();
+            if !matches!(action, Action::Op(Op::Store(..))) || random.one_in(4) {
+                continue;
+            }
+            let after = thread.edges.iter_mut().filter(|e| e.from == to);
+            for edge in after.filter(|e| !matches!(e.action, Action::Lock | Action::Unlock)) {
+                edge.action = if random.one_in(6) { Action::Fence } else { Action::StoreFence };
+            }
+        }
+    }
+}
+
 fn initial(random: &mut Random) -> Init {
     match random.below(16) {
         0 | 1 => Init::Any(Some(Range { low: 0, high: 1 })),

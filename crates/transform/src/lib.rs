@@ -2,7 +2,8 @@
 //! TSO of the old one.
 //!
 //! * [`attack`]: the program with its attacks in it, which decides robustness;
-//! * [`extend`]: the program with stores delayed along some of its paths, for lazy reachability.
+//! * [`extend`]: the program with stores delayed along some of its paths, for lazy reachability;
+//! * [`separated`]: no transformation at all, but which programs do under PSO what they do under TSO.
 //!
 //! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this
 //! crate depends on programs and the kit, and on nothing else.
@@ -11,3 +12,4 @@
 
 pub mod attack;
 pub mod extend;
+pub mod separated;

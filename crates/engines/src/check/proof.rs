@@ -44,7 +44,7 @@ fn state(control: &Control, invariant: Vec<Vec<Constraint>>) -> StateInvariant {
 fn name(buffers: Buffers) -> MachineName {
     let of = |model| if model == MemoryModel::Pso { Model::Pso } else { Model::Tso };
     match buffers {
-        Buffers::Sc => MachineName::Sc,
+        Buffers::Sc => MachineName::Sc {},
         Buffers::Queue { model, bound } => MachineName::Queue { model: of(model), bound },
         Buffers::Partial { model, k, kept, summaries } => MachineName::Partial {
             model: of(model),
