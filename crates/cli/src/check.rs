@@ -82,7 +82,11 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
         explicit,
         cegar,
         lazy: lazy::Options { certificates: args.certificate.is_some(), ..lazy_options(&args.lazy) },
-        contexts: contexts::Options { contexts: args.contexts, domain },
+        contexts: contexts::Options {
+            contexts: args.contexts,
+            domain,
+            certificates: !args.common.no_certify,
+        },
     };
     let found = registry().iter().find(|info| info.name.as_str() == args.engine);
     if found.is_none() {

@@ -153,7 +153,11 @@ fn every_violation_is_found_within_the_contexts_of_the_shortest_trace() {
                 continue;
             };
             let needed = trace.contexts() as u32;
-            let options = contexts::Options { contexts: Some(needed), domain: Some(DomainName::Zones) };
+            let options = contexts::Options {
+                contexts: Some(needed),
+                domain: Some(DomainName::Zones),
+                ..Default::default()
+            };
             let found = under_tso(&ContextBound { options }, &program, property, ENOUGH);
             let verdict = found.verdict();
             assert!(matches!(verdict, Verdict::Unsafe), "{entry}: {verdict:?} within {needed} contexts");

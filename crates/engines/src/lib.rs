@@ -28,13 +28,16 @@ pub mod robust;
 pub mod search;
 pub mod task;
 mod transformed;
+mod turns;
 
 pub use check::{
     Checked, Checks, Confirm, Doubt, Evidence, Exploration, FinalState, FinalStates, Observation, Verdict,
     check, check_each,
 };
 pub use finals::Condition;
-pub use task::{About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token};
+pub use task::{
+    About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token, Tried,
+};
 
 /// The options of all engines; each engine uses those that apply to it.
 #[derive(Clone, Debug, Default)]
@@ -65,19 +68,19 @@ pub fn registry() -> &'static [EngineInfo] {
     fn cegar(options: &EngineOptions) -> cegar::Cegar {
         cegar::Cegar { options: options.cegar }
     }
+    fn auto(options: &EngineOptions) -> auto::Auto {
+        let auto = auto::Auto { explicit: explicit(options), cegar: cegar(options), ..auto::Auto::default() };
+        let domain = options.contexts.domain;
+        auto::Auto { contexts: contexts::Options { domain, ..auto.contexts }, domain, ..auto }
+    }
     &[
-        EngineInfo {
-            name: EngineName::Auto,
-            build: |o| {
-                Box::new(auto::Auto { explicit: explicit(o), cegar: cegar(o), ..auto::Auto::default() })
-            },
-        },
+        EngineInfo { name: EngineName::Auto, build: |o| Box::new(auto(o)) },
         EngineInfo { name: EngineName::Explicit, build: |o| Box::new(explicit(o)) },
         EngineInfo { name: EngineName::Cegar, build: |o| Box::new(cegar(o)) },
         EngineInfo {
             name: EngineName::Lazy,
             build: |o| {
-                let sc = auto::Auto { explicit: explicit(o), cegar: cegar(o), ..auto::Auto::default() };
+                let sc = auto(o);
                 Box::new(lazy::Lazy { options: o.lazy, sc })
             },
         },

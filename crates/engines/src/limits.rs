@@ -3,6 +3,8 @@
 //! Memory is counted twice. An engine counts what it stores itself and compares that with its share. If the process counts everything it
 //! has allocated (see [`Limits::measured_by`]), that is compared with the whole limit, so that it includes the program, what is derived
 //! from it, solvers and traces. Before a large allocation, its size is added ([`Limits::exceeded_with`]).
+//!
+//! Runs side by side share what they may use: see [`turns`](crate::turns). Looking at the limits is where they wait for each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +13,12 @@ use std::time::{Duration, Instant};
 use fencewright_smt::Budget;
 
 use crate::task::Reason;
+use crate::turns::Seat;
 
 /// How much more time and memory a run has for finishing: see [`Limits::finishing`].
 const MOMENT: Duration = Duration::from_millis(150);
+/// How long a run waits until another one has freed its memory.
+const FOR_ROOM: Duration = Duration::from_secs(1);
 const ROOM: u64 = 16 << 20;
 
 /// Stops whatever looks at it. Tokens form a tree: cancelling one cancels its children, and theirs.
@@ -61,8 +66,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Stops the run when it is cancelled.
     pub token: Token,
-    /// How often the memory was halved, for engines that run side by side.
-    halvings: u32,
+    /// Where this run waits for its turn, if it is one of several side by side.
+    seat: Option<Arc<Seat>>,
     /// Whether only the built-in solver may be used, and no external program.
     own_solver: bool,
     /// Says how many bytes the process has allocated.
@@ -102,9 +107,19 @@ impl Limits {
         Limits { finishing: true, ..self.clone() }
     }
 
-    /// The same limits, but half the memory for what an engine itself stores.
-    pub fn halved(&self) -> Self {
-        Limits { halvings: self.halvings + 1, ..self.clone() }
+    /// The same limits for one of several runs side by side, which this token stops.
+    pub(crate) fn seated(&self, seat: Seat, token: Token) -> Self {
+        Limits { seat: Some(Arc::new(seat)), token, ..self.clone() }
+    }
+
+    /// The seat of this run, if it is one of several.
+    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
+        self.seat.as_ref()
+    }
+
+    /// From how many stored bytes on a run that cannot end should leave the rest to others: half of the memory, if there are others.
+    pub(crate) fn for_endless(&self) -> Option<u64> {
+        self.memory.filter(|_| self.seat.is_some()).map(|limit| limit / 2)
     }
 
     /// The same limits with a child token, for a part of the run: cancelling the child stops this part only, and cancelling the run stops
@@ -131,19 +146,52 @@ impl Limits {
 
     /// Why to stop now instead of allocating `more` bytes, if there is a reason; `bytes` is what the engine itself has stored.
     pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
+        // Whoever finishes has found something, and does not wait.
+        if let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) {
+            seat.store(bytes);
+            seat.wait(&|| self.is_over() || seat.is_pressed());
+        }
         if self.token.is_cancelled() {
             return Some(Reason::Cancelled);
         }
-        let (moment, room) = if self.finishing { (MOMENT, ROOM) } else { Default::default() };
-        if self.deadline.is_some_and(|d| Instant::now() >= d + moment) {
+        if self.is_over() {
             return Some(Reason::Timeout(self.timeout.unwrap_or_default()));
         }
         let limit = self.memory?;
-        let measured = self.measured.map_or(0, |measure| measure());
-        let share = limit.checked_shr(self.halvings).unwrap_or(0);
-        let too_much = measured.saturating_add(more) > limit.saturating_add(room)
-            || bytes.saturating_add(more) > share.saturating_add(room);
-        too_much.then_some(Reason::Memory(limit))
+        let asked = self.seat.as_ref().is_some_and(|seat| !self.finishing && seat.is_pressed());
+        let fits = self.fits(limit, bytes, more) || self.others_make_room(limit, bytes, more);
+        (asked || !fits).then_some(Reason::Memory(limit))
+    }
+
+    /// Whether the run was cancelled or the time is up.
+    fn is_over(&self) -> bool {
+        let moment = if self.finishing { MOMENT } else { Duration::ZERO };
+        self.token.is_cancelled() || self.deadline.is_some_and(|d| Instant::now() >= d + moment)
+    }
+
+    /// Whether there is memory for `more` bytes.
+    fn fits(&self, limit: u64, bytes: u64, more: u64) -> bool {
+        let most = if self.finishing { limit.saturating_add(ROOM) } else { limit };
+        let stored = match &self.seat {
+            Some(seat) if self.measured.is_none() => seat.stored().0.max(bytes),
+            _ => bytes.max(self.measured.map_or(0, |measure| measure())),
+        };
+        stored.saturating_add(more) <= most
+    }
+
+    /// Waits for the memory of others, unless this run stores most: then it is the one that stops.
+    fn others_make_room(&self, limit: u64, bytes: u64, more: u64) -> bool {
+        let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) else { return false };
+        let end = Instant::now() + FOR_ROOM;
+        while !seat.stored().1 && !self.is_over() && Instant::now() < end {
+            seat.press(true);
+            std::thread::sleep(Duration::from_millis(5));
+            if self.fits(limit, bytes, more) {
+                break;
+            }
+        }
+        seat.press(false);
+        self.fits(limit, bytes, more)
     }
 }
 
@@ -170,7 +218,7 @@ mod tests {
         for n in 0..3 {
             let whole = Limits::default();
             let part = whole.part();
-            let limits = part.part().halved().within(Duration::from_secs(60)).finishing();
+            let limits = part.part().within(Duration::from_secs(60)).finishing();
             let sibling = part.part();
             let stop = limits.budget().stop.expect("a solver can be stopped");
             assert!(limits.exceeded(0).is_none() && !stop());
@@ -194,7 +242,7 @@ mod tests {
     #[test]
     fn cancelling_the_whole_reaches_a_query_that_is_being_answered() {
         let whole = Limits::default();
-        let part = whole.halved().part();
+        let part = whole.part();
         let asked = std::thread::spawn(move || {
             let budget = Budget { steps: u64::MAX, ..part.budget() };
             Native::new().check(&pigeons(14), &budget)
@@ -213,7 +261,7 @@ mod tests {
         let allowed = Duration::from_secs(60);
         let limits = Limits::starting_now(Some(allowed), Some(1 << 20), Default::default());
         assert_eq!(limits.within(Duration::ZERO).exceeded(0), Some(Reason::Timeout(allowed)));
-        assert_eq!(limits.halved().exceeded(600_000), Some(Reason::Memory(1 << 20)));
+        assert_eq!(limits.exceeded(1_100_000), Some(Reason::Memory(1 << 20)));
         assert_eq!(limits.exceeded(600_000), None);
     }
 
@@ -229,11 +277,11 @@ mod tests {
     #[test]
     fn what_the_process_has_allocated_counts_in_full() {
         let limits = Limits { memory: Some(100), ..Limits::default() };
-        let measured = limits.clone().measured_by(|| 80).halved();
+        let measured = limits.clone().measured_by(|| 80);
         assert_eq!(measured.exceeded(0), None);
         assert_eq!(measured.exceeded_with(0, 20), None);
         assert_eq!(measured.exceeded_with(0, 21), Some(Reason::Memory(100)));
-        assert_eq!(measured.exceeded(51), Some(Reason::Memory(100)));
+        assert_eq!(measured.exceeded(101), Some(Reason::Memory(100)));
         assert_eq!(limits.exceeded_with(80, 21), Some(Reason::Memory(100)));
         assert_eq!(limits.measured_by(|| 101).exceeded(0), Some(Reason::Memory(100)));
     }

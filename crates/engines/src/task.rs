@@ -11,6 +11,7 @@ use fencewright_memory::{Buffers, Control};
 use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
+use crate::domain::DomainName;
 pub use crate::limits::{Limits, Token};
 
 /// A question: which of these properties hold of this program under this memory model?
@@ -45,17 +46,27 @@ impl<'p> Task<'p> {
         Task { listener: Some(listener), ..self.clone() }
     }
 
+    /// The same question about another memory model, without a listener.
+    pub(crate) fn under(&self, model: MemoryModel) -> Task<'p> {
+        Task { model, listener: None, ..self.clone() }
+    }
+
     /// Whether there is a listener.
     pub(crate) fn is_heard(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// Tells the listener the answer to the property with this number. Before the end of a run, only answers that carry their evidence are
-    /// told: a trace or an invariant.
+    /// Tells the listener the answer to the property with this number. An answer that carries its evidence, a trace or an invariant,
+    /// counts as soon as that is confirmed; one without waits for a better one until the end of the run.
     pub(crate) fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
         }
+    }
+
+    /// Whether somebody examines what is told and then settles the property: then an answer alone is not yet the end of it.
+    pub(crate) fn is_judged(&self) -> bool {
+        self.listener.is_some_and(|listener| listener.judges())
     }
 
     /// Whether the property with this number has a verdict already, so that it need not be examined any more.
@@ -70,6 +81,8 @@ pub(crate) trait Listener: Sync + fmt::Debug {
     fn hear(&self, property: usize, early: Early);
     /// Whether this property has its verdict.
     fn is_settled(&self, property: usize) -> bool;
+    /// Whether it examines what it hears, and settles a property that is decided by it.
+    fn judges(&self) -> bool;
 }
 
 /// An answer that comes before the end of a run, and what it took until then.
@@ -119,6 +132,10 @@ impl Listener for Part<'_> {
 
     fn is_settled(&self, property: usize) -> bool {
         self.task.is_settled(self.numbers[property])
+    }
+
+    fn judges(&self) -> bool {
+        self.task.is_judged()
     }
 }
 
@@ -176,6 +193,9 @@ pub enum Reason {
     Unsupported(String, Option<Span>),
     /// There is no violation within this many contexts. The reason says why no more were tried; `None` if no more were asked for.
     Contexts(u32, Option<Box<Reason>>),
+    /// There is no violation among the states seen so far, and something grows in a loop that nothing bounds: the rest of the memory is
+    /// left to other engines.
+    Endless,
     /// There is a proof, but no time was left to check it.
     NotConfirmed,
     /// Two independent computations disagree: a defect of the tool.
@@ -186,7 +206,10 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Timeout(t) => write!(f, "no answer within {}", seconds(*t)),
-            Reason::Memory(bytes) => write!(f, "no answer within {} MiB of memory", bytes >> 20),
+            Reason::Memory(bytes) => match bytes >> 20 {
+                0 => write!(f, "no answer within {bytes} bytes of memory"),
+                mebibytes => write!(f, "no answer within {mebibytes} MiB of memory"),
+            },
             Reason::Cancelled => write!(f, "stopped"),
             Reason::BufferBound(n) => write!(
                 f,
@@ -205,6 +228,10 @@ impl fmt::Display for Reason {
                     None => Ok(()),
                 }
             }
+            Reason::Endless => write!(
+                f,
+                "no violation so far, and the search cannot end: something grows in a loop that nothing bounds"
+            ),
             Reason::NotConfirmed => write!(
                 f,
                 "a proof was found, but there was no time left to check it; allow more, or accept it with --no-certify"
@@ -273,6 +300,23 @@ pub struct Round {
     pub seconds: f64,
 }
 
+/// What one engine tried, and why it has no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    /// The engine.
+    pub engine: EngineName,
+    /// How it represents integers, if there is a choice.
+    pub domain: Option<DomainName>,
+    /// The memory model that it was asked about.
+    pub model: MemoryModel,
+    /// How many states it stored.
+    pub states: u64,
+    /// How long it ran, turns of others included.
+    pub seconds: f64,
+    /// Why it has no answer, and where it got stuck.
+    pub reason: String,
+}
+
 /// Which of the reachable states a search has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Seen {
@@ -335,6 +379,8 @@ pub struct Report {
     pub(crate) finals: Vec<Vec<i64>>,
     /// What grew without end when there was no verdict: one sentence each, with the place it speaks of.
     pub(crate) growth: Vec<(String, Option<Span>)>,
+    /// For each property without an answer what was tried, if several engines work together.
+    pub(crate) tried: Vec<Vec<Tried>>,
 }
 
 /// Who gives answers.

@@ -35,7 +35,7 @@ fn any_program() {
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
         let domains = [None, Some(DomainName::Zones), Some(DomainName::Zones), Some(DomainName::Predicates)];
         let domain = *random.pick(&domains);
-        let options = Options { contexts: Some(MOST), domain };
+        let options = Options { contexts: Some(MOST), domain, ..Default::default() };
         agree(&format!("seed {seed}"), [&program, &program], model, options, &mut count);
     }
     println!("{count:?}");
@@ -59,7 +59,7 @@ fn programs_that_only_compare_are_decided_exactly() {
         let text = generate::random(seed, shape);
         let program = load(&text);
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Tso]);
-        let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order) };
+        let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order), ..Default::default() };
         let bounded = bounded(&program, if distances { 3 } else { 0 });
         agree(&format!("seed {seed}\n{text}"), [&program, &bounded], model, options, &mut count);
     }
@@ -163,7 +163,7 @@ fn the_bakery_fails_without_fences_and_holds_with_them() {
     }
     let program = load(&bakery(2, true));
     let mutex = program.properties.iter().find(|p| p.name == "mutex").expect("it is stated");
-    let options = Options { contexts: Some(8), domain: Some(DomainName::Order) };
+    let options = Options { contexts: Some(8), domain: Some(DomainName::Order), ..Default::default() };
     let checked = run(&program, MemoryModel::Tso, mutex, options);
     assert!(matches!(checked.verdict(), Verdict::Safe), "{:?}", checked.verdict());
     let options = Options { contexts: Some(5), ..options };
@@ -245,7 +245,7 @@ fn programs_with_constants() {
         let constants = sets[random.below(sets.len())];
         only_compares(&mut random, &mut program, constants);
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
-        let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order) };
+        let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order), ..Default::default() };
         // Constants lie between -2 and 3; as many values outside as are chosen.
         let bounded = bounded(&program, 4);
         agree(&format!("seed {seed}"), [&program, &bounded], model, options, &mut count);
@@ -337,7 +337,9 @@ fn many_buffered_cells_become_one_group() {
     let program = load(&text);
     let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
     let limits = Limits::starting_now(Some(Duration::from_secs(3)), None, Default::default());
-    let engine = ContextBound { options: Options { contexts: Some(4), domain: Some(DomainName::Order) } };
+    let engine = ContextBound {
+        options: Options { contexts: Some(4), domain: Some(DomainName::Order), ..Default::default() },
+    };
     let results = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
     // Whether there is time for four contexts or not, the steps of three fit.
     assert!(!results.iter().any(|c| matches!(c.verdict(), Verdict::Unsafe)));

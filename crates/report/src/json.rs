@@ -1,6 +1,7 @@
 //! Verdicts and executions for other programs. `docs/json.md` describes every key.
 
-use fencewright_engines::{Checked, Round, Verdict};
+use fencewright_engines::domain::DomainName;
+use fencewright_engines::{Checked, Round, Tried, Verdict};
 use fencewright_lang::Position;
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{EventKind, MemoryModel, Replayed, Span};
@@ -39,6 +40,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         symmetry: &checked.symmetry,
         memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
+        tried: checked.tried.iter().map(TriedObject::from).collect(),
         rounds: checked.rounds.iter().map(RoundObject::from).collect(),
         trace: checked.trace().map(|replayed| Trace::new(source, replayed)),
     };
@@ -150,6 +152,8 @@ struct Result<'a> {
     memory_mib: f64,
     growth: Vec<Growth<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    tried: Vec<TriedObject<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<RoundObject>,
     trace: Option<Trace<'a>>,
 }
@@ -159,6 +163,31 @@ struct Growth<'a> {
     message: &'a str,
     #[serde(flatten)]
     at: At<'a>,
+}
+
+/// What one engine tried.
+#[derive(Serialize)]
+struct TriedObject<'a> {
+    engine: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    domain: Option<&'static str>,
+    model: &'static str,
+    states: u64,
+    seconds: f64,
+    reason: &'a str,
+}
+
+impl<'a> From<&'a Tried> for TriedObject<'a> {
+    fn from(tried: &'a Tried) -> Self {
+        TriedObject {
+            engine: tried.engine.as_str(),
+            domain: tried.domain.map(DomainName::as_str),
+            model: tried.model.name(),
+            states: tried.states,
+            seconds: micros(tried.seconds),
+            reason: &tried.reason,
+        }
+    }
 }
 
 /// What one number of contexts took.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use fencewright_engines::{Checked, EngineName, Evidence, Reason, Verdict};
+use fencewright_engines::{Checked, EngineName, Evidence, Reason, Tried, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
 use fencewright_program::{
@@ -115,6 +115,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         let (states, time) = (grouped(round.states), seconds(round.seconds));
         let _ = writeln!(text, "  {}: {states} states, {time}", contexts(round.contexts as usize));
     }
+    text.push_str(&tried(&checked.tried));
     for (sentence, span) in &explanations(checked) {
         match span {
             Some(span) => {
@@ -127,6 +128,25 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         }
     }
     text
+}
+
+/// What several engines tried, in a table. What a single one tried is said by the verdict.
+fn tried(tried: &[Tried]) -> String {
+    if tried.len() < 2 {
+        return String::new();
+    }
+    let rows: Vec<[String; 4]> = tried
+        .iter()
+        .map(|tried| {
+            let domain = tried.domain.map_or(String::new(), |domain| format!(", {}", domain.as_str()));
+            let name = format!("{}{domain} under {}", tried.engine, tried.model.name());
+            [name, format!("{} states", grouped(tried.states)), seconds(tried.seconds), tried.reason.clone()]
+        })
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (name, states, time) = (width(0), width(1), width(2));
+    let row = |[a, b, c, d]: &[String; 4]| format!("  {a:name$}  {b:>states$}  {c:>time$}  {d}\n");
+    rows.iter().map(row).collect()
 }
 
 fn contexts(count: usize) -> String {

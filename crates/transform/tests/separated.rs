@@ -63,7 +63,9 @@ fn where_stores_are_separated_tso_and_pso_are_the_same() {
             different += usize::from(!same(&program, &reached));
         }
     }
-    println!("{equal} programs with separated stores, {buffered} with long buffers; {different} others differ");
+    println!(
+        "{equal} programs with separated stores, {buffered} with long buffers; {different} others differ"
+    );
     assert!(equal > seeds as usize / 4, "only {equal} programs have separated stores");
     assert!(buffered > seeds as usize / 50, "only {buffered} of them buffer two stores");
     assert!(different > seeds as usize / 100, "only {different} of the others differ: PSO is hardly tested");

@@ -7,12 +7,13 @@ use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop};
 use fencewright_executions::oracle::{self, Reachable};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
-use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Span, Trace};
+use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, Trace};
 use fencewright_smt::Prover;
 
+use super::Beside;
 use super::proof::proof;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
-use crate::task::{Answer, Early, EngineName, Invariant, Limits, Reason, Task};
+use crate::task::{Answer, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
 
 /// Confirms answers. The exploration and the check of each invariant are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
@@ -45,11 +46,23 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         n: usize,
         early: Early,
         seconds: f64,
-        growth: &[(String, Option<Span>)],
+        Beside { growth, tried }: Beside<'_>,
     ) -> Checked {
         let start = Instant::now();
         let property = &self.task.properties[n];
         let (verdict, evidence) = self.admit(property, early.answer);
+        let tried = match &verdict {
+            Verdict::Unknown(_) if !tried.is_empty() => tried.to_vec(),
+            Verdict::Unknown(reason) => vec![Tried {
+                engine: early.engine,
+                domain: None,
+                model: self.task.model,
+                states: early.states,
+                seconds,
+                reason: reason.to_string(),
+            }],
+            Verdict::Safe | Verdict::Unsafe => Vec::new(),
+        };
         let unknown = matches!(verdict, Verdict::Unknown(_));
         let happens_under_sc = match (&verdict, &evidence) {
             (Verdict::Unsafe, Evidence::Replayed(trace)) => {
@@ -70,7 +83,13 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             growth: if unknown { growth.to_vec() } else { Vec::new() },
             rounds: early.rounds,
             symmetry: if early.engine == EngineName::Explicit { early.symmetry } else { Vec::new() },
+            tried,
         }
+    }
+
+    /// Whether anything is confirmed at all.
+    pub(super) fn confirms(&self) -> bool {
+        self.confirm.certificates || self.confirm.exploration.is_some()
     }
 
     fn admit(&mut self, property: &Property, answer: Answer) -> (Verdict, Evidence) {

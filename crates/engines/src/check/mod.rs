@@ -8,7 +8,9 @@
 //!   enough. Where it is not, the verdict stands on the engine alone as well.
 //! * If the engine and its confirmation disagree, there is no verdict.
 //!
-//! An answer that carries its evidence passes the door while the engine still works on other properties ([`check_each`]).
+//! An answer that carries its evidence passes the door while the engine still works on other properties ([`check_each`]). One rule for what
+//! could not be confirmed in time: a search that has ended counts, and says that it stands on the engine alone; an invariant whose check
+//! was cut off does not count, and the verdict is `unknown` unless there is another answer.
 
 mod confirm;
 mod finals;
@@ -25,7 +27,9 @@ use std::time::Instant;
 
 use fencewright_program::Span;
 
-use crate::task::{Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task};
+use crate::task::{
+    Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task, Tried,
+};
 pub(crate) use confirm::accepted;
 use confirm::{Confirmation, contradiction};
 pub use finals::{Doubt, FinalState, FinalStates, Observation};
@@ -44,7 +48,7 @@ pub fn check(
 }
 
 /// Engines recurse over expressions: their threads have as much stack as the main thread.
-const STACK: usize = 8 << 20;
+pub(crate) const STACK: usize = 8 << 20;
 
 /// Runs an engine and lets its answers through the door, each as soon as the engine has it. `on_verdict` is called with the number of the
 /// property and the verdict, in the order in which they are found, while the engine goes on with the rest.
@@ -108,6 +112,10 @@ impl Listener for Anteroom<'_> {
     fn is_settled(&self, property: usize) -> bool {
         self.settled[property].load(Ordering::Relaxed)
     }
+
+    fn judges(&self) -> bool {
+        true
+    }
 }
 
 /// The door itself.
@@ -117,6 +125,8 @@ struct Door<'a, 'p> {
     /// Which properties have their verdict, for engines.
     settled: &'a [AtomicBool],
     verdicts: Vec<Option<Checked>>,
+    /// Verdicts that stand on an engine alone and wait for a better one, until the run ends.
+    held: Vec<Option<Checked>>,
     on_verdict: &'a mut dyn FnMut(usize, &Checked),
 }
 
@@ -130,7 +140,8 @@ impl<'a, 'p> Door<'a, 'p> {
     ) -> Self {
         let confirmation = Confirmation::new(task, limits, confirm);
         let verdicts = vec![None; settled.len()];
-        Door { confirmation, start: Instant::now(), settled, verdicts, on_verdict }
+        let held = verdicts.clone();
+        Door { confirmation, start: Instant::now(), settled, verdicts, held, on_verdict }
     }
 
     /// Admits the answers that an engine gives at its end; then every property has a verdict.
@@ -147,33 +158,61 @@ impl<'a, 'p> Door<'a, 'p> {
                 rounds: report.rounds.clone(),
                 symmetry: report.symmetry.clone(),
             };
-            self.admit(n, early, seconds, &report.growth);
+            let beside =
+                Beside { growth: &report.growth, tried: report.tried.get(n).map_or(&[], Vec::as_slice) };
+            self.admit(n, early, seconds, beside);
         }
         self.verdicts.into_iter().map(|checked| checked.expect("every property was admitted")).collect()
     }
 
     /// Admits an answer while the engine still runs. If it cannot be confirmed now, it is left: it may be confirmed later, or another
-    /// engine may have a better answer.
+    /// engine may have a better answer. A verdict that stands on the engine alone waits for the end of the run, and counts only then.
     fn admit_early(&mut self, n: usize, early: Early) {
         let seconds = self.start.elapsed().as_secs_f64();
-        let checked = match &self.verdicts[n] {
-            None => self.confirmation.checked(n, early, seconds, &[]),
-            Some(_) => return self.compare(n, &early),
-        };
-        if !matches!(checked.verdict, Verdict::Unknown(ref reason) if !matches!(reason, Reason::Contradiction(_)))
-        {
-            self.pronounce(n, checked);
+        if self.verdicts[n].is_some() {
+            return self.compare(n, &early);
+        }
+        let checked = self.confirmation.checked(n, early, seconds, Beside::default());
+        match (&checked.verdict, checked.checked()) {
+            (Verdict::Unknown(Reason::Contradiction(_)), _) => self.pronounce(n, checked),
+            (Verdict::Unknown(_), _) => {}
+            (_, Some(false)) if self.confirmation.confirms() => _ = self.held[n].get_or_insert(checked),
+            _ => self.pronounce_if_agreed(n, checked),
         }
     }
 
     /// Admits an answer for good.
-    fn admit(&mut self, n: usize, early: Early, seconds: f64, growth: &[(String, Option<Span>)]) {
-        match &self.verdicts[n] {
-            None => {
-                let checked = self.confirmation.checked(n, early, seconds, growth);
-                self.pronounce(n, checked);
+    fn admit(&mut self, n: usize, early: Early, seconds: f64, beside: Beside<'_>) {
+        if self.verdicts[n].is_some() {
+            return self.compare(n, &early);
+        }
+        let checked = self.confirmation.checked(n, early, seconds, beside);
+        match (&checked.verdict, self.held[n].take()) {
+            (Verdict::Unknown(reason), Some(held)) if !matches!(reason, Reason::Contradiction(_)) => {
+                self.pronounce(n, held);
             }
-            Some(_) => self.compare(n, &early),
+            (_, held) => {
+                self.held[n] = held;
+                self.pronounce_if_agreed(n, checked);
+            }
+        }
+    }
+
+    /// Pronounces a verdict. It must agree with one that waited for it.
+    fn pronounce_if_agreed(&mut self, n: usize, checked: Checked) {
+        let disagrees = self.held[n].take().filter(|held| {
+            matches!(
+                (&held.verdict, &checked.verdict),
+                (Verdict::Safe, Verdict::Unsafe) | (Verdict::Unsafe, Verdict::Safe)
+            )
+        });
+        match disagrees {
+            Some(held) => {
+                let holds = matches!(checked.verdict, Verdict::Safe);
+                let disagreement = disagreement(&held, checked.engine, holds);
+                self.pronounce(n, disagreement);
+            }
+            None => self.pronounce(n, checked),
         }
     }
 
@@ -192,17 +231,26 @@ impl<'a, 'p> Door<'a, 'p> {
             Verdict::Unknown(_) => false,
         };
         if disagree {
-            let words = |holds: bool| if holds { "it holds" } else { "it is violated" };
-            let what = format!(
-                "engine {} says that {}, engine {} that {}",
-                known.engine,
-                words(!holds),
-                early.engine,
-                words(holds)
-            );
-            let (verdict, evidence) = contradiction(what);
-            let checked = Checked { verdict, evidence, happens_under_sc: false, ..known.clone() };
+            let checked = disagreement(known, early.engine, holds);
             self.pronounce(n, checked);
         }
     }
+}
+
+/// What comes beside an answer at the end of a run.
+#[derive(Clone, Copy, Default)]
+struct Beside<'a> {
+    /// What grew without end.
+    growth: &'a [(String, Option<Span>)],
+    /// What was tried, if several engines worked together.
+    tried: &'a [Tried],
+}
+
+/// There is no verdict if another engine says the opposite of one that is known; it says whether the property `holds`.
+fn disagreement(known: &Checked, other: EngineName, holds: bool) -> Checked {
+    let words = |holds: bool| if holds { "it holds" } else { "it is violated" };
+    let what =
+        format!("engine {} says that {}, engine {other} that {}", known.engine, words(!holds), words(holds));
+    let (verdict, evidence) = contradiction(what);
+    Checked { verdict, evidence, happens_under_sc: false, ..known.clone() }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencewright_certify::Certificate;
 use fencewright_program::{Property, Replayed, Span};
 
-use crate::task::{EngineName, Reason, Round, Statistics};
+use crate::task::{EngineName, Reason, Round, Statistics, Tried};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -62,6 +62,8 @@ pub struct Checked {
     pub rounds: Vec<Round>,
     /// The names of threads that were exchanged, if the answer comes from a search up to symmetry.
     pub symmetry: Vec<Vec<String>>,
+    /// What was tried, engine by engine, if there is no verdict.
+    pub tried: Vec<Tried>,
 }
 
 impl Checked {

@@ -22,6 +22,18 @@ pub enum DomainName {
     Concrete,
 }
 
+impl DomainName {
+    /// As the command line and all output write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DomainName::Zones => "zones",
+            DomainName::Predicates => "predicates",
+            DomainName::Order => "order",
+            DomainName::Concrete => "concrete",
+        }
+    }
+}
+
 /// Which domain is wanted, and how precise it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {

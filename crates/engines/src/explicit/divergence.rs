@@ -11,6 +11,11 @@ const LONG_BUFFER: u32 = 6;
 /// Values that stay in a smaller range are not reported.
 const WIDE_RANGE: u64 = 24;
 
+/// Whether something has grown in a loop that nothing seems to bound, so that the search will hardly end.
+pub fn is_endless(program: &Program, code: &Code, sizes: &Sizes) -> bool {
+    explain(program, code, sizes).iter().any(|(_, place)| place.is_some())
+}
+
 /// One sentence for each thing that grew, with the place that makes it grow.
 pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
     let mut sentences = Vec::new();

@@ -16,6 +16,7 @@ use fencewright_program::reference::Limit;
 use fencewright_program::{EvalError, Observable, PropertyKind, Quantifier, Span};
 
 use super::code::Code;
+use super::divergence;
 use super::expand::{Expander, Summary};
 use super::gate::Gate;
 use super::layout::{Growth, Layout, Sizes};
@@ -153,6 +154,7 @@ pub fn search(
             summary: Summary { sampled, ..Summary::default() },
             finals: BTreeSet::new(),
             peak: 0,
+            endless: 0,
         })
         .collect();
     match initial {
@@ -357,6 +359,8 @@ struct Worker<'a, 's> {
     summary: Summary,
     finals: BTreeSet<Vec<i64>>,
     peak: u64,
+    /// From how many bytes on it is to be looked at again whether the search can end.
+    endless: u64,
 }
 
 impl Worker<'_, '_> {
@@ -614,6 +618,12 @@ impl Worker<'_, '_> {
         match shared.limits.exceeded_with(used, sum(&shared.more)) {
             Some(reason) => shared.stop_because(reason),
             None => self.store.make_room(SUCCESSORS),
+        }
+        if self.me == 0 && shared.limits.for_endless().is_some_and(|most| used > most.max(self.endless)) {
+            self.endless = 2 * used;
+            if divergence::is_endless(shared.task.program, shared.code, &self.sizes) {
+                shared.stop_because(Reason::Endless);
+            }
         }
         if shared.task.is_heard() {
             self.deciding.retain(|&n| !shared.task.is_settled(n));

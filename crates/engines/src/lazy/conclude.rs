@@ -46,7 +46,7 @@ pub(super) fn unrolled() -> Reason {
 }
 
 /// Why states in which a thread holds the lock are not decided.
-pub(super) fn locked() -> Reason {
+pub(crate) fn locked() -> Reason {
     let why = "while a thread holds the lock, stores of others cannot reach memory: that SC and TSO reach the same states \
                with empty buffers does not decide the property";
     Reason::Unsupported(why.into(), None)

@@ -25,6 +25,7 @@ use fencewright_transform::extend::{AttackingStore, Extended};
 use crate::auto::Auto;
 use crate::task::{About, Answer, Engine, EngineName, Limits, Progress, Reason, Report, Task};
 
+pub(crate) use conclude::locked;
 pub use enumerate::Enumerate;
 pub use oracle::{Advice, Oracle, Robust};
 use rounds::{Phase, Rounds};

@@ -331,6 +331,10 @@ impl Listener for Original<'_> {
     fn is_settled(&self, property: usize) -> bool {
         self.task.is_settled(self.numbers[property])
     }
+
+    fn judges(&self) -> bool {
+        false
+    }
 }
 
 /// The shortest paths of each thread.

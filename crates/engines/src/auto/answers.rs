@@ -1,0 +1,101 @@
+//! Answers of several engines put together.
+
+use fencewright_program::MemoryModel;
+
+use crate::domain::DomainName;
+use crate::task::{Answer, Engine, Reason, Report, Task, Tried};
+
+impl Report {
+    /// Whether every property has a definite answer, or one is violated and that is enough.
+    pub(super) fn is_decided(&self, task: &Task<'_>) -> bool {
+        self.is_violated_and_enough(task) || self.open(task).is_empty()
+    }
+
+    /// The same, counting only answers with evidence.
+    pub(super) fn is_decided_with_evidence(&self, task: &Task<'_>) -> bool {
+        self.is_violated_and_enough(task) || self.without_evidence(task).is_empty()
+    }
+
+    /// Whether one property is violated and the task asks for no more.
+    pub(super) fn is_violated_and_enough(&self, task: &Task<'_>) -> bool {
+        task.first_violation && self.answers.iter().any(|a| matches!(a, Answer::Violated(_)))
+    }
+
+    /// The numbers of the properties without a definite answer, here or elsewhere.
+    pub(super) fn open(&self, task: &Task<'_>) -> Vec<usize> {
+        let is_open = |&n: &usize| !self.answers[n].is_definite() && !task.is_settled(n);
+        (0..self.answers.len()).filter(is_open).collect()
+    }
+
+    /// The numbers of the properties that have no verdict elsewhere, and no answer with evidence here.
+    pub(super) fn without_evidence(&self, task: &Task<'_>) -> Vec<usize> {
+        let is_open = |&n: &usize| !self.answers[n].has_evidence() && !task.is_settled(n);
+        (0..self.answers.len()).filter(is_open).collect()
+    }
+
+    /// The report of an engine that took this long, with its name at each answer, and at each property without one what was tried.
+    pub(super) fn by(
+        mut self,
+        engine: &dyn Engine,
+        domain: Option<DomainName>,
+        model: MemoryModel,
+    ) -> Report {
+        if self.engines.is_empty() {
+            self.engines = vec![engine.name(); self.answers.len()];
+        }
+        if self.tried.is_empty() {
+            let tried = |answer: &Answer| match answer {
+                Answer::Unknown(reason) => vec![Tried {
+                    engine: engine.name(),
+                    domain,
+                    model,
+                    states: self.states,
+                    seconds: 0.0,
+                    reason: reason.to_string(),
+                }],
+                _ => Vec::new(),
+            };
+            self.tried = self.answers.iter().map(tried).collect();
+        }
+        self
+    }
+
+    /// Takes the answers to the properties with these numbers from a later report, where they say more.
+    pub(super) fn adopt(&mut self, numbers: &[usize], later: Report) {
+        let answers = later.answers.into_iter().zip(later.engines);
+        for (&n, (answer, engine)) in numbers.iter().zip(answers) {
+            if rank(&answer) > rank(&self.answers[n]) {
+                self.answers[n] = answer;
+                self.engines[n] = engine;
+            }
+        }
+        for (&n, tried) in numbers.iter().zip(later.tried) {
+            for new in tried {
+                let same =
+                    |old: &Tried| (old.engine, old.domain, old.model) == (new.engine, new.domain, new.model);
+                self.tried[n].retain(|old| !same(old));
+                self.tried[n].push(new);
+            }
+        }
+        self.states += later.states;
+        self.bytes = self.bytes.max(later.bytes);
+        // Of two reports about what grows, that of the longer search is better.
+        if !later.growth.is_empty() {
+            self.growth = later.growth;
+        }
+        self.predicates = self.predicates.max(later.predicates);
+    }
+}
+
+/// How much an answer says: least if the engine was stopped or is not made for the question.
+fn rank(answer: &Answer) -> u8 {
+    match answer {
+        Answer::Open => 0,
+        Answer::Unknown(Reason::Cancelled) => 1,
+        Answer::Unknown(Reason::Unsupported(..) | Reason::Contexts(..)) => 2,
+        Answer::Unknown(Reason::Timeout(_) | Reason::Memory(_) | Reason::Endless) => 3,
+        Answer::Unknown(_) => 4,
+        Answer::Holds(None) | Answer::Violated(None) => 5,
+        Answer::Holds(_) | Answer::Proved(_) | Answer::Certified(_) | Answer::Violated(_) => 6,
+    }
+}

@@ -1,0 +1,321 @@
+//! Questions about one memory model that are questions about a stronger one, as the text of the program shows.
+//!
+//! * PSO is TSO where the stores of each thread are separated ([`stores_are_separated`]), for all properties. An execution of one model is one of
+//!   the other, and a proof under TSO becomes a certificate that names the rule.
+//! * TSO is SC where the list of attacks is empty: no store can be delayed past a load and be noticed. That is robustness by inspection, and
+//!   decides what docs/lazy.md says robustness decides ([`Conclusion`]), no more. A proof under SC becomes a `lazy` certificate without
+//!   extensions; where a property also has to hold of the program in which locks are given back, with a second proof.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fencewright_certify::{Certificate, Claim, Proof};
+use fencewright_fingerprint::fingerprint;
+use fencewright_program::{MemoryModel, Program, Trace};
+use fencewright_transform::attack::{self, Notion};
+use fencewright_transform::extend::{Conclusion, Extended};
+use fencewright_transform::separated::stores_are_separated;
+
+use super::Auto;
+use crate::check::proof;
+use crate::lazy::locked;
+use crate::task::{
+    About, Answer, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report, Task,
+};
+
+/// Whether a question about PSO is one about TSO.
+pub fn is_tso(task: &Task<'_>) -> bool {
+    task.model == MemoryModel::Pso && stores_are_separated(task.program)
+}
+
+/// Answers a question about PSO by way of TSO. `run` answers questions about TSO.
+pub fn tso(task: &Task<'_>, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
+    let way = Separated { task, certificates: Mutex::default() };
+    let mut report = run(&task.under(MemoryModel::Tso).heard_by(&way));
+    report.answers = report.answers.into_iter().map(|answer| way.under_pso(answer)).collect();
+    report
+}
+
+/// Translates answers about TSO into answers about PSO. The trace of a violation is one under PSO as it is.
+#[derive(Debug)]
+struct Separated<'a> {
+    task: &'a Task<'a>,
+    /// The certificates made so far, with what they were made of: the properties of one proof share one.
+    certificates: Mutex<Vec<(Answer, Arc<Certificate>)>>,
+}
+
+impl Separated<'_> {
+    fn under_pso(&self, answer: Answer) -> Answer {
+        let (claim, proofs) = match &answer {
+            Answer::Proved(invariant) => {
+                let claim = Claim::Safe { properties: invariant.properties.clone() };
+                (claim, vec![proof(self.task.program, invariant)])
+            }
+            Answer::Certified(tso) => (tso.claim.clone(), tso.proofs.clone()),
+            _ => return answer,
+        };
+        let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, certificate)) = made.iter().find(|(of, _)| is_same(of, &answer)) {
+            return Answer::Certified(Arc::clone(certificate));
+        }
+        let claim = Claim::Separated { tso: Box::new(claim) };
+        let certificate = Arc::new(Certificate::new(fingerprint(self.task.program), claim, proofs));
+        made.push((answer, Arc::clone(&certificate)));
+        Answer::Certified(certificate)
+    }
+}
+
+/// Whether two answers are the same proof.
+fn is_same(one: &Answer, other: &Answer) -> bool {
+    match (one, other) {
+        (Answer::Proved(one), Answer::Proved(other)) => Arc::ptr_eq(one, other),
+        (Answer::Certified(one), Answer::Certified(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    }
+}
+
+impl Listener for Separated<'_> {
+    fn hear(&self, property: usize, early: Early) {
+        self.task.tell(property, Early { answer: self.under_pso(early.answer), ..early });
+    }
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.task.is_settled(property)
+    }
+
+    fn judges(&self) -> bool {
+        self.task.is_judged()
+    }
+}
+
+/// A task under TSO of which some properties are questions about SC.
+#[derive(Debug)]
+pub struct Statically<'a> {
+    task: &'a Task<'a>,
+    /// The program, with faults as control: the one that a `lazy` certificate without extensions is about.
+    program: Extended,
+    /// The same program in which locks may be given back, if it has no attack either.
+    released: Option<Extended>,
+    /// The properties for which SC decides.
+    pub numbers: Vec<usize>,
+    /// The certificates made so far, with the invariants they were made of.
+    certificates: Mutex<Vec<([Option<Arc<Invariant>>; 2], Arc<Certificate>)>>,
+}
+
+impl<'a> Statically<'a> {
+    /// Of the properties with these numbers those that SC decides, because the program has no attack at first sight; nothing if there are
+    /// none.
+    pub fn robust(task: &'a Task<'a>, open: &[usize], limits: &Limits) -> Option<Self> {
+        if task.model != MemoryModel::Tso {
+            return None;
+        }
+        let program = Extended::new(task.program).ok()?;
+        let decides = |n: &usize| {
+            matches!(program.conclusion(&task.properties[*n]), Conclusion::Certain | Conclusion::IfReleased)
+        };
+        if !open.iter().any(decides) || !has_no_attack(&program.program, limits) {
+            return None;
+        }
+        let released = program.has_locks().then(|| program.released());
+        let released = released.filter(|released| has_no_attack(&released.program, limits));
+        let conclusion = |n: &usize| program.conclusion(&task.properties[*n]);
+        let numbers: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|n| match conclusion(n) {
+                Conclusion::Certain => true,
+                Conclusion::IfReleased => released.is_some(),
+                Conclusion::PendingStores | Conclusion::BlockedByLock => false,
+            })
+            .collect();
+        (!numbers.is_empty()).then(|| Statically {
+            task,
+            program,
+            released,
+            numbers,
+            certificates: Mutex::default(),
+        })
+    }
+
+    /// Answers these properties by way of SC. `run` answers questions about SC.
+    pub fn under_sc(&self, run: impl Fn(&Task<'_>) -> Report) -> Report {
+        let mut report = self.ask(&self.program, &self.numbers, self, &run);
+        // Those that also have to hold of the other program.
+        let mut again = Vec::new();
+        for (n, answer) in report.answers.iter().enumerate() {
+            if self.needs_release(n) && matches!(answer, Answer::Holds(None) | Answer::Proved(_)) {
+                again.push(n);
+            }
+        }
+        let mut second = vec![None; report.answers.len()];
+        if let Some(released) = self.released.as_ref().filter(|_| !again.is_empty()) {
+            let numbers: Vec<usize> = again.iter().map(|&n| self.numbers[n]).collect();
+            let unheard = Unheard { task: self.task, numbers: &numbers };
+            let other = self.ask(released, &numbers, &unheard, &run);
+            report.states += other.states;
+            report.bytes = report.bytes.max(other.bytes);
+            again.iter().zip(other.answers).for_each(|(&n, answer)| second[n] = Some(answer));
+        }
+        let answers = std::mem::take(&mut report.answers).into_iter().zip(second).enumerate();
+        report.answers = answers.map(|(n, (first, second))| self.concluded(n, first, second)).collect();
+        report
+    }
+
+    /// Asks about some properties of a program under SC.
+    fn ask(
+        &self,
+        program: &Extended,
+        numbers: &[usize],
+        listener: &dyn Listener,
+        run: impl Fn(&Task<'_>) -> Report,
+    ) -> Report {
+        let properties = numbers.iter().map(|&n| program.property(&self.task.properties[n])).collect();
+        let mut task = Task::new(&program.program, MemoryModel::Sc, properties);
+        task.first_violation = self.task.first_violation;
+        run(&task.heard_by(listener))
+    }
+
+    fn needs_release(&self, n: usize) -> bool {
+        let property = &self.task.properties[self.numbers[n]];
+        self.program.conclusion(property) == Conclusion::IfReleased
+    }
+
+    /// What follows under TSO from an answer under SC, and from one about the program in which locks are given back if that is needed.
+    fn concluded(&self, n: usize, first: Answer, second: Option<Answer>) -> Answer {
+        let second = match (first.is_definite(), second) {
+            (true, None) if self.needs_release(n) && !matches!(first, Answer::Violated(Some(_))) => {
+                return Answer::Unknown(locked());
+            }
+            (_, Some(Answer::Proved(invariant))) => Some(Some(invariant)),
+            (_, Some(Answer::Holds(None))) => Some(None),
+            (_, Some(Answer::Unknown(reason))) => return Answer::Unknown(reason),
+            (_, Some(_)) => return Answer::Unknown(locked()),
+            (_, None) => None,
+        };
+        match (first, second) {
+            (Answer::Violated(Some(trace)), _) => match self.execution(n, &trace) {
+                Some(trace) => Answer::Violated(Some(trace)),
+                None => contradiction(),
+            },
+            (Answer::Holds(Some(trace)), _) => match self.execution(n, &trace) {
+                Some(trace) => Answer::Holds(Some(trace)),
+                None => contradiction(),
+            },
+            (Answer::Proved(invariant), None) => self.certified([Some(invariant), None]),
+            (Answer::Proved(first), Some(Some(second))) => self.certified([Some(first), Some(second)]),
+            (Answer::Proved(_), Some(None)) => Answer::Holds(None),
+            (answer, _) => answer,
+        }
+    }
+
+    /// An execution under SC as one of the original program under TSO.
+    fn execution(&self, n: usize, trace: &Trace) -> Option<Trace> {
+        let (original, property) = (self.task.program, &self.task.properties[self.numbers[n]]);
+        let mapped = self.program.trace(original, trace)?;
+        mapped.replay_for(original, MemoryModel::Tso, property).is_ok().then_some(mapped)
+    }
+
+    /// A certificate for all properties that the invariants show: one of the program, and one of the other if that is needed.
+    fn certified(&self, invariants: [Option<Arc<Invariant>>; 2]) -> Answer {
+        let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |one: &Option<Arc<Invariant>>, other: &Option<Arc<Invariant>>| match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let known = made.iter().find(|(of, _)| of.iter().zip(&invariants).all(|(a, b)| same(a, b)));
+        if let Some((_, certificate)) = known {
+            return Answer::Certified(Arc::clone(certificate));
+        }
+        let [first, second] = &invariants;
+        let shown = |name: &String| {
+            let needs = (0..self.numbers.len())
+                .any(|n| self.task.properties[self.numbers[n]].name == *name && self.needs_release(n));
+            second.as_ref().map_or(!needs, |second| second.properties.contains(name) == needs)
+        };
+        let properties = first.iter().flat_map(|first| &first.properties).filter(|name| shown(name));
+        let claim = Claim::Lazy { properties: properties.cloned().collect(), extensions: Vec::new() };
+        let programs = [Some(&self.program), self.released.as_ref()];
+        let proofs: Vec<Proof> = programs
+            .into_iter()
+            .zip(&invariants)
+            .filter_map(|(program, invariant)| Some(proof(&program?.program, invariant.as_ref()?)))
+            .collect();
+        let certificate = Arc::new(Certificate::new(fingerprint(self.task.program), claim, proofs));
+        made.push((invariants, Arc::clone(&certificate)));
+        Answer::Certified(certificate)
+    }
+}
+
+/// Whether no store of a program can be delayed past a load and be noticed, as its text shows.
+fn has_no_attack(program: &Program, limits: &Limits) -> bool {
+    let stop = || limits.exceeded(0).is_some();
+    attack::unsupported(program).is_none()
+        && attack::candidates(program, Notion::HappensBefore, &stop).is_some_and(|attacks| attacks.is_empty())
+}
+
+fn contradiction() -> Answer {
+    let what = "an execution under SC is none under TSO";
+    Answer::Unknown(Reason::Contradiction(what.into()))
+}
+
+/// What is heard about the program under SC.
+impl Listener for Statically<'_> {
+    fn hear(&self, property: usize, early: Early) {
+        let traced = matches!(early.answer, Answer::Violated(Some(_)) | Answer::Holds(Some(_)));
+        if traced || (early.answer.has_evidence() && !self.needs_release(property)) {
+            let answer = self.concluded(property, early.answer, None);
+            self.task.tell(self.numbers[property], Early { answer, ..early });
+        }
+    }
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.task.is_settled(self.numbers[property])
+    }
+
+    fn judges(&self) -> bool {
+        // What still needs the other program is not settled by what is heard about this one.
+        self.task.is_judged() && !(0..self.numbers.len()).any(|n| self.needs_release(n))
+    }
+}
+
+/// Tells nothing, and knows which properties are settled.
+#[derive(Debug)]
+struct Unheard<'a> {
+    task: &'a Task<'a>,
+    numbers: &'a [usize],
+}
+
+impl Listener for Unheard<'_> {
+    fn hear(&self, _: usize, _: Early) {}
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.task.is_settled(self.numbers[property])
+    }
+
+    fn judges(&self) -> bool {
+        false
+    }
+}
+
+/// By way of SC, as a member of a portfolio in which others look at properties that SC does not decide.
+pub struct UnderSc(pub Auto);
+
+impl Engine for UnderSc {
+    fn name(&self) -> EngineName {
+        EngineName::Lazy
+    }
+
+    fn about(&self) -> About {
+        self.0.about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let all: Vec<usize> = (0..task.properties.len()).collect();
+        match Statically::robust(task, &all, limits).filter(|way| way.numbers == all) {
+            Some(way) => way.under_sc(|task| self.0.run(task, limits, progress)),
+            None => {
+                let reason = limits.exceeded(0).unwrap_or(Reason::Cancelled);
+                Report { answers: vec![Answer::Unknown(reason); all.len()], ..Report::default() }
+            }
+        }
+    }
+}

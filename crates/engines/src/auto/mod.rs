@@ -1,0 +1,239 @@
+//! Engine `auto`: all the others, side by side; the first answer that is confirmed counts.
+//!
+//! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and
+//! exact. Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers.
+//! Properties that are still open go to a *portfolio* ([`portfolio`]): engines in threads of their own that take turns on the cores. The
+//! explicit engine finds violations and finishes large finite state spaces; `cegar` proves programs whose state space is infinite, with
+//! zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with its evidence passes the door at once,
+//! and then nobody works on that property any more.
+//!
+//! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise ([`by_way_of`]): where
+//! no store can overtake another one PSO is TSO, and where no store can be delayed past a load and be noticed TSO is SC. Then the question
+//! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one.
+
+mod answers;
+mod by_way_of;
+mod portfolio;
+
+use std::time::Duration;
+
+use fencewright_program::MemoryModel;
+
+use crate::cegar::{self, Cegar};
+use crate::contexts::{self, ContextBound};
+use crate::domain::DomainName;
+use crate::explicit::{Explicit, Options};
+use crate::lazy::{self, Lazy};
+use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
+use crate::turns;
+use by_way_of::{Statically, UnderSc};
+use portfolio::Member;
+
+/// How long the explicit engine goes alone, for most questions.
+const ALONE: Duration = Duration::from_millis(100);
+
+/// How long the explicit engine and `cegar` with zones run before the others of a portfolio get their turns: most questions that take more
+/// than a moment are still quick for one of them.
+const HEAD_START: Duration = Duration::from_millis(400);
+
+/// The engine.
+#[derive(Clone, Debug)]
+pub struct Auto {
+    /// The engine for finite state spaces.
+    pub explicit: Explicit,
+    /// The engine for unbounded programs. Its domain counts only if [`Auto::domain`] says so.
+    pub cegar: Cegar,
+    /// The engine for few contexts.
+    pub contexts: contexts::Options,
+    /// How stores are delayed on the way to SC.
+    pub lazy: lazy::Options,
+    /// How integers are represented where they are abstracted; if nobody says so, in several ways.
+    pub domain: Option<DomainName>,
+    /// How long the explicit engine runs alone, and then how long `contexts` does.
+    pub alone: Duration,
+}
+
+impl Default for Auto {
+    fn default() -> Self {
+        Auto {
+            explicit: Explicit::default(),
+            cegar: Cegar::default(),
+            contexts: contexts::Options { certificates: false, ..contexts::Options::default() },
+            lazy: lazy::Options { certificates: true, ..lazy::Options::default() },
+            domain: None,
+            alone: ALONE,
+        }
+    }
+}
+
+impl Engine for Auto {
+    fn name(&self) -> EngineName {
+        EngineName::Auto
+    }
+
+    fn about(&self) -> About {
+        About {
+            summary: "explicit and contexts for a moment each, then all engines side by side: the first confirmed answer counts",
+            models: &MemoryModel::ALL,
+            machines: &["exact", "partial", "contexts", "sc"],
+            domains: &["concrete", "zones", "predicates", "order"],
+            options: &[
+                "--search",
+                "--jobs",
+                "--buffer",
+                "--no-live",
+                "--no-local-first",
+                "--k",
+                "--kept",
+                "--summaries",
+                "--domain",
+                "--clip",
+                "--fix",
+            ],
+        }
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let engine = self.explicit(self.cores(limits));
+        let mut known = engine.run(task, &limits.within(self.alone), progress).by(&engine, None, task.model);
+        if known.is_decided(task) {
+            return known;
+        }
+        let open = known.open(task);
+        let part = Part::new(task, &open, known.states);
+        let rest = self.rest(&part.task(), limits, progress);
+        known.adopt(&open, rest);
+        known
+    }
+}
+
+impl Auto {
+    /// How many cores there are for a run with these limits.
+    fn cores(&self, limits: &Limits) -> usize {
+        // One more than one: whoever asks for a single thread gets one explicit worker, and the others beside it.
+        let all = self.explicit.options.workers.max(2);
+        limits.seat().map_or(all, |seat| seat.cores().min(all))
+    }
+
+    /// The explicit engine with at most so many workers.
+    fn explicit(&self, most: usize) -> Explicit {
+        let workers = self.explicit.options.workers.min(most).max(1);
+        Explicit { options: Options { workers, ..self.explicit.options.clone() } }
+    }
+
+    /// What comes after the explicit engine's first moment.
+    fn rest(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        if by_way_of::is_tso(task) {
+            return by_way_of::tso(task, |task| self.rest(task, limits, progress));
+        }
+        // Some properties may be the same question under SC.
+        let all: Vec<usize> = (0..task.properties.len()).collect();
+        let way = Statically::robust(task, &all, limits);
+        let under_sc = way.as_ref().map_or_else(Vec::new, |way| way.numbers.clone());
+        let mut known = match way.filter(|way| way.numbers == all) {
+            Some(way) => way.under_sc(|task| self.run(task, limits, progress)),
+            None => {
+                let contexts = ContextBound { options: self.contexts };
+                let few = contexts.run(task, &limits.within(self.alone), progress);
+                few.by(&contexts, None, task.model)
+            }
+        };
+        if known.is_decided_with_evidence(task) {
+            return known;
+        }
+        let open = known.without_evidence(task);
+        for &n in &open {
+            self.offer(task, n, &known);
+        }
+        if under_sc == all && known.is_decided(task) {
+            return known;
+        }
+        let part = Part::new(task, &open, known.states);
+        let position = |n: &usize| open.binary_search(n).ok();
+        let under_sc =
+            if under_sc == all { Vec::new() } else { under_sc.iter().filter_map(position).collect() };
+        let members = self.members(&part.task(), under_sc, limits);
+        let found = portfolio::run(members, &part.task(), self.cores(limits), limits, progress);
+        known.adopt(&open, found);
+        known
+    }
+
+    /// Tells a definite answer without evidence, which counts if nothing better follows.
+    fn offer(&self, task: &Task<'_>, n: usize, known: &Report) {
+        if known.answers[n].is_definite() {
+            let (states, bytes, rounds) = (known.states, known.bytes, known.rounds.clone());
+            let (answer, engine) = (known.answers[n].clone(), known.engines[n]);
+            task.tell(n, Early { answer, engine, states, bytes, rounds });
+        }
+    }
+
+    /// Who takes part in the portfolio for a task. The properties `under_sc` are decided by way of SC alone.
+    fn members(&self, task: &Task<'_>, under_sc: Vec<usize>, limits: &Limits) -> Vec<Member> {
+        let cores = self.cores(limits);
+        let half = (cores / 2).max(1);
+        let part = |weight, width, head_start| turns::Part { weight, width, head_start };
+        let explicit = self.explicit(half);
+        let all: Vec<usize> = (0..task.properties.len()).filter(|n| !under_sc.contains(n)).collect();
+        let mut members = Vec::new();
+        if !under_sc.is_empty() {
+            members.push(Member {
+                part: part(4.0, half, HEAD_START),
+                engine: Box::new(UnderSc(self.clone())),
+                domain: None,
+                numbers: under_sc,
+            });
+        }
+        if all.is_empty() {
+            return members;
+        }
+        members.push(Member {
+            part: part(4.0, explicit.options.workers, HEAD_START),
+            engine: Box::new(explicit),
+            domain: None,
+            numbers: all.clone(),
+        });
+        let domains = match self.domain {
+            Some(domain) => vec![domain],
+            None => vec![DomainName::Zones, DomainName::Predicates],
+        };
+        let abstracts = !task.program.has_real_choices();
+        for (n, domain) in domains.into_iter().enumerate().filter(|_| abstracts) {
+            let options = cegar::Options { domain, ..self.cegar.options };
+            members.push(Member {
+                part: if n == 0 { part(2.0, 1, HEAD_START) } else { part(1.0, 1, Duration::ZERO) },
+                engine: Box::new(Cegar { options }),
+                domain: Some(domain),
+                numbers: all.clone(),
+            });
+        }
+        if task.model != MemoryModel::Pso {
+            members.push(Member {
+                part: part(1.0, 1, Duration::ZERO),
+                engine: Box::new(ContextBound { options: self.contexts }),
+                domain: self.contexts.domain,
+                numbers: all.clone(),
+            });
+        }
+        if task.model == MemoryModel::Tso && abstracts {
+            members.push(Member {
+                part: part(1.0, 1, Duration::ZERO),
+                engine: Box::new(Lazy { options: self.lazy, sc: self.clone() }),
+                domain: None,
+                numbers: all,
+            });
+        }
+        members
+    }
+}
+
+impl Answer {
+    /// Whether it decides the property.
+    fn is_definite(&self) -> bool {
+        !matches!(self, Answer::Open | Answer::Unknown(_))
+    }
+
+    /// Whether it comes with what shows it.
+    fn has_evidence(&self) -> bool {
+        self.is_definite() && !matches!(self, Answer::Holds(None) | Answer::Violated(None))
+    }
+}

@@ -1,0 +1,227 @@
+//! Turns: several runs side by side on a few cores, and in one memory.
+//!
+//! Each member of a portfolio is a run in a thread of its own, and more of them run than there are cores. A member looks at its [`Limits`]
+//! often, and there it waits while it is not its turn. So a member that pauses keeps what it has found, and goes on where it was. The member
+//! that has had the least time for its weight goes next (stride scheduling); a turn is short at first and longer for members that have run
+//! for long.
+//!
+//! They share one limit on memory. When it is reached, the member that stores most stops, and the others wait a moment until it has.
+//!
+//! [`Limits`]: crate::limits::Limits
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The shortest and the longest turn, in nanoseconds.
+const SHORTEST: u64 = 40_000_000;
+const LONGEST: u64 = 400_000_000;
+/// How long somebody waits before looking again whether the whole run was stopped.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The members of a portfolio.
+#[derive(Debug)]
+pub struct Turns {
+    /// How many cores they have together.
+    cores: usize,
+    began: Instant,
+    members: Mutex<Vec<Member>>,
+    changed: Condvar,
+    /// Whether somebody waits for memory: then the member that stores most is to stop.
+    pressed: Arc<AtomicBool>,
+    /// The seat of this portfolio, if it is a member of another one.
+    outer: Option<Arc<Seat>>,
+}
+
+#[derive(Debug)]
+struct Member {
+    weight: f64,
+    /// How many cores it uses during its turn.
+    width: usize,
+    /// How long it has run, less its head start.
+    used: f64,
+    /// Since when it runs, if it does: nanoseconds from the beginning.
+    since: Option<u64>,
+    ended: bool,
+    shared: Arc<Shared>,
+}
+
+/// What a member looks at without locking anything.
+#[derive(Debug, Default)]
+struct Shared {
+    /// The end of its turn: nanoseconds from the beginning, 0 if it is not its turn.
+    until: AtomicU64,
+    /// How many bytes it stores.
+    bytes: AtomicU64,
+}
+
+/// How a member takes part.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its share of the time, compared with those of others.
+    pub weight: f64,
+    /// How many cores it uses.
+    pub width: usize,
+    /// How long it runs before it counts: a member with a head start goes first.
+    pub head_start: Duration,
+}
+
+/// The seat of a member: where it waits for its turn.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    turns: Arc<Turns>,
+    number: usize,
+    shared: Arc<Shared>,
+}
+
+impl Turns {
+    /// A portfolio without members, on so many cores. If it is itself a member of another one, `outer` is its seat there.
+    pub fn new(cores: usize, outer: Option<Arc<Seat>>) -> Arc<Turns> {
+        Arc::new(Turns {
+            cores: cores.max(1),
+            began: Instant::now(),
+            members: Mutex::default(),
+            changed: Condvar::new(),
+            pressed: outer.as_ref().map_or_else(Arc::default, |outer| Arc::clone(&outer.turns.pressed)),
+            outer,
+        })
+    }
+
+    /// A new member.
+    pub fn seat(self: &Arc<Self>, part: Part) -> Seat {
+        let shared = Arc::new(Shared::default());
+        let mut members = self.members();
+        members.push(Member {
+            weight: part.weight,
+            width: part.width.clamp(1, self.cores),
+            used: -part.head_start.as_secs_f64(),
+            since: None,
+            ended: false,
+            shared: Arc::clone(&shared),
+        });
+        Seat { turns: Arc::clone(self), number: members.len() - 1, shared }
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    /// Starts the members whose turn it is: those that have had least for their weight, as long as there are cores for them.
+    fn start(&self, members: &mut [Member], now: u64) {
+        loop {
+            let busy: usize = members.iter().filter(|m| m.since.is_some()).map(|m| m.width).sum();
+            let waiting = members.iter_mut().filter(|m| m.since.is_none() && !m.ended);
+            let Some(next) = waiting.min_by(|a, b| a.had().total_cmp(&b.had())) else { return };
+            if busy > 0 && busy + next.width > self.cores {
+                return;
+            }
+            let turn = ((next.used.max(0.0) / 4.0 * 1e9) as u64).clamp(SHORTEST, LONGEST);
+            next.since = Some(now);
+            next.shared.until.store(now + turn, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Member {
+    /// What it has had for its weight.
+    fn had(&self) -> f64 {
+        self.used / self.weight
+    }
+
+    fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Its turn is over.
+    fn pause(&mut self, now: u64) {
+        if let Some(since) = self.since.take() {
+            self.used += now.saturating_sub(since) as f64 / 1e9;
+        }
+        self.shared.until.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Seat {
+    /// How many cores this member may use.
+    pub fn cores(&self) -> usize {
+        self.turns.members()[self.number].width
+    }
+
+    /// Waits until it is this member's turn, here and where the whole portfolio is a member, or until `stop` says so.
+    pub fn wait(&self, stop: &dyn Fn() -> bool) {
+        if let Some(outer) = &self.turns.outer {
+            outer.wait(stop);
+        }
+        if self.turns.now() < self.shared.until.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut members = self.turns.members();
+        loop {
+            let now = self.turns.now();
+            if members[self.number].ended || now < self.shared.until.load(Ordering::Relaxed) {
+                return;
+            }
+            members[self.number].pause(now);
+            self.turns.start(&mut members, now);
+            self.turns.changed.notify_all();
+            if members[self.number].since.is_some() {
+                return;
+            }
+            let waited = self.turns.changed.wait_timeout(members, LOOK);
+            members = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if stop() {
+                return;
+            }
+        }
+    }
+
+    /// The member has ended, and what it stored is free.
+    pub fn leave(&self) {
+        let mut members = self.turns.members();
+        let now = self.turns.now();
+        members[self.number].pause(now);
+        members[self.number].ended = true;
+        self.shared.bytes.store(0, Ordering::Relaxed);
+        self.turns.start(&mut members, now);
+        self.turns.changed.notify_all();
+    }
+
+    /// Notes how many bytes this member stores.
+    pub fn store(&self, bytes: u64) {
+        if bytes > 0 {
+            self.shared.bytes.store(bytes, Ordering::Relaxed);
+            if let Some(outer) = &self.turns.outer {
+                outer.store(self.turns.members().iter().map(Member::bytes).sum());
+            }
+        }
+    }
+
+    /// How many bytes all members store together, and whether none of the others stores more than this one.
+    pub fn stored(&self) -> (u64, bool) {
+        let own = self.shared.bytes.load(Ordering::Relaxed);
+        let members = self.turns.members();
+        let sum = members.iter().map(Member::bytes).sum();
+        let largest = members.iter().all(|m| m.bytes() <= own);
+        drop(members);
+        match &self.turns.outer {
+            Some(outer) => (outer.stored().0, largest && outer.stored().1),
+            None => (sum, largest),
+        }
+    }
+
+    /// Asks the member that stores most to stop, or takes that back.
+    pub fn press(&self, pressed: bool) {
+        self.turns.pressed.store(pressed, Ordering::Relaxed);
+    }
+
+    /// Whether this member was asked to stop, so that others have memory.
+    pub fn is_pressed(&self) -> bool {
+        self.turns.pressed.load(Ordering::Relaxed)
+            && self.shared.bytes.load(Ordering::Relaxed) > 0
+            && self.stored().1
+    }
+}
