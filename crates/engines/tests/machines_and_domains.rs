@@ -237,7 +237,7 @@ fn contexts() {
         for seed in seeds(80, 10_000) {
             let mut random = Random::new(seed);
             let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
-            let options = Options { contexts: Some(MOST), domain: Some(domain) };
+            let options = Options { contexts: Some(MOST), domain: Some(domain), ..Options::default() };
             if random.one_in(2) {
                 let (text, program) = comparing(seed, &mut random);
                 let finite = bounded(&program, 0);

@@ -3,9 +3,19 @@
 use fencewright_program::MemoryModel;
 
 use crate::domain::DomainName;
-use crate::task::{Answer, Engine, Reason, Report, Task, Tried};
+use crate::task::{Answer, Engine, EngineName, Reason, Report, Task, Tried};
 
 impl Report {
+    /// No answer to any of so many properties.
+    pub(super) fn unanswered(properties: usize) -> Report {
+        Report {
+            answers: vec![Answer::Open; properties],
+            engines: vec![EngineName::Auto; properties],
+            tried: vec![Vec::new(); properties],
+            ..Report::default()
+        }
+    }
+
     /// Whether every property has a definite answer, or one is violated and that is enough.
     pub(super) fn is_decided(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.open(task).is_empty()

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fencewright_certify::{Certificate, Claim, Proof};
+use fencewright_certify::{Certificate, Claim};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::{MemoryModel, Program, Trace};
 use fencewright_transform::attack::{self, Notion};
@@ -87,6 +87,9 @@ impl Listener for Separated<'_> {
     }
 }
 
+/// The invariant of a program under SC, and one of the program in which locks are given back if that is needed.
+type Invariants = (Arc<Invariant>, Option<Arc<Invariant>>);
+
 /// A task under TSO of which some properties are questions about SC.
 #[derive(Debug)]
 pub struct Statically<'a> {
@@ -98,7 +101,7 @@ pub struct Statically<'a> {
     /// The properties for which SC decides.
     pub numbers: Vec<usize>,
     /// The certificates made so far, with the invariants they were made of.
-    certificates: Mutex<Vec<([Option<Arc<Invariant>>; 2], Arc<Certificate>)>>,
+    certificates: Mutex<Vec<(Invariants, Arc<Certificate>)>>,
 }
 
 impl<'a> Statically<'a> {
@@ -200,8 +203,8 @@ impl<'a> Statically<'a> {
                 Some(trace) => Answer::Holds(Some(trace)),
                 None => contradiction(),
             },
-            (Answer::Proved(invariant), None) => self.certified([Some(invariant), None]),
-            (Answer::Proved(first), Some(Some(second))) => self.certified([Some(first), Some(second)]),
+            (Answer::Proved(invariant), None) => self.certified((invariant, None)),
+            (Answer::Proved(first), Some(Some(second))) => self.certified((first, Some(second))),
             (Answer::Proved(_), Some(None)) => Answer::Holds(None),
             (answer, _) => answer,
         }
@@ -214,34 +217,37 @@ impl<'a> Statically<'a> {
         mapped.replay_for(original, MemoryModel::Tso, property).is_ok().then_some(mapped)
     }
 
-    /// A certificate for all properties that the invariants show: one of the program, and one of the other if that is needed.
-    fn certified(&self, invariants: [Option<Arc<Invariant>>; 2]) -> Answer {
+    /// A certificate for all properties that the invariants show.
+    fn certified(&self, invariants: Invariants) -> Answer {
+        let (first, second) = &invariants;
         let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |one: &Option<Arc<Invariant>>, other: &Option<Arc<Invariant>>| match (one, other) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (one, other) => one.is_none() && other.is_none(),
+        let same = |(one, two): &Invariants| {
+            Arc::ptr_eq(one, first) && two.as_ref().map(Arc::as_ptr) == second.as_ref().map(Arc::as_ptr)
         };
-        let known = made.iter().find(|(of, _)| of.iter().zip(&invariants).all(|(a, b)| same(a, b)));
-        if let Some((_, certificate)) = known {
+        if let Some((_, certificate)) = made.iter().find(|(of, _)| same(of)) {
             return Answer::Certified(Arc::clone(certificate));
         }
-        let [first, second] = &invariants;
-        let shown = |name: &String| {
-            let needs = (0..self.numbers.len())
-                .any(|n| self.task.properties[self.numbers[n]].name == *name && self.needs_release(n));
-            second.as_ref().map_or(!needs, |second| second.properties.contains(name) == needs)
+        // A claim with a second proof is about properties that need it, so that the second one shows them all.
+        let is_shown = |name: &&String| {
+            let mut asked = (0..self.numbers.len()).filter(|&n| self.name(n) == *name);
+            asked.any(|n| match second {
+                None => !self.needs_release(n),
+                Some(second) => self.needs_release(n) && second.properties.contains(name),
+            })
         };
-        let properties = first.iter().flat_map(|first| &first.properties).filter(|name| shown(name));
-        let claim = Claim::Lazy { properties: properties.cloned().collect(), extensions: Vec::new() };
-        let programs = [Some(&self.program), self.released.as_ref()];
-        let proofs: Vec<Proof> = programs
-            .into_iter()
-            .zip(&invariants)
-            .filter_map(|(program, invariant)| Some(proof(&program?.program, invariant.as_ref()?)))
-            .collect();
+        let properties = first.properties.iter().filter(is_shown).cloned().collect();
+        let mut proofs = vec![proof(&self.program.program, first)];
+        if let (Some(released), Some(second)) = (&self.released, second) {
+            proofs.push(proof(&released.program, second));
+        }
+        let claim = Claim::Lazy { properties, extensions: Vec::new() };
         let certificate = Arc::new(Certificate::new(fingerprint(self.task.program), claim, proofs));
         made.push((invariants, Arc::clone(&certificate)));
         Answer::Certified(certificate)
+    }
+
+    fn name(&self, n: usize) -> &String {
+        &self.task.properties[self.numbers[n]].name
     }
 }
 

@@ -14,6 +14,8 @@
 mod answers;
 mod by_way_of;
 mod portfolio;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -49,7 +51,7 @@ pub struct Auto {
     pub lazy: lazy::Options,
     /// How integers are represented where they are abstracted; if nobody says so, in several ways.
     pub domain: Option<DomainName>,
-    /// How long the explicit engine runs alone, and then how long `contexts` does.
+    /// How long the explicit engine runs alone, and then how long `contexts` does; if that is no time at all, the portfolio comes first.
     pub alone: Duration,
 }
 
@@ -94,6 +96,9 @@ impl Engine for Auto {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        if self.alone.is_zero() {
+            return self.rest(task, limits, progress);
+        }
         let engine = self.explicit(self.cores(limits));
         let mut known = engine.run(task, &limits.within(self.alone), progress).by(&engine, None, task.model);
         if known.is_decided(task) {
@@ -132,6 +137,7 @@ impl Auto {
         let under_sc = way.as_ref().map_or_else(Vec::new, |way| way.numbers.clone());
         let mut known = match way.filter(|way| way.numbers == all) {
             Some(way) => way.under_sc(|task| self.run(task, limits, progress)),
+            None if self.alone.is_zero() => Report::unanswered(all.len()),
             None => {
                 let contexts = ContextBound { options: self.contexts };
                 let few = contexts.run(task, &limits.within(self.alone), progress);
@@ -153,7 +159,7 @@ impl Auto {
         let under_sc =
             if under_sc == all { Vec::new() } else { under_sc.iter().filter_map(position).collect() };
         let members = self.members(&part.task(), under_sc, limits);
-        let found = portfolio::run(members, &part.task(), self.cores(limits), limits, progress);
+        let found = portfolio::run(&members, &part.task(), self.cores(limits), limits, progress);
         known.adopt(&open, found);
         known
     }

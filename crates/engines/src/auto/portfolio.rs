@@ -48,7 +48,7 @@ impl Drop for Leaving {
 
 /// Runs all members on so many cores, until every property is decided or nobody runs any more.
 pub fn run(
-    members: Vec<Member>,
+    members: &[Member],
     task: &Task<'_>,
     cores: usize,
     limits: &Limits,
@@ -93,7 +93,7 @@ pub fn run(
                     token.cancel();
                 }
             }
-            show(progress, &members, &running, &shown);
+            show(progress, members, &running, &shown);
         }
     });
     known.report
@@ -136,13 +136,12 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     fn new(task: &'a Task<'a>) -> Self {
         let properties = task.properties.len();
-        let report = Report {
-            answers: vec![Answer::Open; properties],
-            engines: vec![EngineName::Auto; properties],
-            tried: vec![Vec::new(); properties],
-            ..Report::default()
-        };
-        Known { task, report, start: Instant::now(), unproved: vec![None; properties] }
+        Known {
+            task,
+            report: Report::unanswered(properties),
+            start: Instant::now(),
+            unproved: vec![None; properties],
+        }
     }
 
     /// Takes in what a member reports at its end.

@@ -166,6 +166,10 @@ impl Listener for Knowing {
     fn is_settled(&self, property: usize) -> bool {
         self.settled.contains(&property)
     }
+
+    fn judges(&self) -> bool {
+        false
+    }
 }
 
 #[test]

@@ -615,15 +615,16 @@ impl Worker<'_, '_> {
             shared.progress.frontier.store(frontier as u64 * shared.workers as u64, Ordering::Relaxed);
             shared.progress.bytes.store(used, Ordering::Relaxed);
         }
-        match shared.limits.exceeded_with(used, sum(&shared.more)) {
-            Some(reason) => shared.stop_because(reason),
-            None => self.store.make_room(SUCCESSORS),
-        }
-        if self.me == 0 && shared.limits.for_endless().is_some_and(|most| used > most.max(self.endless)) {
-            self.endless = 2 * used;
+        let needed = used + sum(&shared.more);
+        if self.me == 0 && shared.limits.for_endless().is_some_and(|most| needed > most.max(self.endless)) {
+            self.endless = 2 * needed;
             if divergence::is_endless(shared.task.program, shared.code, &self.sizes) {
                 shared.stop_because(Reason::Endless);
             }
+        }
+        match shared.limits.exceeded_with(used, sum(&shared.more)) {
+            Some(reason) => shared.stop_because(reason),
+            None => self.store.make_room(SUCCESSORS),
         }
         if shared.task.is_heard() {
             self.deciding.retain(|&n| !shared.task.is_settled(n));

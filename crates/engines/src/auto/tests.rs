@@ -1,0 +1,365 @@
+//! By way of a stronger memory model, and side by side: against the reference semantics, and against engines that lie or hang.
+//!
+//! `FENCEWRIGHT_LONG_TESTS=1` takes 50,000 random programs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use fencewright_certify::certificate::Claim;
+use fencewright_executions::oracle::{Reachable, explore};
+use fencewright_lang::load;
+use fencewright_program::{MemoryModel, Program};
+use fencewright_smt::Prover;
+use fencewright_testing::{Random, Shape, contend, program as random_program, separate};
+
+use super::by_way_of::{self, Statically};
+use super::portfolio::{self, Member};
+use super::*;
+use crate::check::{Checked, Confirm, Exploration, Verdict, check, check_each};
+use crate::task::{Invariant, Listener, Reason};
+
+fn program(text: &str) -> Program {
+    load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program
+}
+
+/// Goes by way of the stronger model wherever that is allowed, and asks one engine there.
+struct Way(Box<dyn Engine>, AtomicUsize);
+
+impl Engine for Way {
+    fn name(&self) -> EngineName {
+        self.0.name()
+    }
+
+    fn about(&self) -> About {
+        self.0.about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        if by_way_of::is_tso(task) {
+            return by_way_of::tso(task, |task| self.run(task, limits, progress));
+        }
+        let all: Vec<usize> = (0..task.properties.len()).collect();
+        let mut answers = vec![Answer::Unknown(Reason::Cancelled); all.len()];
+        if let Some(way) = Statically::robust(task, &all, limits) {
+            let report = way.under_sc(|task| self.0.run(task, limits, progress));
+            for (&n, answer) in way.numbers.iter().zip(report.answers) {
+                self.1.fetch_add(1, Ordering::Relaxed);
+                answers[n] = answer;
+            }
+        } else if task.model == MemoryModel::Tso {
+            answers = self.0.run(task, limits, progress).answers;
+        }
+        Report { answers, ..Report::default() }
+    }
+}
+
+fn expected(program: &Program, model: MemoryModel, reachable: &Reachable) -> Vec<bool> {
+    let holds = |p| reachable.satisfies(program, model, p).expect("small values");
+    program.properties.iter().map(holds).collect()
+}
+
+/// Random programs, many of them robust at first sight or with separated stores.
+fn random(seed: u64) -> Program {
+    let mut random = Random::new(seed);
+    let shape = Shape { corners: seed % 7 == 6, length: 5, ..Shape::default() };
+    let mut program = random_program(&mut random, shape);
+    if random.one_in(4) {
+        contend(&mut random, &mut program, 2);
+    }
+    if random.one_in(2) {
+        separate(&mut random, &mut program);
+    }
+    program
+}
+
+#[test]
+fn by_way_of_a_stronger_model_verdicts_are_those_of_the_reference_semantics() {
+    let seeds = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 50_000 } else { 700 };
+    let engines: [Way; 3] = [
+        Way(Box::new(Explicit::default()), AtomicUsize::new(0)),
+        Way(Box::new(Cegar::default()), AtomicUsize::new(0)),
+        Way(Box::new(ContextBound::default()), AtomicUsize::new(0)),
+    ];
+    // What an engine says without evidence is not explored again: the comparison with the oracle is this test.
+    let confirm = Confirm { exploration: None, ..Confirm::default() };
+    let (mut decided, mut lazily, mut separated, mut locked) = (0, 0, 0, 0);
+    for seed in 0..seeds {
+        let program = random(seed);
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let Ok(reachable) = explore(&program, model, 600, &mut || false) else { continue };
+            let expected = expected(&program, model, &reachable);
+            let task = Task::new(&program, model, program.properties.clone());
+            let engine = &engines[(seed % 3) as usize];
+            let limits = Limits::default().within(Duration::from_secs(10));
+            for (found, expected) in
+                check(engine, &task, &limits, &Progress::default(), confirm).iter().zip(expected)
+            {
+                let name = &found.property.name;
+                match found.verdict() {
+                    Verdict::Safe => assert!(expected, "seed {seed}, {model:?}, {name}: safe"),
+                    Verdict::Unsafe => assert!(!expected, "seed {seed}, {model:?}, {name}: unsafe"),
+                    Verdict::Unknown(Reason::Contradiction(what)) => {
+                        panic!("seed {seed}, {model:?}, {name}: {what}")
+                    }
+                    Verdict::Unknown(_) => continue,
+                }
+                decided += 1;
+                let claim = found.certificate().map(|certificate| &certificate.claim);
+                lazily += usize::from(matches!(claim, Some(Claim::Lazy { .. })));
+                locked += usize::from(found.certificate().is_some_and(|c| c.proofs.len() == 2));
+                separated += usize::from(matches!(claim, Some(Claim::Separated { .. })));
+            }
+        }
+    }
+    let under_sc: usize = engines.iter().map(|engine| engine.1.load(Ordering::Relaxed)).sum();
+    println!(
+        "{decided} decided, {under_sc} under SC, certificates: {lazily} lazy, {separated} separated, {locked} of two proofs"
+    );
+    assert!(decided > seeds as usize && under_sc > seeds as usize, "{decided} decided, {under_sc} under SC");
+    assert!(
+        lazily > 10 && separated > 10 && locked > 0,
+        "{lazily} lazy, {separated} separated, {locked} of two proofs"
+    );
+}
+
+/// The verdicts of `auto` without its first moments.
+fn portfolio_says(text: &str, model: MemoryModel) -> Vec<Checked> {
+    let program = program(text);
+    let engine = Auto { alone: Duration::ZERO, ..Auto::default() };
+    let task = Task::new(&program, model, program.properties.clone());
+    let limits = Limits::default().within(Duration::from_secs(60));
+    check(&engine, &task, &limits, &Progress::default(), Confirm::default())
+}
+
+#[test]
+fn robustness_does_not_decide_what_a_lock_hides() {
+    // There is no attack, and it is safe under SC.
+    let text = "shared x, y; thread p { var r; x = 1; r = y; M: skip; } thread q { var s; lock; s = x; T: unlock; } \
+                forbid both: p@M && q@T && q.s == 0;";
+    let program = program(text);
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    if let Some(way) = Statically::robust(&task, &[0], &Limits::default()) {
+        let report =
+            way.under_sc(|task| Explicit::default().run(task, &Limits::default(), &Progress::default()));
+        assert!(!report.answers[0].is_definite(), "{:?}", report.answers);
+    }
+    assert!(matches!(portfolio_says(text, MemoryModel::Sc)[0].verdict(), Verdict::Safe));
+    assert!(matches!(portfolio_says(text, MemoryModel::Tso)[0].verdict(), Verdict::Unsafe));
+    assert!(matches!(portfolio_says(text, MemoryModel::Pso)[0].verdict(), Verdict::Unsafe));
+}
+
+#[test]
+fn robustness_does_not_decide_what_looks_at_memory() {
+    let text =
+        "shared x; thread p { x = 1; H: skip; } forbid early: p@H && x == 0; finally last: forall x == 1;";
+    let found = portfolio_says(text, MemoryModel::Tso);
+    assert!(matches!(found[0].verdict(), Verdict::Unsafe), "{:?}", found[0].verdict());
+    assert!(matches!(found[1].verdict(), Verdict::Safe), "{:?}", found[1].verdict());
+}
+
+#[test]
+fn an_unbounded_writer_is_proved_by_way_of_sc_and_tso() {
+    // Nothing drains the buffer, so that TSO and PSO have buffers of any length.
+    let text = "shared x; thread p { var i; loop { i = i + 1; x = i; sfence; } } thread q { var r, s; loop { r = x; s = x; \
+                assert r <= s; } }";
+    for (model, by) in [(MemoryModel::Tso, "lazy"), (MemoryModel::Pso, "separated")] {
+        let found = portfolio_says(text, model);
+        assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
+        let certificate = found[0].certificate().expect("a certificate");
+        match (&certificate.claim, by) {
+            (Claim::Lazy { extensions, .. }, "lazy") => assert!(extensions.is_empty()),
+            (Claim::Separated { tso }, "separated") => assert!(matches!(**tso, Claim::Lazy { .. })),
+            (claim, _) => panic!("{claim:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_claim_by_way_of_a_stronger_model_is_refused_for_another_program() {
+    let text = |fence: &str| {
+        format!(
+            "shared x, y; thread p {{ loop {{ x = 1; {fence} y = 1; sfence; }} }} \
+             thread q {{ var r; loop {{ r = y; }} }} forbid two: q.r == 2;"
+        )
+    };
+    let separated = program(&text("sfence;"));
+    let task = Task::new(&separated, MemoryModel::Pso, separated.properties.clone());
+    let way = Way(Box::new(Cegar::default()), AtomicUsize::new(0));
+    let found = check(&way, &task, &Limits::default(), &Progress::default(), Confirm::default());
+    let certificate = found[0].certificate().expect("a proof").clone();
+    let accepted = |certificate: &fencewright_certify::Certificate, program: &Program| {
+        fencewright_certify::check(certificate, program, &Prover, &(Arc::new(|| false) as _)).is_ok()
+    };
+    assert!(accepted(&certificate, &separated));
+    // Without the fence the same states prove nothing, because stores may overtake each other.
+    assert!(!accepted(&certificate, &program(&text(""))));
+    // A claim about robustness, or about PSO itself, is none about TSO.
+    let Claim::Separated { tso } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
+    let nested = Claim::Separated { tso: Box::new(Claim::Separated { tso }) };
+    assert!(!accepted(
+        &fencewright_certify::Certificate { claim: nested, ..certificate.clone() },
+        &separated
+    ));
+    let under_sc = Claim::Separated { tso: Box::new(Claim::Safe { properties: vec!["two".into()] }) };
+    assert!(!accepted(&fencewright_certify::Certificate { claim: under_sc, ..certificate }, &separated));
+}
+
+/// An engine of which a test knows what it does.
+struct Acting {
+    answer: fn() -> Answer,
+    /// Whether it goes on until it is stopped.
+    hangs: bool,
+    was_stopped: Arc<AtomicBool>,
+}
+
+impl Engine for Acting {
+    fn name(&self) -> EngineName {
+        EngineName::Explicit
+    }
+
+    fn about(&self) -> About {
+        Explicit::default().about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, _: &Progress) -> Report {
+        while self.hangs && limits.exceeded(0).is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.was_stopped.store(limits.token.is_cancelled(), Ordering::Relaxed);
+        Report { answers: task.properties.iter().map(|_| (self.answer)()).collect(), ..Report::default() }
+    }
+}
+
+fn member(engine: impl Engine + 'static, numbers: &[usize]) -> Member {
+    Member {
+        engine: Box::new(engine),
+        domain: None,
+        numbers: numbers.to_vec(),
+        part: turns::Part { weight: 1.0, width: 1, head_start: Duration::ZERO },
+    }
+}
+
+/// A portfolio as an engine.
+struct Together(Vec<Member>);
+
+impl Engine for Together {
+    fn name(&self) -> EngineName {
+        EngineName::Auto
+    }
+
+    fn about(&self) -> About {
+        Auto::default().about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        portfolio::run(&self.0, task, 2, limits, progress)
+    }
+}
+
+const TWO: &str =
+    "shared x; thread p { loop { x = x + 1; fence; } } forbid none: x == 0 - 1; forbid some: x == 3;";
+
+#[test]
+fn the_first_checked_answer_counts_and_the_others_stop() {
+    let program = program(TWO);
+    let stopped: [Arc<AtomicBool>; 2] = Default::default();
+    let hanging = |n: usize| Acting {
+        answer: || Answer::Unknown(Reason::Cancelled),
+        hangs: true,
+        was_stopped: Arc::clone(&stopped[n]),
+    };
+    // Four members on two cores, so that they have to take turns.
+    let members = vec![
+        member(hanging(0), &[0, 1]),
+        member(hanging(1), &[1]),
+        member(Cegar::default(), &[0]),
+        member(Explicit::default(), &[1]),
+    ];
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let mut order = Vec::new();
+    let start = Instant::now();
+    let limits = Limits::default().within(Duration::from_secs(120));
+    let mut heard = |n: usize, _: &Checked| order.push(n);
+    let together = Together(members);
+    let found =
+        check_each(&together, &task, &limits, &Progress::default(), Confirm::default(), &mut heard).verdicts;
+    assert!(matches!(found[0].verdict(), Verdict::Safe) && found[0].checked() == Some(true), "{found:?}");
+    assert!(matches!(found[1].verdict(), Verdict::Unsafe) && found[1].checked() == Some(true), "{found:?}");
+    assert!(start.elapsed() < Duration::from_secs(60), "those that hang were not stopped");
+    assert!(stopped.iter().all(|s| s.load(Ordering::Relaxed)));
+    assert_eq!(order.len(), 2, "each property is told once");
+}
+
+#[test]
+fn a_member_that_lies_is_caught_at_the_door() {
+    let program = program(TWO);
+    let invariant = || Invariant {
+        buffers: fencewright_memory::Buffers::Sc,
+        properties: vec!["none".into(), "some".into()],
+        symmetry: Vec::new(),
+        states: Vec::new(),
+    };
+    // It claims a proof of what does not hold, and the truth comes later or never.
+    let liar = Acting { answer: || Answer::Holds(None), hangs: false, was_stopped: Arc::default() };
+    let task = Task::new(&program, MemoryModel::Sc, program.properties.clone());
+    let limits = Limits::default().within(Duration::from_secs(60));
+    let confirm = Confirm { exploration: Some(Exploration::default()), ..Confirm::default() };
+    let members = vec![member(liar, &[1]), member(Cegar::default(), &[0, 1])];
+    let found = check(&Together(members), &task, &limits, &Progress::default(), confirm);
+    assert!(!matches!(found[1].verdict(), Verdict::Safe) || found[1].checked() == Some(false), "{found:?}");
+
+    struct Forger(Arc<Invariant>);
+    impl Engine for Forger {
+        fn name(&self) -> EngineName {
+            EngineName::Cegar
+        }
+        fn about(&self) -> About {
+            Cegar::default().about()
+        }
+        fn run(&self, task: &Task<'_>, _: &Limits, _: &Progress) -> Report {
+            let answers = task.properties.iter().map(|_| Answer::Proved(Arc::clone(&self.0))).collect();
+            Report { answers, ..Report::default() }
+        }
+    }
+    let members = vec![member(Forger(Arc::new(invariant())), &[1])];
+    let found = check(&Together(members), &task, &limits, &Progress::default(), confirm);
+    let caught = matches!(found[1].verdict(), Verdict::Unknown(Reason::Contradiction(_)));
+    assert!(caught, "{:?}", found[1].verdict());
+}
+
+/// Hears nothing.
+#[derive(Debug)]
+struct Deaf;
+
+impl Listener for Deaf {
+    fn hear(&self, _: usize, _: Early) {}
+
+    fn is_settled(&self, _: usize) -> bool {
+        false
+    }
+
+    fn judges(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_search_that_cannot_end_leaves_the_memory_to_others() {
+    let program = program(
+        "shared x; thread p { var i; loop { i = i + 1; x = i; } } thread q { var r; r = x; } forbid f: q.r == 0 - 1;",
+    );
+    let stopped: Arc<AtomicBool> = Arc::default();
+    let other = Acting { answer: || Answer::Open, hangs: true, was_stopped: Arc::clone(&stopped) };
+    let members = vec![member(Explicit::default(), &[0]), member(other, &[0])];
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let task = task.heard_by(&Deaf);
+    let limit = 8 << 20;
+    let limits = Limits::starting_now(Some(Duration::from_secs(5)), Some(limit), Default::default());
+    let report = portfolio::run(&members, &task, 2, &limits, &Progress::default());
+    let Answer::Unknown(reason) = &report.answers[0] else { panic!("{:?}", report.answers) };
+    assert_eq!(*reason, Reason::Endless);
+    assert!(report.bytes < limit, "{} bytes", report.bytes);
+    assert!(!report.growth.is_empty(), "it says what grows");
+    assert_eq!(report.tried[0].len(), 1, "{:?}", report.tried);
+}
