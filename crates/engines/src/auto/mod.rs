@@ -2,12 +2,12 @@
 //!
 //! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and
 //! exact. Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers.
-//! Properties that are still open go to a *portfolio* ([`portfolio`]): engines in threads of their own that take turns on the cores. The
+//! Properties that are still open go to a *portfolio* (`portfolio`): engines in threads of their own that take turns on the cores. The
 //! explicit engine finds violations and finishes large finite state spaces; `cegar` proves programs whose state space is infinite, with
 //! zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with its evidence passes the door at once,
 //! and then nobody works on that property any more.
 //!
-//! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise ([`by_way_of`]): where
+//! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise (`by_way_of`): where
 //! no store can overtake another one PSO is TSO, and where no store can be delayed past a load and be noticed TSO is SC. Then the question
 //! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one.
 
