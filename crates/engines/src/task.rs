@@ -269,7 +269,9 @@ impl Answer {
     pub fn holds(&self) -> Option<bool> {
         match self {
             Answer::Holds(_) | Answer::Proved(_) => Some(true),
-            Answer::Certified(certificate) => Some(!matches!(certificate.claim, Claim::Unsatisfied { .. })),
+            Answer::Certified(certificate) => {
+                Some(!matches!(certificate.claim.about_properties(), Claim::Unsatisfied { .. }))
+            }
             Answer::Violated(_) => Some(false),
             Answer::Unknown(_) | Answer::Open => None,
         }

@@ -28,7 +28,7 @@ impl Report {
 
     /// Whether one property is violated and the task asks for no more.
     pub(super) fn is_violated_and_enough(&self, task: &Task<'_>) -> bool {
-        task.first_violation && self.answers.iter().any(|a| matches!(a, Answer::Violated(_)))
+        task.first_violation && self.answers.iter().any(|a| a.holds() == Some(false))
     }
 
     /// The numbers of the properties without a definite answer, here or elsewhere.

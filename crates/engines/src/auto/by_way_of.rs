@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fencewright_certify::{Certificate, Claim};
+use fencewright_certify::{Certificate, Claim, Proof};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::{MemoryModel, Program, Trace};
 use fencewright_transform::attack::{self, Notion};
@@ -19,7 +19,7 @@ use super::Auto;
 use crate::check::proof;
 use crate::lazy::locked;
 use crate::task::{
-    About, Answer, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report, Task,
+    About, Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task,
 };
 
 /// Whether a question about PSO is one about TSO.
@@ -64,6 +64,18 @@ impl Separated<'_> {
     }
 }
 
+/// The proof under one memory model that an answer about this program carries, and the properties it shows.
+fn proof_of<'a>(program: &Program, answer: &'a Answer) -> Option<(&'a [String], Proof)> {
+    match answer {
+        Answer::Proved(invariant) => Some((&invariant.properties, proof(program, invariant))),
+        Answer::Certified(certificate) => match (&certificate.claim, &certificate.proofs[..]) {
+            (Claim::Safe { properties }, [proof]) => Some((properties, proof.clone())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether two answers are the same proof.
 fn is_same(one: &Answer, other: &Answer) -> bool {
     match (one, other) {
@@ -87,8 +99,8 @@ impl Listener for Separated<'_> {
     }
 }
 
-/// The invariant of a program under SC, and one of the program in which locks are given back if that is needed.
-type Invariants = (Arc<Invariant>, Option<Arc<Invariant>>);
+/// A proof under SC, and one about the program in which locks are given back if that is needed.
+type Proofs = (Answer, Option<Answer>);
 
 /// A task under TSO of which some properties are questions about SC.
 #[derive(Debug)]
@@ -100,8 +112,8 @@ pub struct Statically<'a> {
     released: Option<Extended>,
     /// The properties for which SC decides.
     pub numbers: Vec<usize>,
-    /// The certificates made so far, with the invariants they were made of.
-    certificates: Mutex<Vec<(Invariants, Arc<Certificate>)>>,
+    /// The certificates made so far, with the proofs they were made of.
+    certificates: Mutex<Vec<(Proofs, Arc<Certificate>)>>,
 }
 
 impl<'a> Statically<'a> {
@@ -145,7 +157,7 @@ impl<'a> Statically<'a> {
         // Those that also have to hold of the other program.
         let mut again = Vec::new();
         for (n, answer) in report.answers.iter().enumerate() {
-            if self.needs_release(n) && matches!(answer, Answer::Holds(None) | Answer::Proved(_)) {
+            if self.needs_release(n) && answer.holds() == Some(true) {
                 again.push(n);
             }
         }
@@ -184,29 +196,20 @@ impl<'a> Statically<'a> {
 
     /// What follows under TSO from an answer under SC, and from one about the program in which locks are given back if that is needed.
     fn concluded(&self, n: usize, first: Answer, second: Option<Answer>) -> Answer {
-        let second = match (first.is_definite(), second) {
-            (true, None) if self.needs_release(n) && !matches!(first, Answer::Violated(Some(_))) => {
-                return Answer::Unknown(locked());
-            }
-            (_, Some(Answer::Proved(invariant))) => Some(Some(invariant)),
-            (_, Some(Answer::Holds(None))) => Some(None),
-            (_, Some(Answer::Unknown(reason))) => return Answer::Unknown(reason),
-            (_, Some(_)) => return Answer::Unknown(locked()),
-            (_, None) => None,
+        let shown = |trace: Trace, answer: fn(Option<Trace>) -> Answer| match self.execution(n, &trace) {
+            Some(trace) => answer(Some(trace)),
+            None => Answer::Unknown(Reason::Contradiction("an execution under SC is none under TSO".into())),
         };
         match (first, second) {
-            (Answer::Violated(Some(trace)), _) => match self.execution(n, &trace) {
-                Some(trace) => Answer::Violated(Some(trace)),
-                None => contradiction(),
-            },
-            (Answer::Holds(Some(trace)), _) => match self.execution(n, &trace) {
-                Some(trace) => Answer::Holds(Some(trace)),
-                None => contradiction(),
-            },
-            (Answer::Proved(invariant), None) => self.certified((invariant, None)),
-            (Answer::Proved(first), Some(Some(second))) => self.certified((first, Some(second))),
-            (Answer::Proved(_), Some(None)) => Answer::Holds(None),
-            (answer, _) => answer,
+            (Answer::Violated(Some(trace)), _) => shown(trace, Answer::Violated),
+            (Answer::Holds(Some(trace)), _) => shown(trace, Answer::Holds),
+            (first, _) if !first.is_definite() => first,
+            (_, Some(Answer::Unknown(reason))) => Answer::Unknown(reason),
+            (_, second) if self.needs_release(n) && second.as_ref().and_then(Answer::holds) != Some(true) => {
+                Answer::Unknown(locked())
+            }
+            (first, _) if first.holds() == Some(false) => Answer::Violated(None),
+            (first, second) => self.certified((first, second)).unwrap_or(Answer::Holds(None)),
         }
     }
 
@@ -217,33 +220,37 @@ impl<'a> Statically<'a> {
         mapped.replay_for(original, MemoryModel::Tso, property).is_ok().then_some(mapped)
     }
 
-    /// A certificate for all properties that the invariants show.
-    fn certified(&self, invariants: Invariants) -> Answer {
-        let (first, second) = &invariants;
+    /// A certificate for all properties that the proofs show; nothing if one of them is none.
+    fn certified(&self, proofs: Proofs) -> Option<Answer> {
         let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |(one, two): &Invariants| {
-            Arc::ptr_eq(one, first) && two.as_ref().map(Arc::as_ptr) == second.as_ref().map(Arc::as_ptr)
+        let same = |(one, two): &Proofs| {
+            let seconds = two.iter().zip(&proofs.1).all(|(one, other)| is_same(one, other));
+            is_same(one, &proofs.0) && two.is_some() == proofs.1.is_some() && seconds
         };
         if let Some((_, certificate)) = made.iter().find(|(of, _)| same(of)) {
-            return Answer::Certified(Arc::clone(certificate));
+            return Some(Answer::Certified(Arc::clone(certificate)));
         }
+        let (names, first) = proof_of(&self.program.program, &proofs.0)?;
+        let second = proofs.1.as_ref().zip(self.released.as_ref());
+        let second = second.map(|(second, released)| proof_of(&released.program, second));
+        let (released, second) = match second {
+            Some(second) => second.map(|(names, proof)| (Some(names), Some(proof)))?,
+            None => (None, None),
+        };
         // A claim with a second proof is about properties that need it, so that the second one shows them all.
         let is_shown = |name: &&String| {
             let mut asked = (0..self.numbers.len()).filter(|&n| self.name(n) == *name);
-            asked.any(|n| match second {
+            asked.any(|n| match released {
                 None => !self.needs_release(n),
-                Some(second) => self.needs_release(n) && second.properties.contains(name),
+                Some(released) => self.needs_release(n) && released.contains(name),
             })
         };
-        let properties = first.properties.iter().filter(is_shown).cloned().collect();
-        let mut proofs = vec![proof(&self.program.program, first)];
-        if let (Some(released), Some(second)) = (&self.released, second) {
-            proofs.push(proof(&released.program, second));
-        }
+        let properties = names.iter().filter(is_shown).cloned().collect();
         let claim = Claim::Lazy { properties, extensions: Vec::new() };
-        let certificate = Arc::new(Certificate::new(fingerprint(self.task.program), claim, proofs));
-        made.push((invariants, Arc::clone(&certificate)));
-        Answer::Certified(certificate)
+        let all = std::iter::once(first).chain(second).collect();
+        let certificate = Arc::new(Certificate::new(fingerprint(self.task.program), claim, all));
+        made.push((proofs, Arc::clone(&certificate)));
+        Some(Answer::Certified(certificate))
     }
 
     fn name(&self, n: usize) -> &String {
@@ -256,11 +263,6 @@ fn has_no_attack(program: &Program, limits: &Limits) -> bool {
     let stop = || limits.exceeded(0).is_some();
     attack::unsupported(program).is_none()
         && attack::candidates(program, Notion::HappensBefore, &stop).is_some_and(|attacks| attacks.is_empty())
-}
-
-fn contradiction() -> Answer {
-    let what = "an execution under SC is none under TSO";
-    Answer::Unknown(Reason::Contradiction(what.into()))
 }
 
 /// What is heard about the program under SC.

@@ -235,7 +235,7 @@ impl Auto {
 impl Answer {
     /// Whether it decides the property.
     fn is_definite(&self) -> bool {
-        !matches!(self, Answer::Open | Answer::Unknown(_))
+        self.holds().is_some()
     }
 
     /// Whether it comes with what shows it.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::check::STACK;
 use crate::domain::DomainName;
-use crate::task::{Answer, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task, Token};
+use crate::task::{Answer, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task, Token};
 use crate::turns::{self, Seat, Turns};
 
 /// How often somebody looks whether a member is still needed.
@@ -144,8 +144,14 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Takes in what a member reports at its end.
+    /// Takes in what a member reports at its end, and tells what it has not told before.
     fn take(&mut self, member: &Member, report: Report) {
+        for (answer, (&n, &engine)) in report.answers.iter().zip(member.numbers.iter().zip(&report.engines)) {
+            if answer.is_definite() && !self.task.is_settled(n) {
+                let (states, bytes, rounds) = (report.states, report.bytes, report.rounds.clone());
+                self.task.tell(n, Early { answer: answer.clone(), engine, states, bytes, rounds });
+            }
+        }
         self.report.adopt(&member.numbers, report);
         let until = Instant::now() + PATIENCE.max(self.start.elapsed());
         for &n in &member.numbers {

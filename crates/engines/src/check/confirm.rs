@@ -161,9 +161,11 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         {
             return known.clone();
         }
-        let verdict = match certificate.claim {
+        let verdict = match certificate.claim.about_properties() {
             Claim::Unsatisfied { .. } => Verdict::Unsafe,
-            Claim::Safe { .. } | Claim::Robust { .. } | Claim::Lazy { .. } => Verdict::Safe,
+            Claim::Safe { .. } | Claim::Robust { .. } | Claim::Lazy { .. } | Claim::Separated { .. } => {
+                Verdict::Safe
+            }
         };
         let proofs = &certificate.proofs;
         let by_states = !proofs.is_empty() && proofs.iter().all(|proof| matches!(proof, Proof::States(_)));

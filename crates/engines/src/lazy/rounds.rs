@@ -226,25 +226,34 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Finds a certificate for what was concluded. If there is none, the answers stay as they are.
+    /// Finds certificates for what was concluded: one for all properties, or one for each. Where there is none, the answers stay as they
+    /// are; they are told before, so that they are known when the time is up.
     fn certify(&mut self, program: &Extended) {
-        let is_shown = |n: &usize| {
-            matches!(self.answers[*n], Some(Answer::Holds(None)))
-                && self.task.properties[*n].kind != PropertyKind::NoDeadlock
-        };
+        let is_shown = |n: &usize| matches!(self.answers[*n], Some(Answer::Holds(None)));
         let shown: Vec<usize> = (0..self.answers.len()).filter(is_shown).collect();
         let is_kept = self.lazy.options.store == AttackingStore::Kept && !self.extensions.is_empty();
         if shown.is_empty() || is_kept {
             return;
         }
+        for &n in &shown {
+            let (answer, engine, rounds) = (Answer::Holds(None), self.lazy.name(), Vec::new());
+            self.task.tell(n, Early { answer, engine, states: self.states, bytes: self.bytes, rounds });
+        }
         self.progress.say("certificate".into());
+        if !self.certify_together(program, &shown) && shown.len() > 1 {
+            shown.iter().for_each(|&n| _ = self.certify_together(program, &[n]));
+        }
+    }
+
+    /// Finds one certificate for these properties. Says whether there is one.
+    fn certify_together(&mut self, program: &Extended, shown: &[usize]) -> bool {
         let properties: Vec<&Property> = shown.iter().map(|&n| &self.task.properties[n]).collect();
         let prover = Prover::new(&self.lazy.sc.cegar, self.limits, self.progress);
-        if let Ok(certificate) = prover.lazy(self.task.program, program, &self.extensions, &properties) {
-            for n in shown {
-                self.answers[n] = Some(Answer::Certified(Arc::clone(&certificate)));
-            }
+        let found = prover.lazy(self.task.program, program, &self.extensions, &properties);
+        if let Ok(certificate) = &found {
+            shown.iter().for_each(|&n| self.answers[n] = Some(Answer::Certified(Arc::clone(certificate))));
         }
+        found.is_ok()
     }
 
     /// The program extended by the shortest of these paths.
