@@ -40,7 +40,16 @@ fn robust(program: &Program) -> Certificate {
     let options = Options { certificate: true, ..Options::default() };
     let found = analyse(program, &options, &Limits::default(), &Progress::default());
     assert_eq!((found.robust(), found.checked()), (Ok(true), Some(true)));
-    found.certificate().expect("it was asked for").clone()
+    with_invariants(found.certificate().expect("it was asked for").clone(), program)
+}
+
+/// The same certificate with an invariant for each proof, which may be a set of states: invariants have numbers to change.
+fn with_invariants(mut certificate: Certificate, program: &Program) -> Certificate {
+    assert!(accepted(&certificate, program));
+    let programs = programs(&certificate.claim, program);
+    let proof = |p: &Program| safe(&Cegar::default(), p, MemoryModel::Sc).proofs.remove(0);
+    certificate.proofs = programs.iter().map(proof).collect();
+    certificate
 }
 
 /// The certificate of all properties of a program.
@@ -56,7 +65,7 @@ fn safe(engine: &dyn Engine, program: &Program, model: MemoryModel) -> Certifica
 
 fn lazily(program: &Program) -> Certificate {
     let options = lazy::Options { certificates: true, ..lazy::Options::default() };
-    safe(&Lazy { options, ..Lazy::default() }, program, MemoryModel::Tso)
+    with_invariants(safe(&Lazy { options, ..Lazy::default() }, program, MemoryModel::Tso), program)
 }
 
 // --- what certificates say, looked at by exploration -------------------------------------------------------------------------

@@ -125,8 +125,8 @@ struct Door<'a, 'p> {
     /// Which properties have their verdict, for engines.
     settled: &'a [AtomicBool],
     verdicts: Vec<Option<Checked>>,
-    /// Verdicts that stand on an engine alone and wait for a better one, until the run ends.
-    held: Vec<Option<Checked>>,
+    /// Definite answers that nobody could confirm yet: they wait for a better one, until the run ends.
+    held: Vec<Option<Early>>,
     on_verdict: &'a mut dyn FnMut(usize, &Checked),
 }
 
@@ -140,7 +140,7 @@ impl<'a, 'p> Door<'a, 'p> {
     ) -> Self {
         let confirmation = Confirmation::new(task, limits, confirm);
         let verdicts = vec![None; settled.len()];
-        let held = verdicts.clone();
+        let held = settled.iter().map(|_| None).collect();
         Door { confirmation, start: Instant::now(), settled, verdicts, held, on_verdict }
     }
 
@@ -166,17 +166,22 @@ impl<'a, 'p> Door<'a, 'p> {
     }
 
     /// Admits an answer while the engine still runs. If it cannot be confirmed now, it is left: it may be confirmed later, or another
-    /// engine may have a better answer. A verdict that stands on the engine alone waits for the end of the run, and counts only then.
+    /// engine may have a better answer. One that stands on the engine alone waits for the end of the run, and counts only then.
     fn admit_early(&mut self, n: usize, early: Early) {
         let seconds = self.start.elapsed().as_secs_f64();
+        let confirms = self.confirmation.confirms();
         if self.verdicts[n].is_some() {
             return self.compare(n, &early);
         }
-        let checked = self.confirmation.checked(n, early, seconds, Beside::default());
+        if confirms && matches!(early.answer, Answer::Holds(None) | Answer::Violated(None)) {
+            self.held[n].get_or_insert(early);
+            return;
+        }
+        let checked = self.confirmation.checked(n, early.clone(), seconds, Beside::default());
         match (&checked.verdict, checked.checked()) {
             (Verdict::Unknown(Reason::Contradiction(_)), _) => self.pronounce(n, checked),
             (Verdict::Unknown(_), _) => {}
-            (_, Some(false)) if self.confirmation.confirms() => _ = self.held[n].get_or_insert(checked),
+            (_, Some(false)) if confirms => _ = self.held[n].get_or_insert(early),
             _ => self.pronounce_if_agreed(n, checked),
         }
     }
@@ -186,33 +191,25 @@ impl<'a, 'p> Door<'a, 'p> {
         if self.verdicts[n].is_some() {
             return self.compare(n, &early);
         }
-        let checked = self.confirmation.checked(n, early, seconds, beside);
-        match (&checked.verdict, self.held[n].take()) {
-            (Verdict::Unknown(reason), Some(held)) if !matches!(reason, Reason::Contradiction(_)) => {
-                self.pronounce(n, held);
-            }
-            (_, held) => {
-                self.held[n] = held;
-                self.pronounce_if_agreed(n, checked);
-            }
+        let mut checked = self.confirmation.checked(n, early, seconds, beside);
+        let undecided = |verdict: &Verdict| match verdict {
+            Verdict::Unknown(reason) => !matches!(reason, Reason::Contradiction(_)),
+            Verdict::Safe | Verdict::Unsafe => false,
+        };
+        if undecided(&checked.verdict)
+            && let Some(held) = self.held[n].take()
+        {
+            checked = self.confirmation.checked(n, held, seconds, beside);
         }
+        self.pronounce_if_agreed(n, checked);
     }
 
-    /// Pronounces a verdict. It must agree with one that waited for it.
+    /// Pronounces a verdict. An answer that waits for a better one must agree with it.
     fn pronounce_if_agreed(&mut self, n: usize, checked: Checked) {
-        let disagrees = self.held[n].take().filter(|held| {
-            matches!(
-                (&held.verdict, &checked.verdict),
-                (Verdict::Safe, Verdict::Unsafe) | (Verdict::Unsafe, Verdict::Safe)
-            )
-        });
-        match disagrees {
-            Some(held) => {
-                let holds = matches!(checked.verdict, Verdict::Safe);
-                let disagreement = disagreement(&held, checked.engine, holds);
-                self.pronounce(n, disagreement);
-            }
-            None => self.pronounce(n, checked),
+        let held = self.held[n].take();
+        self.pronounce(n, checked);
+        if let Some(held) = held {
+            self.compare(n, &held);
         }
     }
 
