@@ -94,6 +94,9 @@ impl Report {
             self.growth = later.growth;
         }
         self.predicates = self.predicates.max(later.predicates);
+        if !later.symmetry.is_empty() {
+            self.symmetry = later.symmetry;
+        }
     }
 }
 

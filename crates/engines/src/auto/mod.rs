@@ -85,6 +85,7 @@ impl Engine for Auto {
                 "--buffer",
                 "--no-live",
                 "--no-local-first",
+                "--no-symmetry",
                 "--k",
                 "--kept",
                 "--summaries",
@@ -169,7 +170,7 @@ impl Auto {
         if known.answers[n].is_definite() {
             let (states, bytes, rounds) = (known.states, known.bytes, known.rounds.clone());
             let (answer, engine) = (known.answers[n].clone(), known.engines[n]);
-            task.tell(n, Early { answer, engine, states, bytes, rounds });
+            task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry: known.symmetry.clone() });
         }
     }
 

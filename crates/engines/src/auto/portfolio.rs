@@ -149,7 +149,8 @@ impl<'a> Known<'a> {
         for (answer, (&n, &engine)) in report.answers.iter().zip(member.numbers.iter().zip(&report.engines)) {
             if answer.is_definite() && !self.task.is_settled(n) {
                 let (states, bytes, rounds) = (report.states, report.bytes, report.rounds.clone());
-                self.task.tell(n, Early { answer: answer.clone(), engine, states, bytes, rounds });
+                let symmetry = report.symmetry.clone();
+                self.task.tell(n, Early { answer: answer.clone(), engine, states, bytes, rounds, symmetry });
             }
         }
         self.report.adopt(&member.numbers, report);
