@@ -172,10 +172,12 @@ impl Seat {
                 return;
             }
             let waited = self.turns.changed.wait_timeout(members, LOOK);
-            members = waited.unwrap_or_else(PoisonError::into_inner).0;
+            // Whoever is asked may look at the members too.
+            drop(waited);
             if stop() {
                 return;
             }
+            members = self.turns.members();
         }
     }
 

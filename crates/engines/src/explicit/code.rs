@@ -20,6 +20,10 @@ use crate::liveness::LiveRegisters;
 use crate::looks::Looks;
 use crate::task::{Limits, Reason, Task};
 
+/// Beyond so many live registers, summed over all locations, nobody needs their list: there is no symmetry and no proof as a set of states.
+/// Programs are hardly ever so large, and the list takes long.
+const MOST_LIVE: usize = 1 << 22;
+
 /// A part of the state other than a buffer.
 pub type Slot = u32;
 
@@ -192,8 +196,11 @@ impl Code {
         };
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
         // What is observed in final states may tell threads apart.
-        if options.symmetry && task.observed.is_empty() {
-            let reductions = Reductions { live: &code.live(), local: &code.local() };
+        if options.symmetry
+            && task.observed.is_empty()
+            && let Some(live) = code.live()
+        {
+            let reductions = Reductions { live: &live, local: &code.local() };
             let families = families(task, reductions, limits);
             code.orbits = Orbits::new(program, &code, families);
         }
@@ -211,13 +218,16 @@ impl Code {
         self.threads.iter().map(of).collect()
     }
 
-    /// For each thread and location the registers that are live there.
-    fn live(&self) -> Vec<Vec<Vec<u32>>> {
-        let at = |thread: &ThreadCode, location: usize| {
-            thread.live.at(LocationId(location as u32)).map(|r| r.0).collect()
+    /// For each thread and location the registers that are live there; nothing if they are more than [`MOST_LIVE`].
+    pub fn live(&self) -> Option<Vec<Vec<Vec<u32>>>> {
+        let mut sum = 0;
+        let mut at = |thread: &ThreadCode, location: usize| {
+            let live: Vec<u32> = thread.live.at(LocationId(location as u32)).map(|r| r.0).collect();
+            sum += live.len();
+            (sum <= MOST_LIVE).then_some(live)
         };
-        let of = |thread: &ThreadCode| (0..thread.edges.len()).map(|l| at(thread, l)).collect();
-        self.threads.iter().map(of).collect()
+        let mut of = |thread: &ThreadCode| (0..thread.edges.len()).map(|l| at(thread, l)).collect();
+        self.threads.iter().map(&mut of).collect()
     }
 
     /// The slot of a program counter.

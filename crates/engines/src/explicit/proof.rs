@@ -3,15 +3,11 @@
 //! Nothing of this is believed: the checker of certificates goes over all states again, with steps of its own.
 
 use fencewright_certify::states::{BufferFields, Field, Layout, PackedStates, StateSet};
-use fencewright_program::{LocationId, Program};
+use fencewright_program::Program;
 
 use super::code::{Code, ThreadCode};
 use super::layout;
 use super::search::Found;
-
-/// A proof that would name more live registers than this is not written: programs are hardly ever so large, and it would take longer than the
-/// search.
-const MOST_LIVE: usize = 1 << 22;
 
 /// How many more bytes checking takes than the states themselves: a table with the number of each.
 pub fn bytes_to_check(found: &Found) -> u64 {
@@ -22,7 +18,7 @@ pub fn bytes_to_check(found: &Found) -> u64 {
 /// All states that were found; nothing if what is live takes too much room.
 pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> {
     let packing = layout::Layout::new(code, &found.sizes);
-    let live = live(program, code)?;
+    let live = code.live()?;
     let locations: Vec<usize> = (0..code.threads.len()).collect();
     let slot = |slot: usize| field(packing.slots[slot]);
     let buffer = |(fields, thread): (&layout::BufferFields, &ThreadCode)| BufferFields {
@@ -62,23 +58,4 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
 fn field(field: layout::Field) -> Field {
     let (word, shift, bits, low) = field.place();
     Field::new(word, shift, bits, low).expect("a field lies within a word")
-}
-
-/// The live registers of each thread at each location.
-fn live(program: &Program, code: &Code) -> Option<Vec<Vec<Vec<u32>>>> {
-    let mut sum = 0;
-    let mut threads = Vec::with_capacity(code.threads.len());
-    for (thread, compiled) in program.threads.iter().zip(&code.threads) {
-        let mut locations = Vec::with_capacity(thread.locations.len());
-        for location in 0..thread.locations.len() {
-            let live: Vec<u32> = compiled.live.at(LocationId(location as u32)).map(|r| r.0).collect();
-            sum += live.len();
-            if sum > MOST_LIVE {
-                return None;
-            }
-            locations.push(live);
-        }
-        threads.push(locations);
-    }
-    Some(threads)
 }
