@@ -43,6 +43,14 @@ impl Report {
         (0..self.answers.len()).filter(is_open).collect()
     }
 
+    /// Forgets why there are no answers: what an engine said after a moment of its own is not why the whole run has none.
+    pub(super) fn reopen(&mut self) {
+        self.answers
+            .iter_mut()
+            .filter(|answer| !answer.is_definite())
+            .for_each(|answer| *answer = Answer::Open);
+    }
+
     /// The report of an engine that took this long, with its name at each answer, and at each property without one what was tried.
     pub(super) fn by(
         mut self,

@@ -108,6 +108,7 @@ impl Engine for Auto {
         let open = known.open(task);
         let part = Part::new(task, &open, known.states);
         let rest = self.rest(&part.task(), limits, progress);
+        known.reopen();
         known.adopt(&open, rest);
         known
     }
@@ -161,6 +162,7 @@ impl Auto {
             if under_sc == all { Vec::new() } else { under_sc.iter().filter_map(position).collect() };
         let members = self.members(&part.task(), under_sc, limits);
         let found = portfolio::run(&members, &part.task(), self.cores(limits), limits, progress);
+        known.reopen();
         known.adopt(&open, found);
         known
     }
