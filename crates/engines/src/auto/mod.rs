@@ -45,7 +45,7 @@ pub struct Auto {
     pub explicit: Explicit,
     /// The engine for unbounded programs. Its domain counts only if [`Auto::domain`] says so.
     pub cegar: Cegar,
-    /// The engine for few contexts.
+    /// The engine for few contexts. It asks for certificates only in its first moment: in a portfolio others look for them.
     pub contexts: contexts::Options,
     /// How stores are delayed on the way to SC.
     pub lazy: lazy::Options,
@@ -60,7 +60,7 @@ impl Default for Auto {
         Auto {
             explicit: Explicit::default(),
             cegar: Cegar::default(),
-            contexts: contexts::Options { certificates: false, ..contexts::Options::default() },
+            contexts: contexts::Options::default(),
             lazy: lazy::Options { certificates: true, ..lazy::Options::default() },
             domain: None,
             alone: ALONE,
@@ -218,7 +218,9 @@ impl Auto {
         if task.model != MemoryModel::Pso {
             members.push(Member {
                 part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(ContextBound { options: self.contexts }),
+                engine: Box::new(ContextBound {
+                    options: contexts::Options { certificates: false, ..self.contexts },
+                }),
                 domain: self.contexts.domain,
                 numbers: all.clone(),
             });

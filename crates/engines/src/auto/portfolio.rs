@@ -15,8 +15,8 @@ use crate::turns::{self, Seat, Turns};
 
 /// How often somebody looks whether a member is still needed.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long others look for a proof of what is known without one: at least this long, and as long as the run has taken.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long others look for a proof of what is known without one: at least this long, and twice as long as the run has taken.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An engine that takes part.
 pub struct Member {
@@ -154,7 +154,7 @@ impl<'a> Known<'a> {
             }
         }
         self.report.adopt(&member.numbers, report);
-        let until = Instant::now() + PATIENCE.max(self.start.elapsed());
+        let until = Instant::now() + PATIENCE.max(2 * self.start.elapsed());
         for &n in &member.numbers {
             let answer = &self.report.answers[n];
             if answer.is_definite() && !answer.has_evidence() {
