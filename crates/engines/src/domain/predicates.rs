@@ -223,7 +223,7 @@ impl Domain for Predicates {
                 *entry = (*entry).min(*c);
             }
         }
-        close(&mut start, size, size);
+        close(&mut start, size);
         for (n, way) in transition.ways.iter().enumerate() {
             let mut matrix = start.clone();
             let copied = || way.copied.iter().filter(|(n, ..)| state.holds(*n));

@@ -390,7 +390,7 @@ impl RowOp {
 
 /// Closes a matrix, and gives entries with the same terms bounds that say the same; false if bounds contradict each other.
 pub fn tighten(m: &mut [i32], size: usize, shared: &Shared) -> bool {
-    close(m, size, size);
+    close(m, size);
     for _ in 0..MOST_TURNS {
         let mut changed = false;
         for entries in shared {
@@ -409,7 +409,7 @@ pub fn tighten(m: &mut [i32], size: usize, shared: &Shared) -> bool {
         if !changed {
             break;
         }
-        close(m, size, size);
+        close(m, size);
     }
     (0..size).all(|i| m[i * size + i] >= 0)
 }

@@ -65,6 +65,8 @@ pub struct Zones {
     prepared: Rc<RefCell<HashMap<Step, Arc<ZoneTransition>>>>,
     scratch: Vec<i32>,
     saved: Vec<i32>,
+    /// The bounds of the state that was looked at last, as they are stored and closed: a state takes many steps.
+    closed: (Vec<i32>, Vec<i32>),
 }
 
 /// What a step is to a domain: the live cells before, the commands, the live cells after.
@@ -126,6 +128,7 @@ impl Zones {
             prepared: Rc::default(),
             scratch: Vec::new(),
             saved: Vec::new(),
+            closed: Default::default(),
         }
     }
 
@@ -280,6 +283,14 @@ impl Domain for Zones {
         out: &mut Vec<(u32, Zone)>,
     ) -> Result<(), Reason> {
         let size = transition.size;
+        let on_cells = matches!(transition.ways, Ways::Cells(_));
+        if on_cells && self.closed.0 != *state.bounds {
+            self.closed.0.clear();
+            self.closed.0.extend_from_slice(&state.bounds);
+            self.closed.1.clone_from(&self.closed.0);
+            close(&mut self.closed.1, state.size);
+        }
+        let bounds = if on_cells { &self.closed.1 } else { &*state.bounds };
         let mut start = std::mem::take(&mut self.saved);
         start.clear();
         start.resize(size * size, NONE);
@@ -288,7 +299,7 @@ impl Domain for Zones {
             let Some(from) = from else { continue };
             for (j, to) in transition.before.iter().enumerate() {
                 if let Some(to) = to {
-                    start[i * size + j] = state.bounds[from * state.size + to];
+                    start[i * size + j] = bounds[from * state.size + to];
                 }
             }
         }
@@ -313,7 +324,6 @@ impl Domain for Zones {
         };
         match &transition.ways {
             Ways::Cells(ways) => {
-                close(&mut start, size, transition.before.iter().filter(|b| b.is_some()).count());
                 for (n, way) in ways.iter().enumerate() {
                     let Some(known) = residues_after(n) else { continue };
                     work.clear();
