@@ -32,7 +32,7 @@ use by_way_of::{Statically, UnderSc};
 use portfolio::Member;
 
 /// How long the explicit engine goes alone, for most questions.
-const ALONE: Duration = Duration::from_millis(100);
+const ALONE: Duration = Duration::from_millis(50);
 
 /// How long the explicit engine and `cegar` with zones run before the others of a portfolio get their turns: most questions that take more
 /// than a moment are still quick for one of them.
