@@ -110,7 +110,8 @@ impl Turns {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// Starts the members whose turn it is: those that have had least for their weight, as long as there are cores for them.
+    /// Starts the members whose turn it is: those that have had least for their weight, as long as there are cores for them. Only then
+    /// are those who wait woken: each of them comes here, and if it woke the others in vain they would never sleep.
     fn start(&self, members: &mut [Member], now: u64) {
         loop {
             let busy: usize = members.iter().filter(|m| m.since.is_some()).map(|m| m.width).sum();
@@ -122,6 +123,7 @@ impl Turns {
             let turn = ((next.used.max(0.0) / 4.0 * 1e9) as u64).clamp(SHORTEST, LONGEST);
             next.since = Some(now);
             next.shared.until.store(now + turn, Ordering::Relaxed);
+            self.changed.notify_all();
         }
     }
 }
@@ -167,7 +169,6 @@ impl Seat {
             }
             members[self.number].pause(now);
             self.turns.start(&mut members, now);
-            self.turns.changed.notify_all();
             if members[self.number].since.is_some() {
                 return;
             }
@@ -189,7 +190,6 @@ impl Seat {
         members[self.number].ended = true;
         self.shared.bytes.store(0, Ordering::Relaxed);
         self.turns.start(&mut members, now);
-        self.turns.changed.notify_all();
     }
 
     /// Notes how many bytes this member stores.
@@ -225,5 +225,38 @@ impl Seat {
         self.turns.pressed.load(Ordering::Relaxed)
             && self.shared.bytes.load(Ordering::Relaxed) > 0
             && self.stored().1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn those_who_wait_sleep() {
+        const WAITING: usize = 4;
+        let turns = Turns::new(1, None);
+        let part = |weight| Part { weight, width: 1, head_start: Duration::ZERO };
+        let (first, looks, over) = (turns.seat(part(1e9)), AtomicUsize::new(0), AtomicBool::new(false));
+        first.wait(&|| false);
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            for seat in (0..WAITING).map(|_| turns.seat(part(1.0))) {
+                let (looks, over) = (&looks, &over);
+                let stop = move || {
+                    looks.fetch_add(1, Ordering::Relaxed);
+                    over.load(Ordering::Relaxed)
+                };
+                scope.spawn(move || seat.wait(&stop));
+            }
+            // Nobody takes a turn away from the first one, and it does not give it up.
+            std::thread::sleep(20 * LOOK);
+            over.store(true, Ordering::Relaxed);
+        });
+        let most = WAITING * (2 + (began.elapsed().as_nanos() / LOOK.as_nanos()) as usize);
+        let looks = looks.into_inner();
+        assert!((WAITING..=most).contains(&looks), "they looked {looks} times, not at most {most} times");
     }
 }
