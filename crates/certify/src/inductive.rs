@@ -47,8 +47,7 @@
 //! * A branch whose facts contradict each other is impossible, because every state has a choice.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
 
 use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{
@@ -62,7 +61,7 @@ use crate::certificate::{InductiveInvariant, MachineName};
 use crate::check::{Accepted, Rejection};
 use crate::difference::{Difference, Edge, Index, Paths};
 use crate::symmetry::{Permutation, Symmetry};
-use crate::{congruence, entailment};
+use crate::{congruence, entailment, parallel};
 
 /// A machine that keeps more stores than this in order is an attack, not a proof.
 const MOST_KEPT: u32 = 64;
@@ -156,51 +155,18 @@ impl<'a> Checker<'a> {
     /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
     fn all(&self, properties: &[Property]) -> Result<Accepted, Rejection> {
         let cubes = self.states.iter().map(|s| s.cubes.len()).sum();
-        let workers = match cubes {
-            0..FEW => 1,
-            _ => std::thread::available_parallelism().map_or(1, usize::from),
-        };
-        let next = AtomicUsize::new(0);
-        let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
-        let steps = AtomicUsize::new(0);
-        let reject = |n: usize, rejection: Rejection| {
-            let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
-            // Having been stopped says nothing: whatever another worker found counts more.
-            let rank = |n: usize, r: &Rejection| (*r == Rejection::Stopped, n);
-            if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
-                *first = Some((n, rejection));
+        let check = |states: Range<usize>, scratch: &mut Paths| {
+            let mut steps = 0;
+            for n in states {
+                let found = self.closed(n, scratch);
+                let found = found.and_then(|found| self.allowed(n, properties, scratch).map(|()| found));
+                steps += found.map_err(|rejection| (n, rejection))?;
             }
-            // Nobody starts on a later state.
-            next.store(self.states.len(), Ordering::Relaxed);
+            Ok(steps)
         };
-        let work = || {
-            let mut scratch = Paths::new(1);
-            loop {
-                let n = next.fetch_add(1, Ordering::Relaxed);
-                if n >= self.states.len() {
-                    return;
-                }
-                let found = self.closed(n, &mut scratch);
-                match found.and_then(|found| self.allowed(n, properties, &mut scratch).map(|()| found)) {
-                    Ok(found) => _ = steps.fetch_add(found, Ordering::Relaxed),
-                    Err(rejection) => return reject(n, rejection),
-                }
-            }
-        };
-        match workers {
-            1 => work(),
-            // A worker that panics makes the scope panic: nothing is accepted then.
-            _ => std::thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work))),
-        }
-        match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some((_, rejection)) => Err(rejection),
-            None => Ok(Accepted {
-                controls: self.states.len(),
-                cubes,
-                steps: steps.into_inner(),
-                ..Accepted::default()
-            }),
-        }
+        let workers = parallel::workers(cubes, FEW);
+        let steps = parallel::all(self.states.len(), 1, workers, || Paths::new(1), check)?;
+        Ok(Accepted { controls: self.states.len(), cubes, steps, ..Accepted::default() })
     }
 
     /// Condition 1.

@@ -13,6 +13,7 @@ mod congruence;
 mod difference;
 mod entailment;
 mod inductive;
+mod parallel;
 pub mod states;
 pub mod symmetry;
 

@@ -61,8 +61,7 @@ mod reductions;
 mod steps;
 mod table;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range as Numbers;
 
 pub use fencewright_packed::PackedStates;
 use fencewright_packed::Unreadable;
@@ -75,6 +74,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::automorphism::Family;
 use crate::check::{Accepted, Rejection};
+use crate::parallel;
 pub use layout::{BufferFields, Field, Layout};
 use orbits::Orbit;
 pub use steps::{Escape, Steps};
@@ -165,10 +165,7 @@ pub(crate) fn check(
         Unreadable::Wrong(what) => Rejection::Format(format!("its states cannot be read: {what}")),
         Unreadable::Stopped => Rejection::Stopped,
     })?;
-    let workers = match states.len() / words {
-        0..FEW => 1,
-        _ => std::thread::available_parallelism().map_or(1, usize::from),
-    };
+    let workers = parallel::workers(states.len() / words, FEW);
     let table = Table::new(&states, words, workers, stop).ok_or(Rejection::Stopped)?;
     let checker = Checker { program, properties, set, local, states: &states, table };
     checker.start(stop)?;
@@ -274,57 +271,25 @@ impl Checker<'_> {
     /// Conditions 2 and 3 for all states. Of several reasons to reject, the one of the first state is given.
     fn all(&self, workers: usize, stop: &Stop) -> Result<Accepted, Rejection> {
         let words = self.set.layout.words;
-        let next = AtomicUsize::new(0);
-        let taken = AtomicUsize::new(0);
-        let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
-        let reject = |n: usize, rejection: Rejection| {
-            let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
-            // Having been stopped says nothing: whatever another worker found counts more.
-            let rank = |n: usize, r: &Rejection| (*r == Rejection::Stopped, n);
-            if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
-                *first = Some((n, rejection));
+        let count = self.states.len() / words;
+        let start = || (Steps::new(self.program, self.set, &self.local), self.batch());
+        let check = |states: Numbers<usize>, (steps, batch): &mut (Steps<'_>, Batch<'_>)| {
+            if stop() {
+                return Err((states.start, Rejection::Stopped));
             }
-            // Nobody starts on later states.
-            next.store(self.states.len(), Ordering::Relaxed);
-        };
-        let work = || {
-            let mut steps = Steps::new(self.program, self.set, &self.local);
-            let mut batch = self.batch();
-            loop {
-                let first = next.fetch_add(CHUNK, Ordering::Relaxed);
-                let Some(states) = self.states.get(first * words..) else { return };
-                if states.is_empty() {
-                    return;
-                }
-                if stop() {
-                    return reject(first, Rejection::Stopped);
-                }
-                for (n, state) in states.chunks_exact(words).take(CHUNK).enumerate() {
-                    if let Err(rejection) = self.one(first + n, state, &mut steps, &mut batch) {
-                        return reject(first + n, rejection);
-                    }
-                    if batch.origins.len() >= BATCH || n + 1 == CHUNK.min(states.len() / words) {
-                        taken.fetch_add(batch.origins.len(), Ordering::Relaxed);
-                        if let Err(rejection) = self.arrived(&mut batch) {
-                            return reject(first + n, rejection);
-                        }
-                    }
+            let mut taken = 0;
+            for n in states.clone() {
+                let state = &self.states[n * words..][..words];
+                self.one(n, state, steps, batch).map_err(|rejection| (n, rejection))?;
+                if batch.origins.len() >= BATCH || n + 1 == states.end {
+                    taken += batch.origins.len();
+                    self.arrived(batch).map_err(|rejection| (n, rejection))?;
                 }
             }
+            Ok(taken)
         };
-        match workers {
-            1 => work(),
-            // A worker that panics makes the scope panic: nothing is accepted then.
-            _ => std::thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work))),
-        }
-        match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some((_, rejection)) => Err(rejection),
-            None => Ok(Accepted {
-                states: self.states.len() / words,
-                steps: taken.into_inner(),
-                ..Accepted::default()
-            }),
-        }
+        let steps = parallel::all(count, CHUNK, workers, start, check)?;
+        Ok(Accepted { states: count, steps, ..Accepted::default() })
     }
 
     /// Conditions 2 and 3 for one state, but for looking up where its steps lead.

@@ -1,0 +1,58 @@
+//! Checking many states side by side.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::check::Rejection;
+
+/// How many workers so many items are worth: fewer than `few` are checked sooner than another thread is started.
+pub(crate) fn workers(items: usize, few: usize) -> usize {
+    if items < few { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
+}
+
+/// Checks the items 0 to `items`, `chunk` of them at a time, each worker with a state of its own that `start` makes. `check` says how many steps it
+/// has checked, or why it rejects and at which item; this gives the sum of the steps, or the rejection of the first item that has one.
+pub(crate) fn all<W>(
+    items: usize,
+    chunk: usize,
+    workers: usize,
+    start: impl Fn() -> W + Sync,
+    check: impl Fn(Range<usize>, &mut W) -> Result<usize, (usize, Rejection)> + Sync,
+) -> Result<usize, Rejection> {
+    let next = AtomicUsize::new(0);
+    let steps = AtomicUsize::new(0);
+    let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
+    let reject = |(n, rejection): (usize, Rejection)| {
+        let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        // Having been stopped says nothing: whatever another worker found counts more.
+        let rank = |n: usize, r: &Rejection| (*r == Rejection::Stopped, n);
+        if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
+            *first = Some((n, rejection));
+        }
+        // Nobody starts on later items.
+        next.store(items, Ordering::Relaxed);
+    };
+    let work = || {
+        let mut own = start();
+        loop {
+            let first = next.fetch_add(chunk, Ordering::Relaxed);
+            if first >= items {
+                return;
+            }
+            match check(first..items.min(first + chunk), &mut own) {
+                Ok(found) => _ = steps.fetch_add(found, Ordering::Relaxed),
+                Err(rejection) => return reject(rejection),
+            }
+        }
+    };
+    match workers {
+        1 => work(),
+        // A worker that panics makes the scope panic: nothing is accepted then.
+        _ => std::thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work))),
+    }
+    match rejected.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, rejection)) => Err(rejection),
+        None => Ok(steps.into_inner()),
+    }
+}
