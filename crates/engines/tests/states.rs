@@ -12,6 +12,7 @@ use fencewright_engines::explicit::{Explicit, Options};
 use fencewright_engines::{Confirm, Limits, Progress, Task, check};
 use fencewright_executions::oracle::{Reachable, explore};
 use fencewright_fingerprint::fingerprint;
+use fencewright_lang::load;
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
     Init, LocationId, MemoryModel, Program, Property, PropertyKind, Quantifier, Reference, State, Thread,
@@ -180,6 +181,28 @@ fn a_set_without_one_of_its_states_is_refused() {
     }
     println!("{tried} states left out");
     assert!(tried > 1_000);
+}
+
+/// More steps from one state than are looked up together, and one state too few among those that come first and those that come last.
+#[test]
+fn all_steps_of_a_state_with_very_many_are_looked_up() {
+    let text = "shared x; thread p { var r; r = * in 0..10000; x = r; } forbid negative: x < 0;";
+    let program = load("many.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    let task = Task::new(&program, MemoryModel::Sc, program.properties.clone());
+    let (limits, progress) = (Limits::default(), Progress::default());
+    let results = check(&Explicit::default(), &task, &limits, &progress, Confirm::NOTHING);
+    let Some(certificate) = results[0].certificate() else { panic!("{:?}", results[0]) };
+    let Proof::States(set) = &certificate.proofs[0] else { panic!("engine explicit has states") };
+    let words = set.layout.words;
+    let count = states(set).len() / words;
+    assert!(count > 20_000);
+    for n in [1, 2, 5_000, 10_000, count - 1] {
+        let mut fewer = states(set).to_vec();
+        fewer.drain(n * words..(n + 1) * words);
+        let fewer = StateSet { states: PackedStates::Plain(words, fewer), ..(**set).clone() };
+        let rejection = accepted(fewer, &program, certificate.claim.clone());
+        assert!(matches!(rejection, Err(Rejection::Step(..))), "without state {n}: {rejection:?}");
+    }
 }
 
 /// Changes a set of states in one of many ways.

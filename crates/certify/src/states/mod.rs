@@ -148,6 +148,8 @@ const FEW: usize = 2_000;
 const CHUNK: usize = 256;
 /// So many states are looked up together.
 const BATCH: usize = 64;
+/// No more states than this wait to be looked up.
+const MOST_IN_BATCH: usize = 1 << 12;
 
 /// Checks that a set of states shows these properties of a program, on all cores.
 pub(crate) fn check(
@@ -178,6 +180,8 @@ struct Batch<'a> {
     origins: Vec<(usize, ThreadId)>,
     places: Vec<(u64, u64)>,
     orbit: Orbit<'a>,
+    /// How many were looked up already.
+    known: usize,
 }
 
 struct Checker<'a> {
@@ -192,7 +196,7 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn batch(&self) -> Batch<'_> {
         let orbit = Orbit::new(self.program, self.set);
-        Batch { states: Vec::new(), origins: Vec::new(), places: Vec::new(), orbit }
+        Batch { states: Vec::new(), origins: Vec::new(), places: Vec::new(), orbit, known: 0 }
     }
 
     /// The first of the states of a batch that is not in the set, and of which permutations of threads make none that is.
@@ -209,6 +213,7 @@ impl Checker<'_> {
             let (n, thread) = batch.origins[missing];
             return Err(self.leaves(n, thread));
         }
+        batch.known += batch.origins.len();
         batch.states.clear();
         batch.origins.clear();
         Ok(())
@@ -277,16 +282,15 @@ impl Checker<'_> {
             if stop() {
                 return Err((states.start, Rejection::Stopped));
             }
-            let mut taken = 0;
+            let before = batch.known;
             for n in states.clone() {
                 let state = &self.states[n * words..][..words];
                 self.one(n, state, steps, batch).map_err(|rejection| (n, rejection))?;
                 if batch.origins.len() >= BATCH || n + 1 == states.end {
-                    taken += batch.origins.len();
                     self.arrived(batch).map_err(|rejection| (n, rejection))?;
                 }
             }
-            Ok(taken)
+            Ok(batch.known - before)
         };
         let steps = parallel::all(count, CHUNK, workers, start, check)?;
         Ok(Accepted { states: count, steps, ..Accepted::default() })
@@ -303,10 +307,19 @@ impl Checker<'_> {
         if !steps.is_state(state) {
             return Err(Rejection::State(n));
         }
+        let mut missing = Ok(());
         let moved = steps.all(state, &mut |thread, next| {
+            if missing.is_err() {
+                return;
+            }
             batch.states.extend_from_slice(next);
             batch.origins.push((n, thread));
+            // A state may have very many steps.
+            if batch.origins.len() >= MOST_IN_BATCH {
+                missing = self.arrived(batch);
+            }
         });
+        missing?;
         let name = |thread: ThreadId| &self.program.thread(thread).name;
         let moved = moved.map_err(|escape| match escape {
             Escape::Leaves(thread) => self.leaves(n, thread),
