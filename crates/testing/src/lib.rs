@@ -194,6 +194,43 @@ pub fn separate(random: &mut Random, program: &mut Program) {
     }
 }
 
+/// Makes groups of stores that may leave in any order under PSO: some steps in a row become stores to any cells, perhaps with other steps between them, and most
+/// groups are kept apart from what comes before and after.
+pub fn group(random: &mut Random, program: &mut Program) {
+    let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
+    for thread in &mut program.threads {
+        let registers = thread.registers.len();
+        let fence = |random: &mut Random| if random.one_in(6) { Action::Fence } else { Action::StoreFence };
+        let mut left = 0;
+        for edge in &mut thread.edges {
+            if matches!(edge.action, Action::Lock | Action::Unlock) {
+                continue;
+            }
+            if left == 0 {
+                left = 2 + random.below(3);
+                if !random.one_in(5) {
+                    edge.action = fence(random);
+                }
+                continue;
+            }
+            left -= 1;
+            if random.one_in(4) {
+                continue;
+            }
+            let variable = random.below(ranges.len());
+            let mut register = || Expr::Leaf(RegisterId(random.below(registers) as u32));
+            let (index, value) = (register(), register());
+            let index = ranges[variable].map(|range| match random.one_in(3) {
+                true => index,
+                false => Expr::Const(random.between(range.low, range.high)),
+            });
+            let value = if random.one_in(2) { value } else { Expr::Const(random.between(1, 2)) };
+            edge.action =
+                Action::Op(Op::Store(Address { variable: VariableId(variable as u32), index }, value));
+        }
+    }
+}
+
 fn initial(random: &mut Random) -> Init {
     match random.below(16) {
         0 | 1 => Init::Any(Some(Range { low: 0, high: 1 })),

@@ -15,17 +15,42 @@
 //! but for barriers, which no property sees; so are final states and deadlocks, and a trace of one model replays under the other.
 
 use fencewright_kit::accesses::cells_of;
-use fencewright_program::{Action, Op, Program, Thread};
+use fencewright_program::{Action, Address, Op, Program, Thread};
 
-/// To which cell the stores are that may be in the last segment of the buffer.
+/// To which cell some stores are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Segment {
+pub(crate) enum Stored {
     /// There are none.
-    Empty,
+    Nothing,
     /// To this one.
     One(u32),
-    /// To any one cell, as far as is known.
+    /// Not known, or to several.
     Any,
+}
+
+impl Stored {
+    /// What a store to this address stores.
+    pub(crate) fn to(program: &Program, address: &Address) -> Self {
+        let cells = cells_of(program, address);
+        if cells.len() == 1 { Stored::One(cells.start) } else { Stored::Any }
+    }
+
+    fn and(self, other: Stored) -> Stored {
+        match (self, other) {
+            (Stored::Nothing, stored) | (stored, Stored::Nothing) => stored,
+            (one, other) if one == other => one,
+            _ => Stored::Any,
+        }
+    }
+
+    /// Whether one of these stores can overtake such a store before them: it may be to another cell.
+    pub(crate) fn can_overtake(self, older: Stored) -> bool {
+        match self {
+            Stored::Nothing => false,
+            Stored::One(_) => self != older,
+            Stored::Any => true,
+        }
+    }
 }
 
 /// Whether no store of any thread can overtake an older one of that thread under PSO.
@@ -33,39 +58,39 @@ pub fn stores_are_separated(program: &Program) -> bool {
     program.threads.iter().all(|thread| are_separated(program, thread))
 }
 
-/// A forward analysis: what the last segment may hold at each location.
-fn are_separated(program: &Program, thread: &Thread) -> bool {
-    let mut segments = vec![None; thread.locations.len()];
-    segments[thread.entry.index()] = Some(Segment::Empty);
-    let mut work = vec![thread.entry];
-    while let Some(location) = work.pop() {
-        let before = segments[location.index()].expect("a location is visited when it has been reached");
-        for (_, edge) in thread.edges_from(location) {
-            let after = match &edge.action {
-                Action::StoreFence => Segment::Empty,
-                action if action.drains() => Segment::Empty,
-                Action::Op(Op::Store(address, _)) => {
-                    let cells = cells_of(program, address);
-                    let stored = if cells.len() == 1 { Segment::One(cells.start) } else { Segment::Any };
-                    if before != Segment::Empty && (before != stored || stored == Segment::Any) {
-                        return false;
-                    }
-                    stored
-                }
-                _ => before,
+/// Whether no store of this thread can overtake an older one.
+pub(crate) fn are_separated(program: &Program, thread: &Thread) -> bool {
+    let followers = followers(program, thread);
+    thread.edges.iter().all(|edge| match &edge.action {
+        Action::Op(Op::Store(address, _)) => {
+            !followers[edge.to.index()].can_overtake(Stored::to(program, address))
+        }
+        _ => true,
+    })
+}
+
+/// For each location what may be stored from there on before the next `sfence` or step that waits for an empty buffer.
+pub(crate) fn followers(program: &Program, thread: &Thread) -> Vec<Stored> {
+    let mut followers = vec![Stored::Nothing; thread.locations.len()];
+    let mut into = vec![Vec::new(); thread.locations.len()];
+    thread.edges.iter().for_each(|edge| into[edge.to.index()].push(edge));
+    // Locations whose followers have changed: each does so at most twice.
+    let mut changed: Vec<usize> = (0..thread.locations.len()).collect();
+    while let Some(location) = changed.pop() {
+        for edge in &into[location] {
+            let stored = match &edge.action {
+                Action::StoreFence => Stored::Nothing,
+                action if action.drains() => Stored::Nothing,
+                Action::Op(Op::Store(address, _)) => followers[location].and(Stored::to(program, address)),
+                _ => followers[location],
             };
-            let known = &mut segments[edge.to.index()];
-            // Different segments meet in `Any`, to which no store may be added.
-            let joined = match *known {
-                None | Some(Segment::Empty) => after,
-                Some(other) if after == other || after == Segment::Empty => other,
-                Some(_) => Segment::Any,
-            };
-            if *known != Some(joined) {
-                *known = Some(joined);
-                work.push(edge.to);
+            let from = edge.from.index();
+            let joined = followers[from].and(stored);
+            if joined != followers[from] {
+                followers[from] = joined;
+                changed.push(from);
             }
         }
     }
-    true
+    followers
 }

@@ -8,7 +8,9 @@
 //! * [`Extended::new`]: the same program with faults as control, so that no edge along which stores are delayed can fault;
 //! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis (`paths`);
 //! * [`Extended::unrolled`]: loops are cut off after so many rounds (Theorem 9);
-//! * [`Extended::released`]: the lock may be given back anywhere, by a thread that then stands still (see there).
+//! * [`Extended::released`]: the lock may be given back anywhere, by a thread that then stands still (see there);
+//! * [`Extended::reordered`]: stores are issued in every order in which they may leave under PSO (`reorder`). This one is about TSO and PSO, all
+//!   others are about SC and TSO.
 //!
 //! What they have in common, and what proofs rely on: with `R` extended to `R'`,
 //!
@@ -22,8 +24,10 @@
 //! executions, so 1 does not hold for it.)
 
 mod conclude;
+mod delay;
 mod faults;
 mod paths;
+mod reorder;
 mod unroll;
 
 use fencewright_kit::choices::faulting_choices;
@@ -81,6 +85,16 @@ impl Origin {
 impl Extended {
     /// The program itself, with faults made explicit: see `faults`. Refused if that would make it very large.
     pub fn new(program: &Program) -> Result<Self, Refused> {
+        let mut same = Extended::unchanged(program);
+        for (id, _) in program.threads() {
+            same.make_faults_explicit(id)?;
+        }
+        same.adapt_formulas();
+        Ok(same)
+    }
+
+    /// The program itself.
+    fn unchanged(program: &Program) -> Self {
         let mut same = Extended {
             program: program.clone(),
             threads: Vec::new(),
@@ -99,14 +113,16 @@ impl Extended {
                     .collect(),
             });
         }
-        for (id, thread) in program.threads() {
-            if thread.edges.iter().any(|edge| program.edge_may_fault(thread, edge)) {
-                let builder = faults::made_explicit(same.builder(id), thread.fault, program)?;
-                same.replace(id, builder);
-            }
+        same
+    }
+
+    fn make_faults_explicit(&mut self, id: ThreadId) -> Result<(), Refused> {
+        let thread = self.program.thread(id);
+        if thread.edges.iter().any(|edge| self.program.edge_may_fault(thread, edge)) {
+            let explicit = faults::made_explicit(self.builder(id), thread.fault, &self.program)?;
+            self.replace(id, explicit);
         }
-        same.adapt_formulas();
-        Ok(same)
+        Ok(())
     }
 
     /// A thread, to be changed. Threads that share a text may not do so any more.

@@ -1,0 +1,213 @@
+//! PSO by way of TSO: stores are issued in every order in which they may leave.
+//!
+//! Call the stores of a thread between two steps that keep stores apart (an `sfence`, or a step that waits for an empty buffer) a *segment*. Under
+//! PSO the stores of a segment leave in any order, but for those to the same cell. So the new program `R'` may *delay* a store of `R`
+//! behind later ones of its segment: it is in auxiliary registers (`delay`), and is *issued*, put into the buffer, after them. What
+//! is in the buffer leaves in its order, as TSO wants it. In the copy of a location that stands for some delayed stores
+//!
+//! 1. each of them may be issued, unless an older one is to the same cell; no step of `R` goes with that;
+//! 2. if each of them *can be overtaken*, because a store that may be to another cell may follow before the segment ends, the thread may go on:
+//!    a store is delayed too, or issued if none of the delayed ones is to its cell; loads and register work are followed if the
+//!    delayed stores can still be overtaken behind them. The segment does not end.
+//!
+//! Where nothing is delayed, all edges of `R` are there, and each store that can be overtaken may be delayed.
+//!
+//! **`R'` under TSO does what `R` does under PSO.** A state of `R'` *stands for* one of `R`: locations by their copies, the same memory and registers,
+//! and the buffer of `R` is the buffer of `R'`, with the barriers between segments put in, and the delayed stores behind it.
+//!
+//! *Every execution of `R'` is one of `R`.* A step of `R'` is the step of `R` that it was made from, or none (1). Of each cell the delayed stores
+//! are newer than those in the buffer, because 1 and 2 issue no store before an older one to its cell. So a load finds the same value, and
+//! the oldest store in the buffer of `R'` is in `R` in the first segment, the oldest to its cell, and may leave. An `sfence` is followed only where
+//! nothing is delayed, so segments stay apart; a step that waits for an empty buffer, too.
+//!
+//! *Every execution of `R` is one of `R'`.* Order the stores of each segment as they leave in this execution; those that never do come last, as they were
+//! stored. Whenever `R` stores, let `R'` delay that store if one that comes before it in this order has not been stored yet; otherwise
+//! issue it, and then (1) all that were waiting for it alone, in this order. So they are issued in this order, those of one
+//! cell as they were stored, and a store that leaves in `R` has been issued, and is the oldest in `R'`. While a store is
+//! delayed, one to another cell will still be stored in its segment: it can be overtaken, so `R'` goes on by 2 and has nothing delayed when
+//! the segment ends.
+//!
+//! *Nothing else differs.* A state in which stores are delayed is no end, and no deadlock: one of them can be issued. So final states and
+//! deadlocks of `R'` stand for themselves. Faults are control in threads that are changed (`faults`): a thread that is about to fault cannot be
+//! overtaken any more, so it has issued everything.
+//!
+//! Where no store can be overtaken nothing changes: then PSO is TSO
+//! ([`stores_are_separated`](crate::separated::stores_are_separated)). A loop in which stores can be delayed again and again has no such program.
+
+use std::collections::HashMap;
+
+use fencewright_kit::choices::faulting_choices;
+use fencewright_program::{
+    Action, Address, Edge, EdgeId, Event, EventKind, Expr, LocationId, Op, Program, RegisterId, Span, Thread,
+    Trace,
+};
+
+use super::delay::{Delayed, Delays, same};
+use super::{Extended, Origin, Refused};
+use crate::separated::{Stored, are_separated, followers};
+
+/// A thread gets at most so many copies of its locations: a segment of seven stores in a row still fits.
+const MOST_COPIES: usize = 1_000;
+
+impl Extended {
+    /// The program that does under TSO what this one does under PSO: see `reorder`.
+    pub fn reordered(program: &Program) -> Result<Extended, Refused> {
+        let mut reordered = Extended::unchanged(program);
+        for (id, thread) in program.threads().filter(|(_, thread)| !are_separated(program, thread)) {
+            reordered.make_faults_explicit(id)?;
+            let mut builder = reordered.builder(id);
+            let edges = builder.edges.clone();
+            let code = reordered.program.thread(id);
+            Reorder {
+                delays: Delays::new(program, &mut builder, &edges),
+                thread: code,
+                followers: followers(program, code),
+                copies: HashMap::new(),
+                open: Vec::new(),
+            }
+            .all()?;
+            debug_assert_eq!(thread.registers.len(), reordered.threads[id.index()].registers);
+            reordered.replace(id, builder);
+        }
+        reordered.adapt_formulas();
+        Ok(reordered)
+    }
+
+    /// An execution of the [reordered](Extended::reordered) program under TSO, as one of the original program under PSO.
+    pub fn pso_trace(&self, original: &Program, trace: &Trace) -> Trace {
+        let mapped = |event: &Event| {
+            let kind = match &event.kind {
+                EventKind::Flush { .. } => event.kind.clone(),
+                EventKind::Step { edge, chosen } => {
+                    let edge = self.original_edge(event.thread, *edge)?;
+                    let chosen = faulting_choices(original, event.thread, edge, chosen.clone());
+                    EventKind::Step { edge, chosen }
+                }
+            };
+            Some(Event { thread: event.thread, kind })
+        };
+        let registers = trace.registers.iter().zip(&self.threads);
+        let registers = registers.map(|(values, mapping)| values[..mapping.registers].to_vec()).collect();
+        Trace {
+            registers,
+            memory: trace.memory.clone(),
+            events: trace.events.iter().filter_map(mapped).collect(),
+        }
+    }
+}
+
+/// A thread that is being changed.
+struct Reorder<'a> {
+    delays: Delays<'a>,
+    thread: &'a Thread,
+    /// What may be stored from each location on in the same segment.
+    followers: Vec<Stored>,
+    copies: HashMap<(LocationId, Vec<Delayed>), LocationId>,
+    /// Copies that are to be given their edges.
+    open: Vec<(LocationId, LocationId, Vec<Delayed>)>,
+}
+
+impl Reorder<'_> {
+    fn all(&mut self) -> Result<(), Refused> {
+        for (edge, id) in self.thread.edges.iter().zip((0..).map(EdgeId)) {
+            if let Action::Op(Op::Store(address, _)) = &edge.action
+                && self.can_overtake(edge.to, address)
+            {
+                self.follow(edge.from, id, &[])?;
+            }
+        }
+        while let Some((location, copy, delayed)) = self.open.pop() {
+            self.leave(location, copy, &delayed)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a store to this address can be overtaken by what follows a location.
+    fn can_overtake(&self, location: LocationId, address: &Address) -> bool {
+        self.followers[location.index()].can_overtake(Stored::to(self.delays.program, address))
+    }
+
+    /// The copy of a location where these stores are delayed.
+    fn copy(&mut self, location: LocationId, delayed: &[Delayed]) -> Result<LocationId, Refused> {
+        let Some(last) = delayed.last() else { return Ok(location) };
+        if let Some(copy) = self.copies.get(&(location, delayed.to_vec())) {
+            return Ok(*copy);
+        }
+        if self.copies.len() >= MOST_COPIES {
+            return Err(Refused { why: "so many stores that may leave in any order", span: Some(last.span) });
+        }
+        let copy = self.delays.builder.copy_of(location, Some(last.span));
+        self.copies.insert((location, delayed.to_vec()), copy);
+        self.open.push((location, copy, delayed.to_vec()));
+        Ok(copy)
+    }
+
+    /// The edges that leave a copy.
+    fn leave(
+        &mut self,
+        location: LocationId,
+        copy: LocationId,
+        delayed: &[Delayed],
+    ) -> Result<(), Refused> {
+        for (n, store) in delayed.iter().enumerate() {
+            let to = self.copy(location, &[&delayed[..n], &delayed[n + 1..]].concat())?;
+            self.issue((copy, to), (&store.address, &store.value), &delayed[..n], store.span, Origin::SILENT);
+        }
+        if !delayed.iter().all(|store| self.can_overtake(location, &store.address)) {
+            return Ok(());
+        }
+        for (id, edge) in self.thread.edges_from(location) {
+            if edge.action == Action::StoreFence || edge.action.drains() {
+                continue;
+            }
+            self.follow(copy, id, delayed)?;
+            if let Action::Op(Op::Store(address, value)) = &edge.action {
+                let to = self.copy(edge.to, delayed)?;
+                let origin = self.delays.edges[id.index()].1;
+                self.issue((copy, to), (address, value), delayed, edge.span, origin);
+            }
+        }
+        Ok(())
+    }
+
+    /// The edge with a store delayed, or with nothing new to delay, if all delayed stores can be overtaken behind it.
+    fn follow(&mut self, from: LocationId, id: EdgeId, delayed: &[Delayed]) -> Result<(), Refused> {
+        let Edge { to, span, .. } = self.delays.edges[id.index()].0;
+        let after = self.delays.after(id, delayed)?;
+        if !after.iter().all(|store| self.can_overtake(to, &store.address)) {
+            return Ok(());
+        }
+        if after.len() > delayed.len() && delayed.iter().any(|store| store.edge == id) {
+            let why = "a loop with stores that may leave in any order";
+            return Err(Refused { why, span: Some(span) });
+        }
+        let to = self.copy(to, &after)?;
+        self.delays.follow((from, to), id, delayed, &after)
+    }
+
+    /// The edge that issues a store, unless one of these is to the same cell.
+    fn issue(
+        &mut self,
+        (from, to): (LocationId, LocationId),
+        (address, value): (&Address, &Expr<RegisterId>),
+        older: &[Delayed],
+        span: Span,
+        origin: Origin,
+    ) {
+        let mut conditions = Vec::new();
+        for store in older {
+            match same(address, &store.address) {
+                Expr::Const(0) => {}
+                Expr::Const(_) => return,
+                same => conditions.push(same.not()),
+            }
+        }
+        let builder = &mut *self.delays.builder;
+        let mut at = from;
+        if !conditions.is_empty() {
+            at = builder.copy_of(from, Some(span));
+            builder.op(from, at, Op::Assume(Expr::all(conditions)), span, Origin::SILENT);
+        }
+        builder.op(at, to, Op::Store(address.clone(), value.clone()), span, origin);
+    }
+}
