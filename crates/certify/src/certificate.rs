@@ -73,9 +73,9 @@ pub enum Claim {
         /// The paths, in the order in which the program is extended by them.
         extensions: Vec<Extension>,
     },
-    /// The program has under PSO the properties that another claim says it has under TSO, because no store can overtake another one of its thread:
-    /// [`stores_are_separated`](fencewright_transform::separated::stores_are_separated).
-    Separated {
+    /// The program has these properties under PSO, because another claim says that the program whose stores are issued in every order has them under TSO:
+    /// [`Extended::reordered`](fencewright_transform::extend::Extended::reordered). That is the program itself if no store can overtake another one.
+    Reordered {
         /// What holds under TSO, and is proved by the proofs.
         tso: Box<Claim>,
     },
@@ -87,13 +87,13 @@ impl Claim {
         match self {
             Claim::Safe { .. } | Claim::Unsatisfied { .. } => proofs.first().map(Proof::model),
             Claim::Robust { .. } | Claim::Lazy { .. } => Some(MemoryModel::Tso),
-            Claim::Separated { .. } => Some(MemoryModel::Pso),
+            Claim::Reordered { .. } => Some(MemoryModel::Pso),
         }
     }
 
     /// What is said about the properties that it names.
     pub fn about_properties(&self) -> &Claim {
-        if let Claim::Separated { tso } = self { tso } else { self }
+        if let Claim::Reordered { tso } = self { tso } else { self }
     }
 }
 
@@ -318,7 +318,7 @@ impl Certificate {
             Claim::Safe { properties }
             | Claim::Unsatisfied { properties }
             | Claim::Lazy { properties, .. } => properties,
-            Claim::Robust { .. } | Claim::Separated { .. } => &[],
+            Claim::Robust { .. } | Claim::Reordered { .. } => &[],
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it is
 //! shown by one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks. Claims about robustness and claims by way of
-//! SC are shown by proofs about other programs, which crate `transform` makes from the given one: whoever believes such a certificate
+//! a stronger memory model are shown by proofs about other programs, which crate `transform` makes from the given one: whoever believes such a certificate
 //! believes these transformations too. Nothing about them is taken from the certificate but the paths of a lazy claim.
 
 use std::fmt;
@@ -11,7 +11,6 @@ use fencewright_program::{EdgeId, MemoryModel, Program, Property, PropertyKind, 
 use fencewright_proof::{Refuter, Stop};
 use fencewright_transform::attack::{self, Notion};
 use fencewright_transform::extend::{self, AttackingStore, Conclusion, Extended};
-use fencewright_transform::separated::stores_are_separated;
 
 use crate::certificate::{Certificate, Claim, Extension, FORMAT, NotionName, Proof, VERSION};
 use crate::{inductive, states};
@@ -127,13 +126,11 @@ impl Proofs<'_> {
             }
             Claim::Robust { notion: NotionName::Triangular } => self.robust(program, Notion::Triangular),
             Claim::Lazy { properties, extensions } => self.lazy(program, properties, extensions),
-            Claim::Separated { tso } => {
-                if !stores_are_separated(program) {
-                    return Err(Rejection::Transformation("a store that overtakes another one".into()));
-                }
+            Claim::Reordered { tso } => {
+                let reordered = Extended::reordered(program).map_err(refused)?;
                 match tso.model(self.all) {
                     Some(MemoryModel::Tso) if !matches!(**tso, Claim::Robust { .. }) => {
-                        self.shows(program, tso)
+                        self.shows(&reordered.program, tso)
                     }
                     _ => Err(Rejection::Format("what it says about tso is not about tso".into())),
                 }
@@ -199,7 +196,6 @@ impl Proofs<'_> {
         names: &[String],
         extensions: &[Extension],
     ) -> Result<(), Rejection> {
-        let refused = |refused: extend::Refused| Rejection::Transformation(refused.to_string());
         let mut extended = Extended::new(program).map_err(refused)?;
         for Extension { thread, paths } in extensions {
             if (self.stop)() {
@@ -232,6 +228,10 @@ impl Proofs<'_> {
         }
         Ok(())
     }
+}
+
+fn refused(refused: extend::Refused) -> Rejection {
+    Rejection::Transformation(refused.to_string())
 }
 
 /// The properties of a program with these names, of which there must be one.

@@ -46,9 +46,15 @@ impl<'p> Task<'p> {
         Task { listener: Some(listener), ..self.clone() }
     }
 
-    /// The same question about another memory model, without a listener.
-    pub(crate) fn under(&self, model: MemoryModel) -> Task<'p> {
-        Task { model, listener: None, ..self.clone() }
+    /// The same question about another program with other properties under another memory model, without a listener.
+    pub(crate) fn about<'a>(
+        &self,
+        program: &'a Program,
+        model: MemoryModel,
+        properties: Vec<Property>,
+    ) -> Task<'a> {
+        let observed = self.observed.clone();
+        Task { program, model, properties, observed, first_violation: self.first_violation, listener: None }
     }
 
     /// Whether there is a listener.

@@ -75,7 +75,9 @@ fn programs(claim: &Claim, program: &Program) -> Vec<Program> {
     match claim {
         Claim::Safe { .. } | Claim::Unsatisfied { .. } => vec![program.clone()],
         Claim::Robust { .. } => instrumented(program),
-        Claim::Separated { tso } => programs(tso, program),
+        Claim::Reordered { tso } => {
+            programs(tso, &Extended::reordered(program).expect("it was reordered before").program)
+        }
         Claim::Lazy { properties, extensions } => {
             let mut extended = Extended::new(program).expect("it was extended before");
             for extension in extensions {

@@ -87,7 +87,7 @@ impl Certified<'_> {
             claim: self.certificate.map(|certificate| match certificate.claim.about_properties() {
                 Claim::Robust { notion: NotionName::HappensBefore } => "robust",
                 Claim::Robust { notion: NotionName::Triangular } => "free of triangular races",
-                Claim::Safe { .. } | Claim::Lazy { .. } | Claim::Separated { .. } => "safe",
+                Claim::Safe { .. } | Claim::Lazy { .. } | Claim::Reordered { .. } => "safe",
                 Claim::Unsatisfied { .. } => "unsatisfied",
             }),
             model: self.model(),
@@ -117,7 +117,7 @@ impl Certified<'_> {
                     self.model().unwrap_or_default()
                 )
             }
-            Some(Claim::Separated { .. }) | None => String::new(),
+            Some(Claim::Reordered { .. }) | None => String::new(),
         }
     }
 

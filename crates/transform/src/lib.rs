@@ -1,8 +1,8 @@
 //! Transformations: programs made from other programs, so that executions under SC of the new program stand for executions under
-//! TSO of the old one.
+//! TSO of the old one, or executions under TSO for executions under PSO.
 //!
 //! * [`attack`]: the program with its attacks in it, which decides robustness;
-//! * [`extend`]: the program with stores delayed along some of its paths, for lazy reachability;
+//! * [`extend`]: the program with stores delayed along some of its paths, for lazy reachability, or behind others;
 //! * [`separated`]: no transformation at all, but which programs do under PSO what they do under TSO.
 //!
 //! A transformation is part of the trusted base for proofs about the new program that are read as proofs about the old one. Hence this

@@ -1,7 +1,8 @@
 //! Questions about one memory model that are questions about a stronger one, as the text of the program shows.
 //!
-//! * PSO is TSO where the stores of each thread are separated ([`stores_are_separated`]), for all properties. An execution of one model is one of
-//!   the other, and a proof under TSO becomes a certificate that names the rule.
+//! * PSO is TSO, for all properties, for the program whose stores are issued in every order in which they may leave ([`Extended::reordered`]); that is the program
+//!   itself where the stores of each thread are separated. Executions are translated back, and a proof under TSO becomes a certificate that names the
+//!   rule.
 //! * TSO is SC where the list of attacks is empty: no store can be delayed past a load and be noticed. That is robustness by inspection, and
 //!   decides what docs/lazy.md says robustness decides ([`Conclusion`]), no more. A proof under SC becomes a `lazy` certificate without
 //!   extensions; where a property also has to hold of the program in which locks are given back, with a second proof.
@@ -22,45 +23,66 @@ use crate::task::{
     About, Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task,
 };
 
-/// Whether a question about PSO is one about TSO.
-pub fn is_tso(task: &Task<'_>) -> bool {
-    task.model == MemoryModel::Pso && stores_are_separated(task.program)
-}
-
-/// Answers a question about PSO by way of TSO. `run` answers questions about TSO.
-pub fn tso(task: &Task<'_>, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
-    let way = Separated { task, certificates: Mutex::default() };
-    let mut report = run(&task.under(MemoryModel::Tso).heard_by(&way));
-    report.answers = report.answers.into_iter().map(|answer| way.under_pso(answer)).collect();
-    report
-}
-
-/// Translates answers about TSO into answers about PSO. The trace of a violation is one under PSO as it is.
+/// A task under PSO that is one under TSO, about the program whose stores are issued in every order.
 #[derive(Debug)]
-struct Separated<'a> {
+pub struct Reordered<'a> {
     task: &'a Task<'a>,
+    program: Extended,
     /// The certificates made so far, with what they were made of: the properties of one proof share one.
     certificates: Mutex<Vec<(Answer, Arc<Certificate>)>>,
 }
 
-impl Separated<'_> {
+impl<'a> Reordered<'a> {
+    /// The task under TSO, if it is about PSO and there is such a program.
+    pub fn new(task: &'a Task<'a>) -> Option<Self> {
+        let program = (task.model == MemoryModel::Pso).then(|| Extended::reordered(task.program).ok());
+        Some(Reordered { task, program: program.flatten()?, certificates: Mutex::default() })
+    }
+
+    /// Whether nobody needs to look at PSO itself: no store can overtake another one, so that the program is the same, or SC decides everything.
+    pub fn suffices(&self, limits: &Limits) -> bool {
+        let all: Vec<usize> = (0..self.task.properties.len()).collect();
+        let under_sc = || Statically::robust(&self.tso(), &all, limits).is_some_and(|way| way.numbers == all);
+        stores_are_separated(self.task.program) || under_sc()
+    }
+
+    fn tso(&self) -> Task<'_> {
+        let properties = self.task.properties.iter().map(|p| self.program.property(p)).collect();
+        self.task.about(&self.program.program, MemoryModel::Tso, properties)
+    }
+
+    /// Answers the task. `run` answers questions about TSO.
+    pub fn under_tso(&self, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
+        let mut report = run(&self.tso().heard_by(self));
+        report.answers = report.answers.into_iter().map(|answer| self.under_pso(answer)).collect();
+        report
+    }
+
+    /// What an answer about TSO says about PSO.
     fn under_pso(&self, answer: Answer) -> Answer {
+        let program = &self.program.program;
         let (claim, proofs) = match &answer {
             Answer::Proved(invariant) => {
                 let claim = Claim::Safe { properties: invariant.properties.clone() };
-                (claim, vec![proof(self.task.program, invariant)])
+                (claim, vec![proof(program, invariant)])
             }
             Answer::Certified(tso) => (tso.claim.clone(), tso.proofs.clone()),
+            Answer::Violated(Some(trace)) => return Answer::Violated(Some(self.execution(trace))),
+            Answer::Holds(Some(trace)) => return Answer::Holds(Some(self.execution(trace))),
             _ => return answer,
         };
         let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, certificate)) = made.iter().find(|(of, _)| is_same(of, &answer)) {
             return Answer::Certified(Arc::clone(certificate));
         }
-        let claim = Claim::Separated { tso: Box::new(claim) };
+        let claim = Claim::Reordered { tso: Box::new(claim) };
         let certificate = Arc::new(Certificate::new(fingerprint(self.task.program), claim, proofs));
         made.push((answer, Arc::clone(&certificate)));
         Answer::Certified(certificate)
+    }
+
+    fn execution(&self, trace: &Trace) -> Trace {
+        self.program.pso_trace(self.task.program, trace)
     }
 }
 
@@ -85,7 +107,7 @@ fn is_same(one: &Answer, other: &Answer) -> bool {
     }
 }
 
-impl Listener for Separated<'_> {
+impl Listener for Reordered<'_> {
     fn hear(&self, property: usize, early: Early) {
         self.task.tell(property, Early { answer: self.under_pso(early.answer), ..early });
     }
@@ -323,6 +345,29 @@ impl Engine for UnderSc {
             None => {
                 let reason = limits.exceeded(0).unwrap_or(Reason::Cancelled);
                 Report { answers: vec![Answer::Unknown(reason); all.len()], ..Report::default() }
+            }
+        }
+    }
+}
+
+/// By way of TSO, as a member of a portfolio in which others look at PSO itself.
+pub struct UnderTso(pub Auto);
+
+impl Engine for UnderTso {
+    fn name(&self) -> EngineName {
+        EngineName::Auto
+    }
+
+    fn about(&self) -> About {
+        self.0.about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        match Reordered::new(task) {
+            Some(way) => way.under_tso(|task| self.0.run(task, limits, progress)),
+            None => {
+                let reason = limits.exceeded(0).unwrap_or(Reason::Cancelled);
+                Report { answers: vec![Answer::Unknown(reason); task.properties.len()], ..Report::default() }
             }
         }
     }

@@ -9,7 +9,8 @@
 //!
 //! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise (`by_way_of`): where
 //! no store can overtake another one PSO is TSO, and where no store can be delayed past a load and be noticed TSO is SC. Then the question
-//! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one.
+//! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one. Where only a few stores can overtake
+//! others, PSO is TSO for a larger program: then one member of the portfolio asks about that, or all do if SC decides it.
 
 mod answers;
 mod by_way_of;
@@ -28,7 +29,7 @@ use crate::explicit::{Explicit, Options};
 use crate::lazy::{self, Lazy};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
 use crate::turns;
-use by_way_of::{Statically, UnderSc};
+use by_way_of::{Reordered, Statically, UnderSc, UnderTso};
 use portfolio::Member;
 
 /// How long the explicit engine goes alone, for most questions.
@@ -130,8 +131,8 @@ impl Auto {
 
     /// What comes after the explicit engine's first moment.
     fn rest(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        if by_way_of::is_tso(task) {
-            return by_way_of::tso(task, |task| self.rest(task, limits, progress));
+        if let Some(way) = Reordered::new(task).filter(|way| way.suffices(limits)) {
+            return way.under_tso(|task| self.rest(task, limits, progress));
         }
         // Some properties may be the same question under SC.
         let all: Vec<usize> = (0..task.properties.len()).collect();
@@ -194,6 +195,14 @@ impl Auto {
         }
         if all.is_empty() {
             return members;
+        }
+        if Reordered::new(task).is_some() {
+            members.push(Member {
+                part: part(2.0, half, HEAD_START),
+                engine: Box::new(UnderTso(self.clone())),
+                domain: None,
+                numbers: all.clone(),
+            });
         }
         members.push(Member {
             part: part(4.0, explicit.options.workers, HEAD_START),

@@ -33,7 +33,7 @@ pub struct Member {
 impl Member {
     /// Whether it may find a proof for what another engine says without one.
     fn proves(&self) -> bool {
-        matches!(self.engine.name(), EngineName::Cegar | EngineName::Lazy)
+        matches!(self.engine.name(), EngineName::Auto | EngineName::Cegar | EngineName::Lazy)
     }
 }
 

@@ -11,9 +11,10 @@ use fencewright_executions::oracle::{Reachable, explore};
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program};
 use fencewright_smt::Prover;
-use fencewright_testing::{Random, Shape, contend, program as random_program, separate};
+use fencewright_testing::{Random, Shape, contend, group, program as random_program, separate};
+use fencewright_transform::separated::stores_are_separated;
 
-use super::by_way_of::{self, Statically};
+use super::by_way_of::{Reordered, Statically};
 use super::portfolio::{self, Member};
 use super::*;
 use crate::check::{Checked, Confirm, Exploration, Verdict, check, check_each};
@@ -36,8 +37,8 @@ impl Engine for Way {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        if by_way_of::is_tso(task) {
-            return by_way_of::tso(task, |task| self.run(task, limits, progress));
+        if let Some(way) = Reordered::new(task) {
+            return way.under_tso(|task| self.run(task, limits, progress));
         }
         let all: Vec<usize> = (0..task.properties.len()).collect();
         let mut answers = vec![Answer::Unknown(Reason::Cancelled); all.len()];
@@ -67,8 +68,10 @@ fn random(seed: u64) -> Program {
     if random.one_in(4) {
         contend(&mut random, &mut program, 2);
     }
-    if random.one_in(2) {
-        separate(&mut random, &mut program);
+    match random.below(4) {
+        0 => {}
+        1 => group(&mut random, &mut program),
+        _ => separate(&mut random, &mut program),
     }
     program
 }
@@ -83,7 +86,7 @@ fn by_way_of_a_stronger_model_verdicts_are_those_of_the_reference_semantics() {
     ];
     // What an engine says without evidence is not explored again: the comparison with the oracle is this test.
     let confirm = Confirm { exploration: None, ..Confirm::default() };
-    let (mut decided, mut lazily, mut separated, mut locked) = (0, 0, 0, 0);
+    let (mut decided, mut lazily, mut separated, mut reordered, mut locked) = (0, 0, 0, 0, 0);
     for seed in 0..seeds {
         let program = random(seed);
         for model in [MemoryModel::Tso, MemoryModel::Pso] {
@@ -108,18 +111,23 @@ fn by_way_of_a_stronger_model_verdicts_are_those_of_the_reference_semantics() {
                 let claim = found.certificate().map(|certificate| &certificate.claim);
                 lazily += usize::from(matches!(claim, Some(Claim::Lazy { .. })));
                 locked += usize::from(found.certificate().is_some_and(|c| c.proofs.len() == 2));
-                separated += usize::from(matches!(claim, Some(Claim::Separated { .. })));
+                if matches!(claim, Some(Claim::Reordered { .. })) {
+                    match stores_are_separated(&program) {
+                        true => separated += 1,
+                        false => reordered += 1,
+                    }
+                }
             }
         }
     }
     let under_sc: usize = engines.iter().map(|engine| engine.1.load(Ordering::Relaxed)).sum();
     println!(
-        "{decided} decided, {under_sc} under SC, certificates: {lazily} lazy, {separated} separated, {locked} of two proofs"
+        "{decided} decided, {under_sc} under SC, certificates: {lazily} lazy, {separated} separated, {reordered} reordered, {locked} of two proofs"
     );
     assert!(decided > seeds as usize && under_sc > seeds as usize, "{decided} decided, {under_sc} under SC");
     assert!(
-        lazily > 10 && separated > 10 && locked > 0,
-        "{lazily} lazy, {separated} separated, {locked} of two proofs"
+        lazily > 10 && separated > 10 && reordered > 10 && locked > 0,
+        "{lazily} lazy, {separated} separated, {reordered} reordered, {locked} of two proofs"
     );
 }
 
@@ -163,13 +171,13 @@ fn an_unbounded_writer_is_proved_by_way_of_sc_and_tso() {
     // Nothing drains the buffer, so that TSO and PSO have buffers of any length.
     let text = "shared x; thread p { var i; loop { i = i + 1; x = i; sfence; } } thread q { var r, s; loop { r = x; s = x; \
                 assert r <= s; } }";
-    for (model, by) in [(MemoryModel::Tso, "lazy"), (MemoryModel::Pso, "separated")] {
+    for (model, by) in [(MemoryModel::Tso, "lazy"), (MemoryModel::Pso, "reordered")] {
         let found = portfolio_says(text, model);
         assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
         let certificate = found[0].certificate().expect("a certificate");
         match (&certificate.claim, by) {
             (Claim::Lazy { extensions, .. }, "lazy") => assert!(extensions.is_empty()),
-            (Claim::Separated { tso }, "separated") => assert!(matches!(**tso, Claim::Lazy { .. })),
+            (Claim::Reordered { tso }, "reordered") => assert!(matches!(**tso, Claim::Lazy { .. })),
             (claim, _) => panic!("{claim:?}"),
         }
     }
@@ -195,14 +203,75 @@ fn a_claim_by_way_of_a_stronger_model_is_refused_for_another_program() {
     // Without the fence the same states prove nothing, because stores may overtake each other.
     assert!(!accepted(&certificate, &program(&text(""))));
     // A claim about robustness, or about PSO itself, is none about TSO.
-    let Claim::Separated { tso } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
-    let nested = Claim::Separated { tso: Box::new(Claim::Separated { tso }) };
+    let Claim::Reordered { tso } = certificate.claim.clone() else { panic!("{:?}", certificate.claim) };
+    let nested = Claim::Reordered { tso: Box::new(Claim::Reordered { tso }) };
     assert!(!accepted(
         &fencewright_certify::Certificate { claim: nested, ..certificate.clone() },
         &separated
     ));
-    let under_sc = Claim::Separated { tso: Box::new(Claim::Safe { properties: vec!["two".into()] }) };
+    let under_sc = Claim::Reordered { tso: Box::new(Claim::Safe { properties: vec!["two".into()] }) };
     assert!(!accepted(&fencewright_certify::Certificate { claim: under_sc, ..certificate }, &separated));
+}
+
+/// A writer that publishes some words of data, with nothing to keep these apart, and a reader that must not see halves.
+fn published(words: usize, after: &str) -> String {
+    let names: Vec<String> = (0..words).map(|n| format!("d{n}")).collect();
+    let each = |text: &dyn Fn(&String) -> String| names.iter().map(text).collect::<String>();
+    let same = (1..words).map(|n| format!(" && x0 == x{n}")).collect::<String>();
+    let reads = (0..words).map(|n| format!("x{n} = d{n}; ")).collect::<String>();
+    let seen = (0..words).map(|n| format!(", x{n}")).collect::<String>();
+    format!(
+        "shared v1, v2, {}; thread writer {{ var v, d; loop {{ v = v + 1; v1 = v; sfence; d = * in 0..2; {} {after} v2 = v; sfence; }} }} \
+         thread reader {{ var v{seen}; loop {{ v = v2; {reads} if v1 == v {{ assert 1 == 1{same}; }} }} }}",
+        names.join(", "),
+        each(&|name| format!("{name} = d; ")),
+    )
+}
+
+#[test]
+fn words_published_together_are_decided_by_way_of_tso() {
+    for words in [2, 3] {
+        let found = portfolio_says(&published(words, "sfence;"), MemoryModel::Pso);
+        assert!(matches!(found[0].verdict(), Verdict::Safe), "{words} words: {:?}", found[0].verdict());
+        let claim = &found[0].certificate().expect("a certificate").claim;
+        assert!(matches!(claim, Claim::Reordered { .. }), "{claim:?}");
+    }
+    // A word that leaves after the second version, which the reader believes.
+    let found = portfolio_says(&published(2, ""), MemoryModel::Pso);
+    assert!(matches!(found[0].verdict(), Verdict::Unsafe), "{:?}", found[0].verdict());
+    assert!(matches!(portfolio_says(&published(2, ""), MemoryModel::Tso)[0].verdict(), Verdict::Safe));
+}
+
+#[test]
+fn a_proof_about_the_order_of_the_text_is_none_about_every_order() {
+    let text = |between: &str| {
+        format!(
+            "shared x, y; thread p {{ x = 1; {between} y = 1; }} thread q {{ var r, s; r = y; s = x; }} \
+             forbid late: q.r == 1 && q.s == 0;"
+        )
+    };
+    let accepted = |certificate: &fencewright_certify::Certificate, program: &Program| {
+        fencewright_certify::check(certificate, program, &Prover, &(Arc::new(|| false) as _)).is_ok()
+    };
+    let proved = |engine: &dyn Engine, program: &Program, model| {
+        let task = Task::new(program, model, program.properties.clone());
+        let found = check(engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+        found[0].certificate().cloned()
+    };
+    for engine in [&Cegar::default() as &dyn Engine, &Explicit::default()] {
+        let (open, fenced) = (program(&text("skip;")), program(&text("sfence;")));
+        let tso = proved(engine, &open, MemoryModel::Tso).expect("a proof");
+        let lie = |certificate: &fencewright_certify::Certificate| {
+            let tso = Box::new(certificate.claim.clone());
+            fencewright_certify::Certificate { claim: Claim::Reordered { tso }, ..certificate.clone() }
+        };
+        assert!(accepted(&tso, &open));
+        assert!(!accepted(&lie(&tso), &open), "{}", engine.name());
+        let tso = proved(engine, &fenced, MemoryModel::Tso).expect("a proof");
+        assert!(accepted(&lie(&tso), &fenced) && !accepted(&lie(&tso), &open));
+    }
+    let found = portfolio_says(&text("skip;"), MemoryModel::Pso);
+    assert!(matches!(found[0].verdict(), Verdict::Unsafe), "{:?}", found[0].verdict());
 }
 
 /// An engine of which a test knows what it does.

@@ -163,7 +163,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
         let verdict = match certificate.claim.about_properties() {
             Claim::Unsatisfied { .. } => Verdict::Unsafe,
-            Claim::Safe { .. } | Claim::Robust { .. } | Claim::Lazy { .. } | Claim::Separated { .. } => {
+            Claim::Safe { .. } | Claim::Robust { .. } | Claim::Lazy { .. } | Claim::Reordered { .. } => {
                 Verdict::Safe
             }
         };

@@ -53,7 +53,7 @@ impl Extended {
     /// The program that does under TSO what this one does under PSO: see `reorder`.
     pub fn reordered(program: &Program) -> Result<Extended, Refused> {
         let mut reordered = Extended::unchanged(program);
-        for (id, thread) in program.threads().filter(|(_, thread)| !are_separated(program, thread)) {
+        for (id, _) in program.threads().filter(|(_, thread)| !are_separated(program, thread)) {
             reordered.make_faults_explicit(id)?;
             let mut builder = reordered.builder(id);
             let edges = builder.edges.clone();
@@ -66,7 +66,6 @@ impl Extended {
                 open: Vec::new(),
             }
             .all()?;
-            debug_assert_eq!(thread.registers.len(), reordered.threads[id.index()].registers);
             reordered.replace(id, builder);
         }
         reordered.adapt_formulas();
@@ -143,12 +142,7 @@ impl Reorder<'_> {
     }
 
     /// The edges that leave a copy.
-    fn leave(
-        &mut self,
-        location: LocationId,
-        copy: LocationId,
-        delayed: &[Delayed],
-    ) -> Result<(), Refused> {
+    fn leave(&mut self, location: LocationId, copy: LocationId, delayed: &[Delayed]) -> Result<(), Refused> {
         for (n, store) in delayed.iter().enumerate() {
             let to = self.copy(location, &[&delayed[..n], &delayed[n + 1..]].concat())?;
             self.issue((copy, to), (&store.address, &store.value), &delayed[..n], store.span, Origin::SILENT);
