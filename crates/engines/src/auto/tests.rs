@@ -246,8 +246,8 @@ fn words_published_together_are_decided_by_way_of_tso() {
 fn a_proof_about_the_order_of_the_text_is_none_about_every_order() {
     let text = |between: &str| {
         format!(
-            "shared x, y; thread p {{ x = 1; {between} y = 1; }} thread q {{ var r, s; r = y; s = x; }} \
-             forbid late: q.r == 1 && q.s == 0;"
+            "shared x, y; thread p {{ x = 1; {between} y = 1; }} thread q {{ var r, s; r = y; s = x; E: skip; }} \
+             forbid late: q@E && q.r == 1 && q.s == 0;"
         )
     };
     let accepted = |certificate: &fencewright_certify::Certificate, program: &Program| {
