@@ -50,6 +50,13 @@ const PARTS: &[&str] = &[
     "BitAnd",
     "BitOr",
     "BitXor",
+    "Mutex(",
+    "Lock(Some",
+    "Unlock(Some",
+    "wraps: Some(Unsigned",
+    "wraps: Some(Signed",
+    "Unary(Unsigned",
+    "Unary(Signed",
 ];
 
 const STATEMENTS: &[&str] = &[

@@ -6,6 +6,34 @@ use fencewright_program::{BinaryOp, Numbers, UnaryOp};
 /// Both ends included.
 pub type Interval = (i64, i64);
 
+/// What may be written to a variable or register.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Values {
+    pub range: Option<Interval>,
+    /// The type: what is written wraps around.
+    pub wraps: Option<UnaryOp>,
+}
+
+impl Values {
+    /// Whether every value of another is one of the type: then writing it changes nothing.
+    pub fn take(self, other: Values) -> bool {
+        match (self.wraps.map(type_values), other.wraps.map(type_values)) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some((low, high)), Some((least, greatest))) => low <= least && greatest <= high,
+        }
+    }
+}
+
+/// The least and the greatest value of a type.
+pub fn type_values(wraps: UnaryOp) -> (i128, i128) {
+    match wraps {
+        UnaryOp::Unsigned(width) => (0, (1 << width.bits()) - 1),
+        UnaryOp::Signed(width) => (-(1 << (width.bits() - 1)), (1 << (width.bits() - 1)) - 1),
+        _ => unreachable!("not a type"),
+    }
+}
+
 /// A file with its declarations evaluated; statements and formulas stay text.
 pub struct Declared<'f> {
     pub numbers: Numbers,
@@ -24,7 +52,7 @@ pub struct Shared<'f> {
     /// The indices of an array.
     pub indices: Option<Interval>,
     pub open: bool,
-    pub range: Option<Interval>,
+    pub values: Values,
 }
 
 /// One thread, or one of a family.
@@ -38,7 +66,7 @@ pub struct Thread<'f> {
 
 pub struct Register<'f> {
     pub name: &'f str,
-    pub range: Option<Interval>,
+    pub values: Values,
     pub initial: Interval,
 }
 
@@ -64,7 +92,10 @@ pub fn unary(op: UnaryOp, value: i64) -> Option<i64> {
         UnaryOp::Neg => value.checked_neg(),
         UnaryOp::Not => Some(i64::from(value == 0)),
         UnaryOp::BitNot => Some(-1 - value),
-        UnaryOp::Unsigned(_) | UnaryOp::Signed(_) => unreachable!("the generator does not write these"),
+        UnaryOp::Unsigned(_) | UnaryOp::Signed(_) => {
+            let (low, high) = type_values(op);
+            i64::try_from(low + (i128::from(value) - low).rem_euclid(high - low + 1)).ok()
+        }
     }
 }
 
@@ -149,11 +180,12 @@ impl<'f> Declared<'f> {
                     declared.constants.push((&c.name.text, value.expect("constants are constant")));
                 }
                 Item::Numbers(numbers, _) => declared.numbers = *numbers,
-                Item::Shared(declarators) => declarators.iter().for_each(|d| declared.share(d)),
+                // A mutex is a variable that only `lock` and `unlock` touch.
+                Item::Shared(declarators) | Item::Mutex(declarators) => declarators.iter().for_each(|d| declared.share(d)),
                 Item::Thread(thread) => declared.thread(thread),
                 Item::Property(property) => declared.properties.push(property),
                 Item::Predicates(..) | Item::Spare(..) | Item::Cost(..) => {}
-                Item::Mutex(_) | Item::Procedure(_) => unreachable!("not generated"),
+                Item::Procedure(_) => unreachable!("not generated"),
             }
         }
         declared
@@ -179,7 +211,8 @@ impl<'f> Declared<'f> {
         let first = self.memory.len();
         let (name, open) = (declarator.name.text.as_str(), declarator.open);
         self.memory.append(&mut contents);
-        self.shared.push(Shared { name, first, indices, open, range });
+        let values = Values { range, wraps: declarator.wraps };
+        self.shared.push(Shared { name, first, indices, open, values });
     }
 
     fn thread(&mut self, thread: &'f fencewright_lang::ast::Thread) {
@@ -198,7 +231,8 @@ impl<'f> Declared<'f> {
                 let StatementKind::Var(declarators) = &statement.kind else { continue };
                 registers.extend(declarators.iter().map(|d| {
                     let range = d.range.as_ref().map(|r| interval(r, &named));
-                    Register { name: &d.name.text, range, initial: initial(d, range, 1, &named)[0] }
+                    let values = Values { range, wraps: d.wraps };
+                    Register { name: &d.name.text, values, initial: initial(d, range, 1, &named)[0] }
                 }));
             }
             self.threads.push(Thread { name: &thread.name.text, index, body: &thread.body, registers });

@@ -4,7 +4,7 @@
 //! comes to the next access, or to a condition that must be decided, or to the end.
 
 use fencewright_lang::ast::{Expr, ExprKind, Place};
-use fencewright_program::BinaryOp;
+use fencewright_program::{BinaryOp, Numbers};
 
 use super::control::{Code, Position};
 use super::declarations::{Declared, Undefined, binary, unary};
@@ -121,6 +121,9 @@ impl Evaluation<'_, '_> {
                     let holds = self.truth(condition)?;
                     // The value of the side is computed before anything else happens.
                     return match self.value(chosen(holds))? {
+                        Ok(..0) if self.declared.numbers == Numbers::Nat => {
+                            Err(Need::Decide(Err(Trouble::Fault)))
+                        }
                         Ok(value) => Ok(Ok(value)),
                         Err(trouble) => Err(Need::Decide(Err(trouble))),
                     };

@@ -3,7 +3,7 @@
 use fencewright_lang::ast::*;
 
 use super::control::Position;
-use super::declarations::interval;
+use super::declarations::{Values, interval};
 use super::evaluate::{Answers, Evaluation, Need, Trouble, Value};
 use super::machine::{Machine, State, faulted};
 
@@ -68,7 +68,7 @@ impl<'f> Machine<'f> {
         let register = |place: &Place| code.thread.registers.iter().position(|r| r.name == place.name.text);
         let write = |cell: Result<usize, Trouble>, variable: usize, value: Value| -> Result<State, Trouble> {
             let (mut next, cell) = (state.clone(), cell?);
-            next.memory[cell] = self.checked(self.declared.shared[variable].range, value?)?;
+            next.memory[cell] = self.checked(self.declared.shared[variable].values, value?)?;
             Ok(next)
         };
         let done = |state: State| Ok(vec![(state, false)]);
@@ -87,8 +87,8 @@ impl<'f> Machine<'f> {
                 let chosen = range.as_ref().map(|r| interval(r, &|name| code.constant(position, name)));
                 let register = register(place);
                 let declared = match register {
-                    Some(register) => code.thread.registers[register].range,
-                    None => self.declared.shared(&place.name.text).and_then(|s| s.range),
+                    Some(register) => code.thread.registers[register].values.range,
+                    None => self.declared.shared(&place.name.text).and_then(|s| s.values.range),
                 };
                 let (low, high) = chosen.or(declared).expect("bounded");
                 let place = match register {
@@ -100,7 +100,7 @@ impl<'f> Machine<'f> {
                     let end = match (register, place) {
                         (Some(register), _) => self.assigned(state, t, register, Ok(value)),
                         (None, Some((cell, variable))) => {
-                            self.checked(None, value).and_then(|value| write(cell, variable, Ok(value)))
+                            self.checked(Values::default(), value).and_then(|value| write(cell, variable, Ok(value)))
                         }
                         (None, None) => unreachable!("a register or a shared variable"),
                     };

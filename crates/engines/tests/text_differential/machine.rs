@@ -7,7 +7,7 @@ use fencewright_lang::ast::*;
 use fencewright_program::{MemoryModel, Numbers};
 
 use super::control::{Code, Position, is_entered};
-use super::declarations::{Declared, Interval, interval};
+use super::declarations::{Declared, Values, interval, unary};
 use super::evaluate::{Answers, Evaluation, Modification, Need, Trouble, Value};
 
 /// A state of the whole program.
@@ -203,10 +203,12 @@ impl<'f> Machine<'f> {
                 next.threads[t].fenced = self.model == MemoryModel::Pso && !drained;
                 Ok(Some(next))
             }
-            StatementKind::Lock(_) => {
+            StatementKind::Lock(Some(mutex)) => self.mutex(state, t, position, mutex, true),
+            StatementKind::Unlock(Some(mutex)) => self.mutex(state, t, position, mutex, false),
+            StatementKind::Lock(None) => {
                 Ok((drained && state.lock.is_none()).then(|| State { lock: Some(t), ..on() }))
             }
-            StatementKind::Unlock(_) => {
+            StatementKind::Unlock(None) => {
                 Ok((drained && state.lock == Some(t)).then(|| State { lock: None, ..on() }))
             }
             StatementKind::Assign(..) | StatementKind::Expr(_) | StatementKind::Assert(..) => {
@@ -222,6 +224,26 @@ impl<'f> Machine<'f> {
             // An empty loop.
             _ => Ok(code.without_step(position).map(|next| self.moved(state, t, next))),
         }
+    }
+
+    /// After the accesses in its index, one step that waits until the own buffer is empty.
+    fn mutex(&self, state: &State, t: usize, position: &Position, mutex: &'f Place, takes: bool) -> Step {
+        let cell = match self.evaluation(state, t, position, &state.threads[t].log).cell(mutex) {
+            Ok((cell, _)) => cell,
+            Err(need) => return self.performed(state, t, position, need),
+        };
+        if !self.may_access(state, t) || !state.threads[t].buffer.is_empty() {
+            return Ok(None);
+        }
+        let (cell, own) = (cell?, t as i64 + 1);
+        let mut next = self.moved(state, t, self.codes[t].after(position.clone()));
+        next.memory[cell] = match (takes, state.memory[cell]) {
+            (true, 0) => own,
+            (true, _) => return Ok(None),
+            (false, holder) if holder == own => 0,
+            (false, _) => return Err(Trouble::Fault),
+        };
+        Ok(Some(next))
     }
 
     pub fn evaluation<'a>(
@@ -323,12 +345,17 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether `r = e` is one step with its only access. A register with a range looks at the result of a read-modify-write afterwards.
+    /// Whether `r = e` is one step with its only access. A register with a range or type looks at the result of a read-modify-write
+    /// afterwards, and one with a type at a value that may have to wrap around.
     fn is_one_access(&self, t: usize, register: usize, e: &Expr) -> bool {
+        let values = self.codes[t].thread.registers[register].values;
         match &e.kind {
-            ExprKind::Place(place) => self.declared.shared(&place.name.text).is_some(),
+            ExprKind::Place(place) => {
+                let shared = self.declared.shared(&place.name.text);
+                shared.is_some_and(|shared| values.take(shared.values))
+            }
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
-                self.codes[t].thread.registers[register].range.is_none()
+                values.range.is_none() && values.wraps.is_none()
             }
             _ => false,
         }
@@ -365,7 +392,7 @@ impl<'f> Machine<'f> {
                     }
                 };
                 if let Some(new) = new {
-                    next.memory[cell] = self.checked(self.declared.shared[variable].range, new)?;
+                    next.memory[cell] = self.checked(self.declared.shared[variable].values, new)?;
                 }
                 Ok(Some((next, answer)))
             }
@@ -391,7 +418,7 @@ impl<'f> Machine<'f> {
             return Ok(None);
         }
         let cell = cell?;
-        let value = self.checked(self.declared.shared[variable].range, value?)?;
+        let value = self.checked(self.declared.shared[variable].values, value?)?;
         let mut next = self.moved(state, t, self.codes[t].after(position.clone()));
         if self.model == MemoryModel::Sc {
             next.memory[cell] = value;
@@ -408,16 +435,16 @@ impl<'f> Machine<'f> {
         Ok(Some(next))
     }
 
-    /// A value that is written where only a range is allowed.
-    pub fn checked(&self, range: Option<Interval>, value: i64) -> Value {
+    /// A value as it is written where only a range is allowed, or wraps around.
+    pub fn checked(&self, Values { range, wraps }: Values, value: i64) -> Value {
+        let value = wraps.map_or(Some(value), |wraps| unary(wraps, value)).ok_or(Trouble::Limit)?;
         let natural = self.declared.numbers != Numbers::Nat || value >= 0;
         let inside = range.is_none_or(|(low, high)| low <= value && value <= high);
         if natural && inside { Ok(value) } else { Err(Trouble::Fault) }
     }
 
     pub fn assigned(&self, state: &State, t: usize, register: usize, value: Value) -> Result<State, Trouble> {
-        let range = self.codes[t].thread.registers[register].range;
-        let value = self.checked(range, value?)?;
+        let value = self.checked(self.codes[t].thread.registers[register].values, value?)?;
         let mut next = state.clone();
         next.threads[t].registers[register] = value;
         Ok(next)
@@ -445,7 +472,7 @@ impl<'f> Machine<'f> {
             Ok(())
         };
         if let Some(register) = register {
-            let (low, high) = chosen.or(code.thread.registers[register].range).expect("bounded");
+            let (low, high) = chosen.or(code.thread.registers[register].values.range).expect("bounded");
             for value in low..=high {
                 let next = self.assigned(state, t, register, Ok(value));
                 push(next.map(|next| Some(self.moved(&next, t, code.after(position.clone())))))?;
@@ -461,10 +488,10 @@ impl<'f> Machine<'f> {
         if let Ok(value) = evaluation.answer(Need::Decide(Ok(()))) {
             return push(self.stored(state, t, position, cell, variable, Ok(value)));
         }
-        let (low, high) = chosen.or(self.declared.shared[variable].range).expect("bounded");
+        let (low, high) = chosen.or(self.declared.shared[variable].values.range).expect("bounded");
         for value in low..=high {
             // Over the naturals there is no such number to choose.
-            let natural = self.checked(None, value);
+            let natural = self.checked(Values::default(), value);
             push(natural.map(|value| Some(self.logged(state.clone(), t, position, value))))?;
         }
         Ok(())

@@ -14,7 +14,7 @@ pub fn outlined(file: &File, random: &mut Random) -> (File, usize) {
     for item in &file.items {
         match item {
             Item::Const(constant) => drop(global.insert(constant.name.text.clone())),
-            Item::Shared(all) => global.extend(all.iter().map(|d| d.name.text.clone())),
+            Item::Shared(all) | Item::Mutex(all) => global.extend(all.iter().map(|d| d.name.text.clone())),
             _ => {}
         }
     }
@@ -140,6 +140,7 @@ impl Names {
                 self.place(place);
                 self.expr(value);
             }
+            StatementKind::Lock(Some(mutex)) | StatementKind::Unlock(Some(mutex)) => self.place(mutex),
             StatementKind::Havoc(place, range) => {
                 self.place(place);
                 range.iter().for_each(|range| self.range(range));

@@ -428,10 +428,15 @@ impl<'a> ThreadLowering<'a, '_> {
         let mut before = Vec::new();
         let pure = self.flatten(value, &mut before)?;
         let wraps = self.types.get(&register).copied();
-        let pure = self.fitted(pure, wraps, &before);
         let plain = self.registers[register.index()].range.is_none() && wraps.is_none();
+        let fitted = self.fitted(pure.clone(), wraps, &before);
         match (&pure, before.last_mut()) {
-            (Expr::Leaf(r), Some(Before::Load(target, ..) | Before::Call(target, ..))) if r == target => {
+            (Expr::Leaf(r), Some(Before::Load(target, ..))) if r == target && fitted == pure => {
+                *target = register;
+                self.precede(before, at, |_, _| Ok(next))
+            }
+            // The result is fitted where it is computed.
+            (Expr::Leaf(r), Some(Before::Call(target, ..))) if r == target => {
                 *target = register;
                 self.precede(before, at, |_, _| Ok(next))
             }
@@ -440,7 +445,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 self.precede(before, at, |_, _| Ok(next))
             }
             _ => self.precede(before, at, |this, at| {
-                Ok(this.graph.arc(at, next, Action::Op(Op::Assign(register, pure)), span))
+                Ok(this.graph.arc(at, next, Action::Op(Op::Assign(register, fitted)), span))
             }),
         }
     }

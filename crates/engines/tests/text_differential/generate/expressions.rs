@@ -2,7 +2,7 @@
 
 use fencewright_lang::ast::*;
 use fencewright_lang::fw;
-use fencewright_program::{BinaryOp, Numbers, UnaryOp};
+use fencewright_program::{BinaryOp, Numbers, UnaryOp, Width};
 
 use super::super::declarations::Interval;
 use super::{Generator, NOWHERE, expr, int, name, named};
@@ -49,9 +49,13 @@ impl Generator {
     }
 
     pub fn unary_operator(&mut self) -> UnaryOp {
-        let whole = self.numbers != Numbers::Real;
-        let ops = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::Not, UnaryOp::BitNot];
-        *self.random.pick(if whole { &ops } else { &ops[..3] })
+        use UnaryOp::*;
+        let ops: &[UnaryOp] = match self.numbers {
+            Numbers::Real => &[Neg, Not],
+            Numbers::Nat => &[Neg, Not, BitNot, Unsigned(Width::Bits8)],
+            Numbers::Int => &[Neg, Not, BitNot, Unsigned(Width::Bits8), Signed(Width::Bits8)],
+        };
+        *self.random.pick(ops)
     }
 
     /// A small number, or now and then one that does not leave much room above it.
@@ -122,7 +126,7 @@ impl Generator {
     }
 
     pub fn register_name(&mut self) -> Option<String> {
-        (!self.registers.is_empty()).then(|| self.random.pick(&self.registers).0.clone())
+        (!self.registers.is_empty()).then(|| self.random.pick(&self.registers).name.clone())
     }
 
     pub fn load(&mut self) -> Expr {
@@ -147,10 +151,19 @@ impl Generator {
     /// A shared variable, with an index that may be outside of an array only if that is not known beforehand.
     pub fn shared_place(&mut self) -> Place {
         let number = self.random.below(self.shared.len());
-        let (text, indices, open) = {
-            let shared = &self.shared[number];
-            (shared.name.clone(), shared.indices, shared.open)
-        };
+        let shared = &self.shared[number];
+        let (text, indices, open) = (shared.name.clone(), shared.indices, shared.open);
+        self.element(text, indices, open)
+    }
+
+    /// A mutex, if there are any.
+    pub fn mutex_place(&mut self) -> Option<Place> {
+        let mutex = self.mutexes.first()?;
+        let (text, indices) = (mutex.name.clone(), mutex.indices);
+        Some(self.element(text, indices, false))
+    }
+
+    fn element(&mut self, text: String, indices: Option<Interval>, open: bool) -> Place {
         let index = indices.map(|interval| Box::new(self.index(interval, open)));
         Place { name: name(text), index }
     }

@@ -170,8 +170,9 @@ impl Generator {
     }
 
     fn memory(&mut self) -> Expr {
-        let number = self.random.below(self.shared.len());
-        let (text, indices) = (self.shared[number].name.clone(), self.shared[number].indices);
+        let all: Vec<(String, Option<Interval>)> =
+            self.shared.iter().chain(&self.mutexes).map(|s| (s.name.clone(), s.indices)).collect();
+        let (text, indices) = self.random.pick(&all).clone();
         let index = match indices {
             None => None,
             Some(interval) => self.constant_inside(interval).map(Box::new),

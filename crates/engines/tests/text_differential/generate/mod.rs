@@ -5,11 +5,11 @@ mod formulas;
 mod statements;
 
 use fencewright_lang::ast::*;
-use fencewright_program::{CallId, FileId, Numbers, Span};
+use fencewright_program::{CallId, FileId, Numbers, Span, UnaryOp, Width};
 use fencewright_testing::Random;
 
 use super::control::inner_blocks;
-use super::declarations::Interval;
+use super::declarations::{Interval, type_values};
 
 pub const NOWHERE: Span = Span { file: FileId::MAIN, start: 0, end: 0, call: CallId(None) };
 
@@ -28,6 +28,14 @@ struct SharedShape {
     indices: Option<Interval>,
     open: bool,
     ranged: bool,
+    wraps: Option<UnaryOp>,
+}
+
+#[derive(Clone)]
+struct RegisterShape {
+    name: String,
+    ranged: bool,
+    wraps: Option<UnaryOp>,
 }
 
 struct ThreadShape {
@@ -43,9 +51,10 @@ struct Generator {
     numbers: Numbers,
     constants: Vec<Known>,
     shared: Vec<SharedShape>,
+    mutexes: Vec<SharedShape>,
     threads: Vec<ThreadShape>,
-    /// Of the current thread: register names, and whether each has a range.
-    registers: Vec<(String, bool)>,
+    /// Those of the current thread.
+    registers: Vec<RegisterShape>,
     /// How many labels each layer has: the thread, and each `for` around the current statement.
     labels: Vec<usize>,
     /// How deep the current block is nested, and how many loops are around.
@@ -83,6 +92,7 @@ pub fn generate(seed: u64) -> Generated {
         numbers,
         constants: Vec::new(),
         shared: Vec::new(),
+        mutexes: Vec::new(),
         threads: Vec::new(),
         registers: Vec::new(),
         labels: Vec::new(),
@@ -132,6 +142,10 @@ impl Generator {
             let declarator = self.shared(number);
             items.push(Item::Shared(vec![declarator]));
         }
+        if self.one_in(4) {
+            let at = items.len() - self.random.below(2);
+            items.insert(at, Item::Mutex(vec![self.mutex()]));
+        }
         let threads = *self.random.pick(&[1, 2, 2, 2, 3]);
         while self.threads.len() < threads {
             // Three threads must be short, or they have too many interleavings.
@@ -162,14 +176,48 @@ impl Generator {
             (low, self.random.between(1, 3))
         });
         let cells = indices.map_or(1, |(low, high)| high - low + 1);
-        let init = self.initial(range, cells, indices.is_some());
+        let wraps = if range.is_none() { self.wraps() } else { None };
+        let init = self.initial(range, wraps, cells, indices.is_some());
         let range_text = range.map(|r| self.range(r));
-        self.shared.push(SharedShape { name: text.clone(), indices, open, ranged: range.is_some() });
-        Declarator { name: name(text), size, open, range: range_text, wraps: None, init, span: NOWHERE }
+        let ranged = range.is_some();
+        self.shared.push(SharedShape { name: text.clone(), indices, open, ranged, wraps });
+        Declarator { name: name(text), size, open, range: range_text, wraps, init, span: NOWHERE }
+    }
+
+    fn mutex(&mut self) -> Declarator {
+        let indices = self.one_in(2).then(|| (0, self.random.between(0, 1)));
+        let size = indices.map(|(_, high)| ArraySize::Length(self.constant(high + 1)));
+        let shape = SharedShape { name: "m".into(), indices, open: false, ranged: false, wraps: None };
+        self.mutexes.push(shape);
+        Declarator { name: name("m"), size, open: false, range: None, wraps: None, init: None, span: NOWHERE }
+    }
+
+    /// The type of a variable or register, if it has one.
+    fn wraps(&mut self) -> Option<UnaryOp> {
+        let unsigned = UnaryOp::Unsigned as fn(Width) -> UnaryOp;
+        let kinds = match self.numbers {
+            Numbers::Int => vec![unsigned, UnaryOp::Signed],
+            Numbers::Nat => vec![unsigned],
+            Numbers::Real => return None,
+        };
+        let width = *self.random.pick(&[Width::Bits8, Width::Bits8, Width::Bits16, Width::Bits32]);
+        self.one_in(5).then(|| self.random.pick(&kinds)(width))
     }
 
     /// Initial contents that fit the range.
-    fn initial(&mut self, range: Option<Interval>, cells: i64, array: bool) -> Option<Initial> {
+    fn initial(
+        &mut self,
+        range: Option<Interval>,
+        wraps: Option<UnaryOp>,
+        cells: i64,
+        array: bool,
+    ) -> Option<Initial> {
+        if let Some(wraps) = wraps.filter(|_| self.one_in(2)) {
+            // An end of the type, so that the next number is the other end.
+            let (low, high) = type_values(wraps);
+            let value = if self.one_in(2) { low } else { high } as i64;
+            return Some(Initial::Value(int(value)));
+        }
         let real = self.numbers == Numbers::Real;
         let nonnegative = range.is_none_or(|(low, _)| low >= 0) || self.numbers != Numbers::Nat;
         match self.random.below(10) {
@@ -230,7 +278,7 @@ impl Generator {
         self.constants.truncate(top_level);
         let mut labels = Vec::new();
         all_labels(&body, &mut labels);
-        let registers = self.registers.iter().map(|(name, _)| name.clone()).collect();
+        let registers = self.registers.iter().map(|register| register.name.clone()).collect();
         self.threads.push(ThreadShape { name: text.clone(), family, registers, labels });
         Item::Thread(Thread { name: name(text), family: family_text, body, span: NOWHERE })
     }
@@ -249,15 +297,16 @@ impl Generator {
             let low = self.random.between(-1, 0);
             (low, self.random.between(1, 2))
         });
-        let init = self.initial(range, 1, false);
+        let wraps = if range.is_none() { self.wraps() } else { None };
+        let init = self.initial(range, wraps, 1, false);
         let range_text = range.map(|r| self.range(r));
-        self.registers.push((text.clone(), range.is_some()));
+        self.registers.push(RegisterShape { name: text.clone(), ranged: range.is_some(), wraps });
         let declarator = Declarator {
             name: name(text),
             size: None,
             open: false,
             range: range_text,
-            wraps: None,
+            wraps,
             init,
             span: NOWHERE,
         };

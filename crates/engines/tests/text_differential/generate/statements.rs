@@ -1,7 +1,7 @@
 //! Random statements.
 
 use fencewright_lang::ast::*;
-use fencewright_program::Numbers;
+use fencewright_program::{Numbers, UnaryOp};
 
 use super::{Generator, NOWHERE, expr, name};
 
@@ -55,7 +55,8 @@ impl Generator {
         }
         if self.one_in(24) {
             let inside = self.simple();
-            let section = [StatementKind::Lock(None), inside, StatementKind::Unlock(None)];
+            let mutex = if self.one_in(2) { self.mutex_place() } else { None };
+            let section = [StatementKind::Lock(mutex.clone()), inside, StatementKind::Unlock(mutex)];
             return section.into_iter().map(|kind| self.statement(kind)).collect();
         }
         // Labels are numbered in the order of the text: the statement's own come before those inside.
@@ -85,8 +86,10 @@ impl Generator {
             16 => StatementKind::Skip,
             17 => StatementKind::Fence,
             18 => StatementKind::StoreFence,
-            19 => StatementKind::Lock(None),
-            20 => StatementKind::Unlock(None),
+            19 if self.one_in(2) => StatementKind::Lock(None),
+            19 => StatementKind::Lock(self.mutex_place()),
+            20 if self.one_in(2) => StatementKind::Unlock(None),
+            20 => StatementKind::Unlock(self.mutex_place()),
             21 => StatementKind::Assume(self.condition()),
             22 | 23 => StatementKind::Assert(self.condition(), None),
             24 | 25 => StatementKind::Await(self.condition()),
@@ -196,19 +199,22 @@ impl Generator {
     /// `= *`, with a range unless the declaration has one.
     fn havoc(&mut self) -> StatementKind {
         let to_register = self.one_in(2) || self.indivisible == Some(false);
-        let (place, ranged) = match (to_register, self.registers.is_empty()) {
+        let (place, ranged, wraps) = match (to_register, self.registers.is_empty()) {
             (true, true) => return StatementKind::Skip,
             (true, false) => {
-                let (register, ranged) = self.random.pick(&self.registers).clone();
-                (Place { name: name(register), index: None }, ranged)
+                let register = self.random.pick(&self.registers).clone();
+                (Place { name: name(register.name), index: None }, register.ranged, register.wraps)
             }
             (false, _) => {
                 let place = self.shared_place();
-                let ranged = self.shared.iter().any(|s| s.name == place.name.text && s.ranged);
-                (place, ranged)
+                let shared = self.shared.iter().find(|s| s.name == place.name.text);
+                let (ranged, wraps) = shared.map_or((false, None), |s| (s.ranged, s.wraps));
+                (place, ranged, wraps)
             }
         };
-        let low = self.random.between(-1, 1);
+        // A choice must not leave the values of a type.
+        let unsigned = matches!(wraps, Some(UnaryOp::Unsigned(_)));
+        let low = self.random.between(if unsigned { 0 } else { -1 }, 1);
         // Over the reals there are infinitely many values in any larger range.
         let real = self.numbers == Numbers::Real;
         let high = low + if real { 0 } else { self.random.between(0, 1) };
