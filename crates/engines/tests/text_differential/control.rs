@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use fencewright_lang::ast::*;
 use fencewright_program::BinaryOp;
 
-use super::declarations::{Declared, Thread, as_constant, binary, constant, interval, unary};
+use super::declarations::{Declared, Interval, Thread, as_constant, binary, constant, interval, unary};
 
 /// A statement of a block; `copy` is the value of the index if the block is the body of a `for`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,6 +20,14 @@ pub struct Frame {
 
 /// From the body of the thread inwards; every frame but the last is at the statement that the next one is inside of. Empty: the end.
 pub type Position = Vec<Frame>;
+
+/// What an assignment writes.
+pub enum Target<'p> {
+    Register(usize),
+    /// The element of an array of registers with a computed index.
+    Element(&'p str, Interval, &'p Expr),
+    Shared,
+}
 
 /// The text of a thread, ready to walk on.
 pub struct Code<'f> {
@@ -277,18 +285,47 @@ impl<'f> Code<'f> {
         }
     }
 
+    /// What an assignment writes.
+    pub fn written<'p>(&self, position: &[Frame], place: &'p Place) -> Target<'p> {
+        let name = place.name.text.as_str();
+        match (self.thread.array(name), &place.index) {
+            (Some(indices), Some(index)) => match self.decided_value(position, index) {
+                None => Target::Element(name, indices, index),
+                constant => Target::Register(self.thread.register(name, constant).expect("inside the array")),
+            },
+            _ => self.thread.register(name, None).map_or(Target::Shared, Target::Register),
+        }
+    }
+
     /// Whether evaluating an expression touches shared memory.
     pub fn has_access(&self, e: &Expr) -> bool {
-        match &e.kind {
-            ExprKind::Place(place) => self.declared.shared(&place.name.text).is_some(),
-            ExprKind::Unary(_, operand) => self.has_access(operand),
-            ExprKind::Binary(_, left, right) => self.has_access(left) || self.has_access(right),
-            ExprKind::If(condition, then, otherwise) => {
-                [condition, then, otherwise].into_iter().any(|part| self.has_access(part))
+        any_part(e, &|place| {
+            let index = place.index.as_ref();
+            self.declared.shared(&place.name.text).is_some()
+                || index.is_some_and(|index| self.has_access(index))
+        })
+    }
+
+    /// Whether evaluating an expression takes steps: accesses, and checks of computed indices.
+    pub fn takes_steps(&self, position: &[Frame], e: &Expr) -> bool {
+        any_part(e, &|place| match (self.thread.array(&place.name.text), &place.index) {
+            (Some(indices), Some(index)) => {
+                self.takes_steps(position, index) || !self.is_certain(position, indices, index)
             }
-            ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => true,
-            _ => false,
-        }
+            _ => self.declared.shared(&place.name.text).is_some(),
+        })
+    }
+
+    /// Whether an index of an array of registers is a constant, or lies in the array by a declared range.
+    pub fn is_certain(&self, position: &[Frame], (low, high): Interval, index: &Expr) -> bool {
+        let range = match &index.kind {
+            ExprKind::Place(Place { name, index: None }) => {
+                self.thread.register(&name.text, None).and_then(|r| self.thread.registers[r].values.range)
+            }
+            _ => None,
+        };
+        self.decided_value(position, index).is_some()
+            || range.is_some_and(|(least, greatest)| low <= least && greatest <= high)
     }
 
     fn number(&mut self, block: &'f Block) {
@@ -318,6 +355,20 @@ impl<'f> Code<'f> {
             }
             position = self.after(position);
         }
+    }
+}
+
+/// Whether an expression is a read-modify-write operation in some part, or has such a place.
+fn any_part(e: &Expr, such: &dyn Fn(&Place) -> bool) -> bool {
+    match &e.kind {
+        ExprKind::Place(place) => such(place),
+        ExprKind::Unary(_, operand) => any_part(operand, such),
+        ExprKind::Binary(_, left, right) => any_part(left, such) || any_part(right, such),
+        ExprKind::If(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().any(|part| any_part(part, such))
+        }
+        ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => true,
+        _ => false,
     }
 }
 

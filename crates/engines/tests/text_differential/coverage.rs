@@ -87,6 +87,9 @@ const STATEMENTS: &[&str] = &[
     "Block",
 ];
 
+const REGISTERS: &str = "an array of registers";
+const ELEMENT: &str = "a computed element";
+
 const INDIVISIBLE: &[&str] =
     &["Const", "Assign", "Havoc", "Skip", "Assume", "Assert", "If", "Choose", "For", "Block"];
 
@@ -121,7 +124,8 @@ impl Coverage {
         wanted
             .extend(STATEMENTS.iter().flat_map(|kind| [format!("{kind} plain"), format!("{kind} labelled")]));
         wanted.extend(INDIVISIBLE.iter().map(|kind| format!("{kind} indivisible")));
-        wanted.push("Empty labelled".into());
+        wanted.extend(["Empty labelled", REGISTERS].map(String::from));
+        wanted.extend(["plain", "labelled", "indivisible"].map(|how| format!("{ELEMENT} {how}")));
         let rare: Vec<(String, usize)> = wanted
             .into_iter()
             .map(|feature| (feature.clone(), self.0.get(&feature).copied().unwrap_or(0)))
@@ -141,6 +145,18 @@ fn statements(block: &Block, indivisible: bool, found: &mut Vec<String>) {
             (false, false) => "labelled",
         };
         found.push(format!("{kind} {how}"));
+        match &statement.kind {
+            StatementKind::Var(declared) if declared.iter().any(|d| d.size.is_some()) => {
+                found.push(REGISTERS.into());
+            }
+            StatementKind::Assign(place, _) | StatementKind::Havoc(place, _)
+                if place.name.text.starts_with('r') =>
+            {
+                let computed = place.index.as_ref().is_some_and(|i| format!("{i:?}").contains("Place("));
+                found.extend(computed.then(|| format!("{ELEMENT} {how}")));
+            }
+            _ => {}
+        }
         let inside = indivisible || matches!(kind.as_str(), "Atomic" | "Snapshot");
         inner_blocks(statement).into_iter().for_each(|inner| statements(inner, inside, found));
     }

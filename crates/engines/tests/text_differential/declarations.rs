@@ -64,10 +64,26 @@ pub struct Thread<'f> {
     pub registers: Vec<Register<'f>>,
 }
 
+/// A register, or an element of an array of registers.
 pub struct Register<'f> {
     pub name: &'f str,
+    /// Its index in the array.
+    pub element: Option<i64>,
     pub values: Values,
     pub initial: Interval,
+}
+
+impl Thread<'_> {
+    /// The number of a register, or of an element of an array.
+    pub fn register(&self, name: &str, element: Option<i64>) -> Option<usize> {
+        self.registers.iter().position(|r| r.name == name && r.element == element)
+    }
+
+    /// The indices of an array of registers.
+    pub fn array(&self, name: &str) -> Option<Interval> {
+        let elements = || self.registers.iter().filter(|r| r.name == name).filter_map(|r| r.element);
+        elements().min().zip(elements().max())
+    }
 }
 
 /// The value of an expression without accesses, if all its names are constants and every operation has a value.
@@ -139,6 +155,14 @@ pub fn interval(range: &RangeExpr, named: &dyn Fn(&str) -> Option<i64>) -> Inter
     (end(&range.low), end(&range.high) - i64::from(!range.inclusive))
 }
 
+/// The indices of an array.
+fn indices(size: &ArraySize, named: &dyn Fn(&str) -> Option<i64>) -> Interval {
+    match size {
+        ArraySize::Length(length) => (0, constant(length, named).expect("a length is a constant") - 1),
+        ArraySize::Indices(range) => interval(range, named),
+    }
+}
+
 /// The contents a declarator gives to a variable or register, one for each cell.
 fn initial(
     declarator: &Declarator,
@@ -181,7 +205,9 @@ impl<'f> Declared<'f> {
                 }
                 Item::Numbers(numbers, _) => declared.numbers = *numbers,
                 // A mutex is a variable that only `lock` and `unlock` touch.
-                Item::Shared(declarators) | Item::Mutex(declarators) => declarators.iter().for_each(|d| declared.share(d)),
+                Item::Shared(declarators) | Item::Mutex(declarators) => {
+                    declarators.iter().for_each(|d| declared.share(d))
+                }
                 Item::Thread(thread) => declared.thread(thread),
                 Item::Property(property) => declared.properties.push(property),
                 Item::Predicates(..) | Item::Spare(..) | Item::Cost(..) => {}
@@ -201,10 +227,7 @@ impl<'f> Declared<'f> {
 
     fn share(&mut self, declarator: &'f Declarator) {
         let named = |name: &str| self.constant(name);
-        let indices = declarator.size.as_ref().map(|size| match size {
-            ArraySize::Length(length) => (0, constant(length, &named).expect("a length is a constant") - 1),
-            ArraySize::Indices(range) => interval(range, &named),
-        });
+        let indices = declarator.size.as_ref().map(|size| indices(size, &named));
         let cells = indices.map_or(1, |(low, high)| (high - low + 1) as usize);
         let range = declarator.range.as_ref().map(|r| interval(r, &named));
         let mut contents = initial(declarator, range, cells, &named);
@@ -229,11 +252,23 @@ impl<'f> Declared<'f> {
             let named = |name: &str| self.in_thread(&constants, index, name);
             for statement in &thread.body.statements {
                 let StatementKind::Var(declarators) = &statement.kind else { continue };
-                registers.extend(declarators.iter().map(|d| {
+                for d in declarators {
                     let range = d.range.as_ref().map(|r| interval(r, &named));
                     let values = Values { range, wraps: d.wraps };
-                    Register { name: &d.name.text, values, initial: initial(d, range, 1, &named)[0] }
-                }));
+                    let elements: Vec<Option<i64>> = match d.size.as_ref().map(|size| indices(size, &named)) {
+                        None => vec![None],
+                        Some((low, high)) => (low..=high).map(Some).collect(),
+                    };
+                    let contents = initial(d, range, elements.len(), &named);
+                    let all = elements.into_iter().zip(contents);
+                    let name = d.name.text.as_str();
+                    registers.extend(all.map(|(element, initial)| Register {
+                        name,
+                        element,
+                        values,
+                        initial,
+                    }));
+                }
             }
             self.threads.push(Thread { name: &thread.name.text, index, body: &thread.body, registers });
         }

@@ -7,7 +7,7 @@ use fencewright_lang::ast::{Expr, ExprKind, Place};
 use fencewright_program::{BinaryOp, Numbers};
 
 use super::control::{Code, Position};
-use super::declarations::{Declared, Undefined, binary, unary};
+use super::declarations::{Declared, Interval, Undefined, binary, unary};
 
 /// Why a value cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +87,14 @@ impl Evaluation<'_, '_> {
                 if let Some(value) = self.code.constant(self.position, name) {
                     return Ok(Ok(value));
                 }
-                if let Some(r) = self.code.thread.registers.iter().position(|r| r.name == name) {
+                if let Some(r) = self.code.thread.register(name, None) {
                     return Ok(Ok(self.registers[r]));
+                }
+                if let (Some(indices), Some(index)) = (self.code.thread.array(name), &place.index) {
+                    let element = self.element(indices, index)?;
+                    self.check(indices, index, element)?;
+                    let register = |element| self.code.thread.register(name, Some(element));
+                    return Ok(element.map(|e| self.registers[register(e).expect("an element")]));
                 }
                 let (cell, _) = self.cell(place)?;
                 Ok(self.answer(Need::Load(cell))?)
@@ -99,7 +105,7 @@ impl Evaluation<'_, '_> {
             }
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
                 let decides = *op == BinaryOp::Or;
-                if self.code.has_access(right) {
+                if self.code.takes_steps(self.position, right) {
                     let left = match self.decided(left) {
                         Some(value) => value != 0,
                         None => self.truth(left)?,
@@ -117,7 +123,7 @@ impl Evaluation<'_, '_> {
                 if let Some(value) = self.decided(condition) {
                     return self.value(chosen(value != 0));
                 }
-                if self.code.has_access(then) || self.code.has_access(otherwise) {
+                if [then, otherwise].into_iter().any(|side| self.code.takes_steps(self.position, side)) {
                     let holds = self.truth(condition)?;
                     // The value of the side is computed before anything else happens.
                     return match self.value(chosen(holds))? {
@@ -159,9 +165,23 @@ impl Evaluation<'_, '_> {
         })
     }
 
+    /// The element of an array of registers that an index denotes.
+    pub fn element(&mut self, (low, high): Interval, index: &Expr) -> Result<Value, Need> {
+        let inside = |index| if low <= index && index <= high { Ok(index) } else { Err(Trouble::Fault) };
+        Ok(self.value(index)?.and_then(inside))
+    }
+
+    /// The step that checks a computed index.
+    pub fn check(&mut self, indices: Interval, index: &Expr, element: Value) -> Result<(), Need> {
+        match self.code.is_certain(self.position, indices, index) {
+            true => Ok(()),
+            false => self.answer(Need::Decide(element.map(|_| ()))).map(|_| ()),
+        }
+    }
+
     /// Whether a condition holds, decided part by part.
     pub fn truth(&mut self, e: &Expr) -> Result<bool, Need> {
-        let accesses = self.code.has_access(e);
+        let accesses = self.code.takes_steps(self.position, e);
         match &e.kind {
             ExprKind::Unary(fencewright_program::UnaryOp::Not, operand) if accesses => {
                 Ok(!self.truth(operand)?)

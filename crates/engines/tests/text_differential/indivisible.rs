@@ -2,7 +2,7 @@
 
 use fencewright_lang::ast::*;
 
-use super::control::Position;
+use super::control::{Position, Target};
 use super::declarations::{Values, interval};
 use super::evaluate::{Answers, Evaluation, Need, Trouble, Value};
 use super::machine::{Machine, State, faulted};
@@ -65,7 +65,17 @@ impl<'f> Machine<'f> {
             Need::Load(Err(trouble)) | Need::Decide(Err(trouble)) => trouble,
             need => unreachable!("{need:?} inside an indivisible block"),
         };
-        let register = |place: &Place| code.thread.registers.iter().position(|r| r.name == place.name.text);
+        // The register that is written, if it is one. Its index is looked at when everything has been loaded.
+        let register =
+            |evaluation: &mut Evaluation<'_, '_>, place: &Place| match code.written(position, place) {
+                Target::Register(register) => Ok(Some(Ok(register))),
+                Target::Shared => Ok(None),
+                Target::Element(name, indices, index) => {
+                    let element = evaluation.element(indices, index).map_err(wrong)?;
+                    let register = |element| code.thread.register(name, Some(element)).expect("an element");
+                    Ok::<_, Trouble>(Some(element.map(register)))
+                }
+            };
         let write = |cell: Result<usize, Trouble>, variable: usize, value: Value| -> Result<State, Trouble> {
             let (mut next, cell) = (state.clone(), cell?);
             next.memory[cell] = self.checked(self.declared.shared[variable].values, value?)?;
@@ -74,9 +84,10 @@ impl<'f> Machine<'f> {
         let done = |state: State| Ok(vec![(state, false)]);
         match kind {
             StatementKind::Skip | StatementKind::Const(_) => done(state.clone()),
-            StatementKind::Assign(place, e) => match register(place) {
+            StatementKind::Assign(place, e) => match register(&mut evaluation, place)? {
                 Some(register) => {
-                    done(self.assigned(state, t, register, evaluation.value(e).map_err(wrong)?)?)
+                    let value = evaluation.value(e).map_err(wrong)?;
+                    done(self.assigned(state, t, register?, value)?)
                 }
                 None => {
                     let (cell, variable) = evaluation.cell(place).map_err(wrong)?;
@@ -85,7 +96,7 @@ impl<'f> Machine<'f> {
             },
             StatementKind::Havoc(place, range) => {
                 let chosen = range.as_ref().map(|r| interval(r, &|name| code.constant(position, name)));
-                let register = register(place);
+                let register = register(&mut evaluation, place)?.transpose()?;
                 let declared = match register {
                     Some(register) => code.thread.registers[register].values.range,
                     None => self.declared.shared(&place.name.text).and_then(|s| s.values.range),
@@ -99,9 +110,9 @@ impl<'f> Machine<'f> {
                 for value in low..=high {
                     let end = match (register, place) {
                         (Some(register), _) => self.assigned(state, t, register, Ok(value)),
-                        (None, Some((cell, variable))) => {
-                            self.checked(Values::default(), value).and_then(|value| write(cell, variable, Ok(value)))
-                        }
+                        (None, Some((cell, variable))) => self
+                            .checked(Values::default(), value)
+                            .and_then(|value| write(cell, variable, Ok(value))),
                         (None, None) => unreachable!("a register or a shared variable"),
                     };
                     match end {

@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use fencewright_lang::ast::*;
 use fencewright_program::{MemoryModel, Numbers};
 
-use super::control::{Code, Position, is_entered};
+use super::control::{Code, Position, Target, is_entered};
 use super::declarations::{Declared, Values, interval, unary};
 use super::evaluate::{Answers, Evaluation, Modification, Need, Trouble, Value};
 
@@ -267,11 +267,25 @@ impl<'f> Machine<'f> {
         let code = &self.codes[t];
         let log = &state.threads[t].log;
         let mut evaluation = self.evaluation(state, t, position, log);
-        let register = |place: &Place| code.thread.registers.iter().position(|r| r.name == place.name.text);
         let on = |state: &State| self.moved(state, t, code.after(position.clone()));
         match kind {
-            StatementKind::Assign(place, e) => match register(place) {
-                Some(register) => match evaluation.value(e) {
+            StatementKind::Assign(place, e) => match code.written(position, place) {
+                Target::Element(name, indices, index) => {
+                    let mut needed = || {
+                        let (element, value) = (evaluation.element(indices, index)?, evaluation.value(e)?);
+                        evaluation.check(indices, index, element)?;
+                        evaluation.answer(Need::Decide(element.map(|_| ())))?;
+                        Ok((element, value))
+                    };
+                    match needed() {
+                        Err(need) => self.performed(state, t, position, need),
+                        Ok((element, value)) => {
+                            let register = code.thread.register(name, Some(element?)).expect("an element");
+                            Ok(Some(on(&self.assigned(state, t, register, value)?)))
+                        }
+                    }
+                }
+                Target::Register(register) => match evaluation.value(e) {
                     Err(need) => {
                         let Some((next, answer)) = self.perform(state, t, need)? else { return Ok(None) };
                         match self.is_one_access(t, register, e)
@@ -283,7 +297,7 @@ impl<'f> Machine<'f> {
                     }
                     Ok(value) => Ok(Some(on(&self.assigned(state, t, register, value)?))),
                 },
-                None => {
+                Target::Shared => {
                     let mut needed = || Ok((evaluation.cell(place)?, evaluation.value(e)?));
                     match needed() {
                         Err(need) => self.performed(state, t, position, need),
@@ -462,7 +476,6 @@ impl<'f> Machine<'f> {
     ) -> Result<(), Trouble> {
         let code = &self.codes[t];
         let chosen = range.map(|r| interval(r, &|name| code.constant(position, name)));
-        let register = code.thread.registers.iter().position(|r| r.name == place.name.text);
         let mut push = |step: Step| {
             out.extend(match step {
                 Ok(next) => next,
@@ -470,6 +483,24 @@ impl<'f> Machine<'f> {
                 Err(Trouble::Limit) => return Err(Trouble::Limit),
             });
             Ok(())
+        };
+        let log = &state.threads[t].log;
+        let mut evaluation = self.evaluation(state, t, position, log);
+        let register = match code.written(position, place) {
+            Target::Register(register) => Some(register),
+            Target::Shared => None,
+            Target::Element(name, indices, index) => {
+                let mut needed = || {
+                    let element = evaluation.element(indices, index)?;
+                    evaluation.check(indices, index, element)?;
+                    evaluation.answer(Need::Decide(element.map(|_| ())))?;
+                    Ok(element)
+                };
+                match needed() {
+                    Err(need) => return push(self.performed(state, t, position, need)),
+                    Ok(element) => code.thread.register(name, Some(element?)),
+                }
+            }
         };
         if let Some(register) = register {
             let (low, high) = chosen.or(code.thread.registers[register].values.range).expect("bounded");
@@ -479,8 +510,6 @@ impl<'f> Machine<'f> {
             }
             return Ok(());
         }
-        let log = &state.threads[t].log;
-        let mut evaluation = self.evaluation(state, t, position, log);
         let (cell, variable) = match evaluation.cell(place) {
             Ok(found) => found,
             Err(need) => return push(self.performed(state, t, position, need)),

@@ -242,8 +242,8 @@ impl Formula<'_> {
             }
             ExprKind::Register(reference, register) => {
                 let number = thread(reference);
-                let registers = &self.declared.threads[number].registers;
-                let register = registers.iter().position(|r| r.name == register.name.text);
+                let element = register.index.as_deref().map(index_of);
+                let register = self.declared.threads[number].register(&register.name.text, element);
                 Some(view.threads[number].1[register.expect("a register of the thread")])
             }
             ExprKind::Quantified(quantifier, binders, body) => {

@@ -76,6 +76,10 @@ impl Outliner<'_> {
             return;
         }
         let inner = match &statement.kind {
+            // The element of an array is looked for after the call: that is not what the text does.
+            StatementKind::Assign(Place { name, index: Some(_) }, _) if !self.global.contains(&name.text) => {
+                return;
+            }
             StatementKind::Assign(place, value) if !self.global.contains(&place.name.text) => {
                 StatementKind::Return(Some(value.clone()))
             }
@@ -87,6 +91,10 @@ impl Outliner<'_> {
         used.statement(&inner);
         let mut free: Vec<String> = used.used.difference(&used.declared).cloned().collect();
         free.retain(|name| !self.global.contains(name));
+        // Arrays of registers are no arguments.
+        if free.iter().any(|name| used.indexed.contains(name)) {
+            return;
+        }
         free.sort_unstable();
         let named = |text: &String| Name { text: text.clone(), span: NOWHERE };
         let name = named(&format!("call{}", self.procedures.len()));
@@ -126,6 +134,7 @@ impl Outliner<'_> {
 #[derive(Default)]
 struct Names {
     used: HashSet<String>,
+    indexed: HashSet<String>,
     declared: HashSet<String>,
 }
 
@@ -170,7 +179,10 @@ impl Names {
 
     fn place(&mut self, place: &Place) {
         self.used.insert(place.name.text.clone());
-        place.index.iter().for_each(|index| self.expr(index));
+        if let Some(index) = &place.index {
+            self.indexed.insert(place.name.text.clone());
+            self.expr(index);
+        }
     }
 
     fn expr(&mut self, e: &Expr) {

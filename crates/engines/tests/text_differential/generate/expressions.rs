@@ -5,7 +5,7 @@ use fencewright_lang::fw;
 use fencewright_program::{BinaryOp, Numbers, UnaryOp, Width};
 
 use super::super::declarations::Interval;
-use super::{Generator, NOWHERE, expr, int, name, named};
+use super::{Generator, NOWHERE, RegisterShape, expr, int, name, named};
 
 impl Generator {
     /// A constant expression with this value.
@@ -75,7 +75,10 @@ impl Generator {
                 let constants: Vec<String> = self.constants.iter().map(|(name, _)| name.clone()).collect();
                 self.one_of(&constants)
             }
-            3..=5 => self.register_name().map_or_else(|| int(1), |r| named(&r)),
+            3..=5 => match self.register_place() {
+                Some((place, _)) => expr(ExprKind::Place(place)),
+                None => int(1),
+            },
             6 | 7 => self.load(),
             8 | 9 if self.indivisible.is_none() => self.read_modify_write(),
             10 => {
@@ -125,8 +128,16 @@ impl Generator {
         }
     }
 
-    pub fn register_name(&mut self) -> Option<String> {
-        (!self.registers.is_empty()).then(|| self.random.pick(&self.registers).name.clone())
+    /// A register that is no array.
+    fn register_name(&mut self) -> Option<String> {
+        let scalars: Vec<&RegisterShape> = self.registers.iter().filter(|r| r.indices.is_none()).collect();
+        (!scalars.is_empty()).then(|| self.random.pick(&scalars).name.clone())
+    }
+
+    /// A register, or an element of an array of registers.
+    pub fn register_place(&mut self) -> Option<(Place, RegisterShape)> {
+        let shape = (!self.registers.is_empty()).then(|| self.random.pick(&self.registers).clone())?;
+        Some((self.element(shape.name.clone(), shape.indices, false), shape))
     }
 
     pub fn load(&mut self) -> Expr {

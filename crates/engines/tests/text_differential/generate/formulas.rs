@@ -63,8 +63,10 @@ impl Generator {
         let number = self.random.below(self.threads.len());
         let thread = self.thread_ref(number)?;
         let registers = self.threads[number].registers.clone();
-        let name = name(self.random.pick(&registers).clone());
-        Some(expr(ExprKind::Register(thread, Place { name, index: None })))
+        let shape = self.random.pick(&registers);
+        let index = shape.indices.map(|interval| self.constant_inside(interval));
+        let index = index.flatten().map(Box::new);
+        Some(expr(ExprKind::Register(thread, Place { name: name(shape.name.clone()), index })))
     }
 
     /// A thread; of a family, a member that is there.

@@ -34,6 +34,8 @@ struct SharedShape {
 #[derive(Clone)]
 struct RegisterShape {
     name: String,
+    /// The indices of an array.
+    indices: Option<Interval>,
     ranged: bool,
     wraps: Option<UnaryOp>,
 }
@@ -42,7 +44,7 @@ struct ThreadShape {
     name: String,
     /// The values of the index of a family.
     family: Option<Interval>,
-    registers: Vec<String>,
+    registers: Vec<RegisterShape>,
     labels: Vec<String>,
 }
 
@@ -278,7 +280,7 @@ impl Generator {
         self.constants.truncate(top_level);
         let mut labels = Vec::new();
         all_labels(&body, &mut labels);
-        let registers = self.registers.iter().map(|register| register.name.clone()).collect();
+        let registers = self.registers.clone();
         self.threads.push(ThreadShape { name: text.clone(), family, registers, labels });
         Item::Thread(Thread { name: name(text), family: family_text, body, span: NOWHERE })
     }
@@ -298,18 +300,21 @@ impl Generator {
             (low, self.random.between(1, 2))
         });
         let wraps = if range.is_none() { self.wraps() } else { None };
-        let init = self.initial(range, wraps, 1, false);
+        let indices = self.one_in(5).then(|| {
+            let low = self.random.between(-1, 0);
+            (low, low + self.random.between(0, 2))
+        });
+        let size = indices.map(|(low, high)| match low == 0 && self.one_in(2) {
+            true => ArraySize::Length(self.constant(high + 1)),
+            false => ArraySize::Indices(self.range((low, high))),
+        });
+        let cells = indices.map_or(1, |(low, high)| high - low + 1);
+        let init = self.initial(range, wraps, cells, indices.is_some());
         let range_text = range.map(|r| self.range(r));
-        self.registers.push(RegisterShape { name: text.clone(), ranged: range.is_some(), wraps });
-        let declarator = Declarator {
-            name: name(text),
-            size: None,
-            open: false,
-            range: range_text,
-            wraps,
-            init,
-            span: NOWHERE,
-        };
+        let ranged = range.is_some();
+        self.registers.push(RegisterShape { name: text.clone(), indices, ranged, wraps });
+        let declarator =
+            Declarator { name: name(text), size, open: false, range: range_text, wraps, init, span: NOWHERE };
         self.statement(StatementKind::Var(vec![declarator]))
     }
 

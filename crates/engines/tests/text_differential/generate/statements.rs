@@ -74,10 +74,10 @@ impl Generator {
         }
         match self.random.below(30) {
             0..=6 => StatementKind::Assign(self.shared_place(), self.value(1)),
-            7..=11 => match self.register_name() {
-                Some(register) => {
+            7..=11 => match self.register_place() {
+                Some((place, _)) => {
                     let value = if self.one_in(2) { self.load() } else { self.value(2) };
-                    StatementKind::Assign(Place { name: name(register), index: None }, value)
+                    StatementKind::Assign(place, value)
                 }
                 None => StatementKind::Skip,
             },
@@ -169,10 +169,8 @@ impl Generator {
         let may_store = self.indivisible == Some(true);
         match self.random.below(16) {
             0..=3 if may_store => StatementKind::Assign(self.shared_place(), self.value(1)),
-            0..=6 => match self.register_name() {
-                Some(register) => {
-                    StatementKind::Assign(Place { name: name(register), index: None }, self.value(2))
-                }
+            0..=6 => match self.register_place() {
+                Some((place, _)) => StatementKind::Assign(place, self.value(2)),
                 None => StatementKind::Skip,
             },
             7 => self.havoc(),
@@ -199,13 +197,10 @@ impl Generator {
     /// `= *`, with a range unless the declaration has one.
     fn havoc(&mut self) -> StatementKind {
         let to_register = self.one_in(2) || self.indivisible == Some(false);
-        let (place, ranged, wraps) = match (to_register, self.registers.is_empty()) {
-            (true, true) => return StatementKind::Skip,
-            (true, false) => {
-                let register = self.random.pick(&self.registers).clone();
-                (Place { name: name(register.name), index: None }, register.ranged, register.wraps)
-            }
-            (false, _) => {
+        let (place, ranged, wraps) = match to_register.then(|| self.register_place()) {
+            Some(None) => return StatementKind::Skip,
+            Some(Some((place, shape))) => (place, shape.ranged, shape.wraps),
+            None => {
                 let place = self.shared_place();
                 let shared = self.shared.iter().find(|s| s.name == place.name.text);
                 let (ranged, wraps) = shared.map_or((false, None), |s| (s.ranged, s.wraps));
