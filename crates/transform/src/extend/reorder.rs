@@ -29,7 +29,8 @@
 //!
 //! *Nothing else differs.* A state in which stores are delayed is no end, and no deadlock: one of them can be issued. So final states and
 //! deadlocks of `R'` stand for themselves. Faults are control in threads that are changed (`faults`): a thread that is about to fault cannot be
-//! overtaken any more, so it has issued everything.
+//! overtaken any more, so it has issued everything. (There a thread decides not to fault before it loads. With locks such a load may wait for ever,
+//! while `R` can still take another edge: so programs with both are refused.)
 //!
 //! Where no store can be overtaken nothing changes: then PSO is TSO
 //! ([`stores_are_separated`](crate::separated::stores_are_separated)). A loop in which stores can be delayed again and again has no such program.
@@ -53,7 +54,13 @@ impl Extended {
     /// The program that does under TSO what this one does under PSO: see `reorder`.
     pub fn reordered(program: &Program) -> Result<Extended, Refused> {
         let mut reordered = Extended::unchanged(program);
-        for (id, _) in program.threads().filter(|(_, thread)| !are_separated(program, thread)) {
+        let locks = reordered.has_locks();
+        for (id, thread) in program.threads().filter(|(_, thread)| !are_separated(program, thread)) {
+            if let Some(edge) = thread.edges.iter().find(|edge| locks && program.edge_may_fault(thread, edge))
+            {
+                let why = "a step that may fault, beside stores that may leave in any order, in a program with locks";
+                return Err(Refused { why, span: Some(edge.span) });
+            }
             reordered.make_faults_explicit(id)?;
             let mut builder = reordered.builder(id);
             let edges = builder.edges.clone();
