@@ -137,3 +137,18 @@ fn work_done_and_work_handed_out() {
         &[MemoryModel::Sc],
     );
 }
+
+/// The sequence number is twice a counter: sums, differences and residues of the same cells, and a certificate that has them all.
+#[test]
+fn a_sequence_lock_that_counts() {
+    decided_under(
+        "const BUG = 0;
+         shared seq, a, b;
+         thread w { var i; loop { i = i + 1; seq = 2 * i - 1; a = i; b = i; seq = 2 * i; } }
+         thread r {
+             var s, t, x, y;
+             loop { s = seq; if s % 2 == BUG { x = a; y = b; t = seq; if s == t { assert x == y; } } }
+         }",
+        &[MemoryModel::Sc],
+    );
+}

@@ -20,6 +20,7 @@
 mod forms;
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -173,25 +174,32 @@ impl Zone {
     fn cube(&self, rows: &[Linear]) -> Cube {
         let mut kept: Vec<Vec<Option<i32>>> =
             (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
-        let mut cube: Vec<Linear> = Vec::new();
-        for i in 0..self.size {
-            for j in (0..self.size).filter(|&j| j != i) {
-                let Some(bound) = kept[i][j] else { continue };
-                let follows = (0..self.size).filter(|&k| k != i && k != j).any(|k| {
-                    matches!((kept[i][k], kept[k][j]), (Some(a), Some(b)) if i64::from(a) + i64::from(b) <= i64::from(bound))
-                });
-                if follows {
-                    kept[i][j] = None;
-                }
-            }
-        }
         let zero = Linear::constant(0);
         let form = |i: usize| if i == 0 { &zero } else { &rows[i - 1] };
+        let between = |i: usize, j: usize| form(i).minus(form(j)).expect("a difference of two forms fits");
+        let is_sum = |i: usize| i > 0 && rows[i - 1].difference().is_none();
+        // Long sums go first, and a difference of two cells only if it follows from others: differences are what the checker sees at once.
+        let pairs = (0..self.size).flat_map(|i| (0..self.size).map(move |j| (i, j))).filter(|(i, j)| i != j);
+        let mut pairs: Vec<(usize, usize)> = pairs.collect();
+        if (0..self.size).any(is_sum) {
+            let terms = |i: usize, j: usize| between(i, j).terms.len();
+            pairs.sort_by_cached_key(|&(i, j)| Reverse(if is_sum(i) || is_sum(j) { terms(i, j) } else { 0 }));
+        }
+        for (i, j) in pairs {
+            let Some(bound) = kept[i][j] else { continue };
+            let sums = is_sum(i) || is_sum(j);
+            let follows = (0..self.size).filter(|&k| k != i && k != j && (sums || !is_sum(k))).any(|k| {
+                matches!((kept[i][k], kept[k][j]), (Some(a), Some(b)) if i64::from(a) + i64::from(b) <= i64::from(bound))
+            });
+            if follows {
+                kept[i][j] = None;
+            }
+        }
+        let mut cube: Vec<Linear> = Vec::new();
         for (i, row) in kept.iter().enumerate() {
             for (j, bound) in row.iter().enumerate().filter(|(j, _)| *j != i) {
                 let Some(bound) = bound else { continue };
-                let difference = form(i).minus(form(j)).expect("a difference of two forms fits");
-                cube.extend(difference.plus(&Linear::constant(-i64::from(*bound))));
+                cube.extend(between(i, j).plus(&Linear::constant(-i64::from(*bound))));
             }
         }
         let mut cube: Cube = forms::without_sums_of_two(cube).into_iter().map(Constraint::AtMost).collect();
