@@ -79,12 +79,31 @@ pub enum Claim {
         /// What holds under TSO, and is proved by the proofs.
         tso: Box<Claim>,
     },
+    /// The program has these properties because parts of it have them: [`Slice`](fencewright_transform::slice::Slice)s, without the threads that cannot
+    /// matter.
+    Sliced {
+        /// The names of the properties.
+        properties: Vec<String>,
+        /// The slices. Each concern of each property is covered by one that has the property.
+        parts: Vec<Part>,
+    },
+}
+
+/// What is claimed about slices that differ in names only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// For each slice the threads that are kept, in order. The proofs are about the first.
+    pub slices: Vec<Vec<u32>>,
+    /// The claim.
+    pub claim: Claim,
 }
 
 impl Claim {
     /// The memory model it is about, with these proofs.
     pub fn model(&self, proofs: &[Proof]) -> Option<MemoryModel> {
         match self {
+            Claim::Sliced { parts, .. } => parts.first()?.claim.model(proofs),
             Claim::Safe { .. } | Claim::Unsatisfied { .. } => proofs.first().map(Proof::model),
             Claim::Robust { .. } | Claim::Lazy { .. } => Some(MemoryModel::Tso),
             Claim::Reordered { .. } => Some(MemoryModel::Pso),
@@ -94,6 +113,17 @@ impl Claim {
     /// What is said about the properties that it names.
     pub fn about_properties(&self) -> &Claim {
         if let Claim::Reordered { tso } = self { tso } else { self }
+    }
+
+    /// The names of the properties that it is about; robustness is none.
+    pub fn properties(&self) -> &[String] {
+        match self.about_properties() {
+            Claim::Safe { properties }
+            | Claim::Unsatisfied { properties }
+            | Claim::Lazy { properties, .. }
+            | Claim::Sliced { properties, .. } => properties,
+            Claim::Robust { .. } | Claim::Reordered { .. } => &[],
+        }
     }
 }
 
@@ -314,12 +344,7 @@ impl Certificate {
 
     /// The names of the properties that it is about; robustness is none.
     pub fn properties(&self) -> &[String] {
-        match self.claim.about_properties() {
-            Claim::Safe { properties }
-            | Claim::Unsatisfied { properties }
-            | Claim::Lazy { properties, .. } => properties,
-            Claim::Robust { .. } | Claim::Reordered { .. } => &[],
-        }
+        self.claim.properties()
     }
 
     /// The memory model it is about; nothing if there should be a proof that names it, and is none.

@@ -11,8 +11,9 @@ use fencewright_program::{EdgeId, MemoryModel, Program, Property, PropertyKind, 
 use fencewright_proof::{Refuter, Stop};
 use fencewright_transform::attack::{self, Notion};
 use fencewright_transform::extend::{self, AttackingStore, Conclusion, Extended};
+use fencewright_transform::slice::{Slice, concerns};
 
-use crate::certificate::{Certificate, Claim, Extension, FORMAT, NotionName, Proof, VERSION};
+use crate::certificate::{Certificate, Claim, Extension, FORMAT, NotionName, Part, Proof, VERSION};
 use crate::{inductive, states};
 
 /// Why a certificate is rejected.
@@ -128,14 +129,52 @@ impl Proofs<'_> {
             Claim::Lazy { properties, extensions } => self.lazy(program, properties, extensions),
             Claim::Reordered { tso } => {
                 let reordered = Extended::reordered(program).map_err(refused)?;
-                match tso.model(self.all) {
+                match tso.model(&self.all[self.used..]) {
                     Some(MemoryModel::Tso) if !matches!(**tso, Claim::Robust { .. }) => {
                         self.shows(&reordered.program, tso)
                     }
                     _ => Err(Rejection::Format("what it says about tso is not about tso".into())),
                 }
             }
+            Claim::Sliced { properties, parts } => self.sliced(program, properties, parts),
         }
+    }
+
+    /// The next proofs show that slices have what makes up these properties. Which threads are kept is only a hint: that the others do not
+    /// matter is computed here.
+    fn sliced(&mut self, program: &Program, names: &[String], parts: &[Part]) -> Result<(), Rejection> {
+        let mut covered = vec![Vec::new(); names.len()];
+        let concerns: Option<Vec<_>> = named(program, names)?.iter().map(|p| concerns(program, p)).collect();
+        let concerns = concerns.ok_or_else(|| Rejection::Property(names.join(", ")))?;
+        let mut models = Vec::new();
+        for Part { slices, claim } in parts {
+            models.push(claim.model(&self.all[self.used..]));
+            let mut first: Option<Slice> = None;
+            for threads in slices {
+                if (self.stop)() {
+                    return Err(Rejection::Stopped);
+                }
+                let threads: Vec<ThreadId> = threads.iter().map(|&thread| ThreadId(thread)).collect();
+                let slice = Slice::new(program, &threads).map_err(Rejection::Reduction)?;
+                match &first {
+                    None => self.shows(&slice.program, claim)?,
+                    Some(first) if first.is_like(&slice, names) => {}
+                    Some(_) => return Err(Rejection::Symmetry("two slices differ".into())),
+                }
+                for ((covered, concerns), name) in covered.iter_mut().zip(&concerns).zip(names) {
+                    if claim.properties().contains(name) {
+                        covered.extend(concerns.iter().filter(|concern| slice.covers(concern)));
+                    }
+                }
+                first.get_or_insert(slice);
+            }
+        }
+        if models.windows(2).any(|pair| pair[0] != pair[1]) {
+            return Err(Rejection::Format("its parts are about different memory models".into()));
+        }
+        let open =
+            (0..names.len()).find(|&n| !concerns[n].iter().all(|concern| covered[n].contains(&concern)));
+        open.map_or(Ok(()), |n| Err(Rejection::Reduction(format!("no slice shows all of `{}`", names[n]))))
     }
 
     /// The next proof shows that a program has these properties, under the memory model of its machine.

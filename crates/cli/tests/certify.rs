@@ -42,6 +42,59 @@ fn a_proof_of_an_unbounded_program_can_be_checked_again() {
     assert!(outcome.stdout.contains("rejected: the certificate is about another program"), "{outcome:?}");
 }
 
+/// A writer for ever, and two readers that are alike.
+const READERS: &str = "\
+shared x, y;
+thread w {
+    var k;
+    loop {
+        k = k + 1;
+        x = k;
+        sfence;
+        y = k;
+        sfence;
+    }
+}
+thread r[me in 0..2] {
+    var a, b;
+    loop {
+        a = y;
+        b = x;
+        assert a <= b;
+    }
+}
+";
+
+#[test]
+fn a_proof_without_threads_that_cannot_matter_says_so_and_can_be_checked_again() {
+    let files = Files::new(&[
+        ("readers.fw", READERS),
+        ("writes.fw", &READERS.replace("assert a <= b;", "assert a <= b; x = b + 1;")),
+    ]);
+    let (program, proof) = (files.text("readers.fw"), files.text("proof.json"));
+    let outcome = run(["check", "--certificate", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains(" in slices of w, r[0] and of w, r[1], "), "{outcome:?}");
+    let outcome = run(["check", "--json", &program]);
+    let slices = &outcome.json_lines()[0]["slices"];
+    assert_eq!(slices.to_string(), r#"[["w","r[0]"],["w","r[1]"]]"#, "{outcome:?}");
+    let outcome = run(["certify", &proof, &program]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("accepted: assertions under tso"), "{outcome:?}");
+    // A reader left out, and threads left out that store.
+    let text = files.read("proof.json");
+    files.write("fewer.json", text.replace("[[0,1],[0,2]]", "[[0,1]]").as_bytes());
+    let outcome = run(["certify", &files.text("fewer.json"), &program]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stdout.contains("no slice shows all of `assertions`"), "{outcome:?}");
+    files.write("alone.json", text.replace("[[0,1],[0,2]]", "[[1],[2]]").as_bytes());
+    let outcome = run(["certify", &files.text("alone.json"), &program]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stdout.contains("a thread that is left out may store to x"), "{outcome:?}");
+    let outcome = run(["check", "--json", &files.text("writes.fw")]);
+    assert!(outcome.json_lines()[0].get("slices").is_none(), "{outcome:?}");
+}
+
 /// Whoever asked for a certificate hears why there is none, and the exit status says so too.
 #[test]
 fn a_certificate_that_cannot_be_written_is_an_error() {

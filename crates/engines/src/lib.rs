@@ -80,7 +80,7 @@ pub fn registry() -> &'static [EngineInfo] {
         EngineInfo {
             name: EngineName::Lazy,
             build: |o| {
-                let sc = auto(o);
+                let sc = auto::Auto { slices: false, ..auto(o) };
                 Box::new(lazy::Lazy { options: o.lazy, sc })
             },
         },

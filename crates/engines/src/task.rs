@@ -317,12 +317,21 @@ pub struct Tried {
     pub domain: Option<DomainName>,
     /// The memory model that it was asked about.
     pub model: MemoryModel,
+    /// The names of the threads that it was asked about, if others were left out.
+    pub threads: Vec<String>,
     /// How many states it stored.
     pub states: u64,
     /// How long it ran, turns of others included.
     pub seconds: f64,
     /// Why it has no answer, and where it got stuck.
     pub reason: String,
+}
+
+impl Tried {
+    /// Who tried it on what: of two with the same, the later one counts.
+    pub(crate) fn who(&self) -> (EngineName, Option<DomainName>, MemoryModel, &[String]) {
+        (self.engine, self.domain, self.model, &self.threads)
+    }
 }
 
 /// Which of the reachable states a search has seen.

@@ -78,6 +78,7 @@ fn programs(claim: &Claim, program: &Program) -> Vec<Program> {
         Claim::Reordered { tso } => {
             programs(tso, &Extended::reordered(program).expect("it was reordered before").program)
         }
+        Claim::Sliced { .. } => panic!("engines chosen by name do not slice"),
         Claim::Lazy { properties, extensions } => {
             let mut extended = Extended::new(program).expect("it was extended before");
             for extension in extensions {

@@ -87,7 +87,9 @@ impl Certified<'_> {
             claim: self.certificate.map(|certificate| match certificate.claim.about_properties() {
                 Claim::Robust { notion: NotionName::HappensBefore } => "robust",
                 Claim::Robust { notion: NotionName::Triangular } => "free of triangular races",
-                Claim::Safe { .. } | Claim::Lazy { .. } | Claim::Reordered { .. } => "safe",
+                Claim::Safe { .. } | Claim::Lazy { .. } | Claim::Reordered { .. } | Claim::Sliced { .. } => {
+                    "safe"
+                }
                 Claim::Unsatisfied { .. } => "unsatisfied",
             }),
             model: self.model(),
@@ -107,7 +109,11 @@ impl Certified<'_> {
         match self.certificate.map(|c| c.claim.about_properties()) {
             Some(Claim::Robust { notion: NotionName::HappensBefore }) => "robust against tso".into(),
             Some(Claim::Robust { notion: NotionName::Triangular }) => "free of triangular races".into(),
-            Some(Claim::Safe { properties } | Claim::Lazy { properties, .. }) => {
+            Some(
+                Claim::Safe { properties }
+                | Claim::Lazy { properties, .. }
+                | Claim::Sliced { properties, .. },
+            ) => {
                 format!("{} under {}", properties.join(", "), self.model().unwrap_or_default())
             }
             Some(Claim::Unsatisfied { properties }) => {

@@ -9,7 +9,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::step::{Step, cell_of, steps};
-use crate::text::explanations;
+use crate::text::{explanations, slices};
 use crate::words::Source;
 
 /// If memory has more cells than this, only those are shown that the execution touches.
@@ -38,6 +38,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         check_seconds: micros(checked.check_seconds),
         states: checked.states,
         symmetry: &checked.symmetry,
+        slices: slices(source, checked),
         memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
         tried: checked.tried.iter().map(TriedObject::from).collect(),
@@ -149,6 +150,8 @@ struct Result<'a> {
     states: u64,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     symmetry: &'a [Vec<String>],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slices: Vec<Vec<&'a str>>,
     memory_mib: f64,
     growth: Vec<Growth<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -172,6 +175,8 @@ struct TriedObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<&'static str>,
     model: &'static str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    threads: &'a [String],
     states: u64,
     seconds: f64,
     reason: &'a str,
@@ -183,6 +188,7 @@ impl<'a> From<&'a Tried> for TriedObject<'a> {
             engine: tried.engine.as_str(),
             domain: tried.domain.map(DomainName::as_str),
             model: tried.model.name(),
+            threads: &tried.threads,
             states: tried.states,
             seconds: micros(tried.seconds),
             reason: &tried.reason,

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use fencewright_certify::Claim;
 use fencewright_engines::{Checked, EngineName, Evidence, Reason, Tried, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
@@ -26,6 +27,8 @@ const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
 /// If there are more cells than this, only those are shown that have changed.
 const FEW_CELLS: usize = 10;
+/// At most so many sets of threads are named, if a proof is about some threads at a time.
+const MOST_SLICES: usize = 3;
 /// At most so many cells, buffer entries or registers are shown in one line.
 const MOST_SHOWN: usize = 40;
 
@@ -39,6 +42,29 @@ fn symmetry(checked: &Checked) -> String {
     }
 }
 
+/// The names of the threads that a proof is about, for each slice if it is one by slices.
+pub(crate) fn slices<'a>(source: Source<'a>, checked: &Checked) -> Vec<Vec<&'a str>> {
+    let Some(Claim::Sliced { parts, .. }) = checked.certificate().map(|certificate| &certificate.claim)
+    else {
+        return Vec::new();
+    };
+    let name = |thread: &u32| source.program.threads[*thread as usize].name.as_str();
+    parts.iter().flat_map(|part| &part.slices).map(|threads| threads.iter().map(name).collect()).collect()
+}
+
+/// The same in words.
+fn in_slices(source: Source<'_>, checked: &Checked) -> String {
+    let slices: Vec<String> =
+        slices(source, checked).iter().map(|threads| escape(&threads.join(", "))).collect();
+    match slices.len() {
+        0 => String::new(),
+        1..=MOST_SLICES => format!(" in slices of {}", slices.join(" and of ")),
+        all => {
+            format!(" in slices of {}, and {} more", slices[..MOST_SLICES].join(", of "), all - MOST_SLICES)
+        }
+    }
+}
+
 /// The verdict on one property, in one line.
 pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style: Style) -> String {
     let word = match checked.verdict() {
@@ -47,7 +73,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         Verdict::Unknown(_) => style.unsure("unknown"),
     };
     let mut line = format!(
-        "{}: {}: {word} under {} ({}, {} state{}{}, {}",
+        "{}: {}: {word} under {} ({}, {} state{}{}{}, {}",
         escape(source.name()),
         style.bold(&escape(&checked.property.name)),
         model.name(),
@@ -55,6 +81,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         grouped(checked.states),
         if checked.states == 1 { "" } else { "s" },
         symmetry(checked),
+        in_slices(source, checked),
         seconds(checked.seconds),
     );
     let how = match (checked.verdict(), checked.evidence()) {
@@ -139,7 +166,11 @@ fn tried(tried: &[Tried]) -> String {
         .iter()
         .map(|tried| {
             let domain = tried.domain.map_or(String::new(), |domain| format!(", {}", domain.as_str()));
-            let name = format!("{}{domain} under {}", tried.engine, tried.model.name());
+            let threads = match &tried.threads[..] {
+                [] => String::new(),
+                threads => format!(", {} alone", escape(&threads.join(", "))),
+            };
+            let name = format!("{}{domain} under {}{threads}", tried.engine, tried.model.name());
             [name, format!("{} states", grouped(tried.states)), seconds(tried.seconds), tried.reason.clone()]
         })
         .collect();

@@ -69,6 +69,7 @@ impl Report {
                     model,
                     states: self.states,
                     seconds: 0.0,
+                    threads: Vec::new(),
                     reason: reason.to_string(),
                 }],
                 _ => Vec::new(),
@@ -89,8 +90,7 @@ impl Report {
         }
         for (&n, tried) in numbers.iter().zip(later.tried) {
             for new in tried {
-                let same =
-                    |old: &Tried| (old.engine, old.domain, old.model) == (new.engine, new.domain, new.model);
+                let same = |old: &Tried| old.who() == new.who();
                 self.tried[n].retain(|old| !same(old));
                 self.tried[n].push(new);
             }
@@ -109,7 +109,7 @@ impl Report {
 }
 
 /// How much an answer says: least if the engine was stopped or is not made for the question.
-fn rank(answer: &Answer) -> u8 {
+pub(super) fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Open => 0,
         Answer::Unknown(Reason::Cancelled) => 1,

@@ -28,15 +28,34 @@ use crate::task::{
 pub struct Reordered<'a> {
     task: &'a Task<'a>,
     program: Extended,
-    /// The certificates made so far, with what they were made of: the properties of one proof share one.
-    certificates: Mutex<Vec<(Answer, Arc<Certificate>)>>,
+    certificates: Certificates,
+}
+
+/// Certificates with what they were made of: the properties of one proof share one.
+#[derive(Debug, Default)]
+pub struct Certificates(Mutex<Vec<(Answer, Arc<Certificate>)>>);
+
+impl Certificates {
+    /// The certificate about these properties that was made of a proof, or is made now.
+    pub fn made(&self, of: &Answer, properties: &[String], make: impl FnOnce() -> Certificate) -> Answer {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |(proof, made): &&(Answer, Arc<Certificate>)| {
+            is_same(proof, of) && made.properties() == properties
+        };
+        if let Some((_, certificate)) = all.iter().find(is_it) {
+            return Answer::Certified(Arc::clone(certificate));
+        }
+        let certificate = Arc::new(make());
+        all.push((of.clone(), Arc::clone(&certificate)));
+        Answer::Certified(certificate)
+    }
 }
 
 impl<'a> Reordered<'a> {
     /// The task under TSO, if it is about PSO and there is such a program.
     pub fn new(task: &'a Task<'a>) -> Option<Self> {
         let program = (task.model == MemoryModel::Pso).then(|| Extended::reordered(task.program).ok());
-        Some(Reordered { task, program: program.flatten()?, certificates: Mutex::default() })
+        Some(Reordered { task, program: program.flatten()?, certificates: Certificates::default() })
     }
 
     /// Whether nobody needs to look at PSO itself: no store can overtake another one, so that the program is the same, or SC decides everything.
@@ -60,29 +79,38 @@ impl<'a> Reordered<'a> {
 
     /// What an answer about TSO says about PSO.
     fn under_pso(&self, answer: Answer) -> Answer {
-        let program = &self.program.program;
-        let (claim, proofs) = match &answer {
-            Answer::Proved(invariant) => {
-                let claim = Claim::Safe { properties: invariant.properties.clone() };
-                (claim, vec![proof(program, invariant)])
-            }
-            Answer::Certified(tso) => (tso.claim.clone(), tso.proofs.clone()),
+        match &answer {
             Answer::Violated(Some(trace)) => return Answer::Violated(Some(self.execution(trace))),
             Answer::Holds(Some(trace)) => return Answer::Holds(Some(self.execution(trace))),
-            _ => return answer,
-        };
-        let mut made = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, certificate)) = made.iter().find(|(of, _)| is_same(of, &answer)) {
-            return Answer::Certified(Arc::clone(certificate));
+            _ => {}
         }
-        let claim = Claim::Reordered { tso: Box::new(claim) };
-        let certificate = Arc::new(Certificate::new(fingerprint(self.task.program), claim, proofs));
-        made.push((answer, Arc::clone(&certificate)));
-        Answer::Certified(certificate)
+        let Some(claim) = claimed(&answer) else { return answer };
+        self.certificates.made(&answer, claim.properties(), || {
+            let claim = Claim::Reordered { tso: Box::new(claim.clone()) };
+            Certificate::new(fingerprint(self.task.program), claim, proofs_of(&self.program.program, &answer))
+        })
     }
 
     fn execution(&self, trace: &Trace) -> Trace {
         self.program.pso_trace(self.task.program, trace)
+    }
+}
+
+/// What an answer claims, if it is a proof.
+pub fn claimed(answer: &Answer) -> Option<Claim> {
+    match answer {
+        Answer::Proved(invariant) => Some(Claim::Safe { properties: invariant.properties.clone() }),
+        Answer::Certified(certificate) => Some(certificate.claim.clone()),
+        _ => None,
+    }
+}
+
+/// The proofs that an answer about this program carries.
+pub fn proofs_of(program: &Program, answer: &Answer) -> Vec<Proof> {
+    match answer {
+        Answer::Proved(invariant) => vec![proof(program, invariant)],
+        Answer::Certified(certificate) => certificate.proofs.clone(),
+        _ => Vec::new(),
     }
 }
 

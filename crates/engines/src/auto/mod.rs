@@ -7,6 +7,9 @@
 //! zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with its evidence passes the door at once,
 //! and then nobody works on that property any more.
 //!
+//! Threads that cannot matter for a property are left out (`slices`) as soon as the explicit engine's first moment was not enough: then the question
+//! goes to the program without them, with everything there is.
+//!
 //! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise (`by_way_of`): where
 //! no store can overtake another one PSO is TSO, and where no store can be delayed past a load and be noticed TSO is SC. Then the question
 //! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one. Where only a few stores can overtake
@@ -15,6 +18,7 @@
 mod answers;
 mod by_way_of;
 mod portfolio;
+mod slices;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +35,7 @@ use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progre
 use crate::turns;
 use by_way_of::{Reordered, Statically, UnderSc, UnderTso};
 use portfolio::Member;
+use slices::Sliced;
 
 /// How long the explicit engine goes alone, for most questions.
 const ALONE: Duration = Duration::from_millis(50);
@@ -54,6 +59,8 @@ pub struct Auto {
     pub domain: Option<DomainName>,
     /// How long the explicit engine runs alone, and then how long `contexts` does; if that is no time at all, the portfolio comes first.
     pub alone: Duration,
+    /// Whether threads that cannot matter for a property are left out, after the explicit engine's first moment.
+    pub slices: bool,
 }
 
 impl Default for Auto {
@@ -65,6 +72,7 @@ impl Default for Auto {
             lazy: lazy::Options { certificates: true, ..lazy::Options::default() },
             domain: None,
             alone: ALONE,
+            slices: true,
         }
     }
 }
@@ -131,6 +139,14 @@ impl Auto {
 
     /// What comes after the explicit engine's first moment.
     fn rest(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        if self.slices {
+            // What comes of it has no slices of its own, or was made by a transformation whose proofs are about all of its threads.
+            let auto = Auto { slices: false, ..self.clone() };
+            return match Sliced::of(task) {
+                Some(sliced) => sliced.run(&auto, self.cores(limits), limits, progress),
+                None => auto.rest(task, limits, progress),
+            };
+        }
         if let Some(way) = Reordered::new(task).filter(|way| way.suffices(limits)) {
             return way.under_tso(|task| self.rest(task, limits, progress));
         }

@@ -57,6 +57,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
                 engine: early.engine,
                 domain: None,
                 model: self.task.model,
+                threads: Vec::new(),
                 states: early.states,
                 seconds,
                 reason: reason.to_string(),
@@ -163,9 +164,11 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
         let verdict = match certificate.claim.about_properties() {
             Claim::Unsatisfied { .. } => Verdict::Unsafe,
-            Claim::Safe { .. } | Claim::Robust { .. } | Claim::Lazy { .. } | Claim::Reordered { .. } => {
-                Verdict::Safe
-            }
+            Claim::Safe { .. }
+            | Claim::Robust { .. }
+            | Claim::Lazy { .. }
+            | Claim::Reordered { .. }
+            | Claim::Sliced { .. } => Verdict::Safe,
         };
         let proofs = &certificate.proofs;
         let by_states = !proofs.is_empty() && proofs.iter().all(|proof| matches!(proof, Proof::States(_)));

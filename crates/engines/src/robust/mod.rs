@@ -72,7 +72,7 @@ fn engine(options: &Options) -> Box<dyn Engine> {
     let explicit = Explicit { options: options.explicit.clone() };
     let cegar = Cegar { options: options.cegar };
     match options.search {
-        Search::Auto => Box::new(Auto { explicit, cegar, alone: ALONE, ..Auto::default() }),
+        Search::Auto => Box::new(Auto { explicit, cegar, alone: ALONE, slices: false, ..Auto::default() }),
         Search::Explicit => Box::new(explicit),
         Search::Cegar => Box::new(cegar),
     }

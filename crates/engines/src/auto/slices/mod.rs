@@ -1,0 +1,346 @@
+//! Questions about a program that are questions about some of its threads: those that can matter ([`Slice`]).
+//!
+//! A property may be one question about one slice, or several: `assertions` asks for each thread that may fault about the threads that matter to
+//! it. Slices that differ in names only are asked about once. Each slice that somebody has to look at is a member of a portfolio, with all the
+//! engines in it; so is the whole program, for properties that depend on every thread. An execution of a slice is one of the program, and the
+//! proofs of all questions together become a certificate that names the threads.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fencewright_certify::certificate::Part;
+use fencewright_certify::{Certificate, Claim};
+use fencewright_fingerprint::fingerprint;
+use fencewright_program::{Init, Program, Property, ThreadId};
+use fencewright_transform::slice::{Accesses, Concern, Slice, concerns};
+
+use super::answers::rank;
+use super::by_way_of::{Certificates, claimed, proofs_of};
+use super::portfolio::{self, Member};
+use super::{Auto, EngineName};
+use crate::task::{About, Answer, Early, Engine, Limits, Listener, Progress, Report, Task};
+use crate::turns;
+
+/// A property that would be more questions than this is one about the whole program.
+const MOST_QUESTIONS: usize = 64;
+
+/// What is asked about a property.
+#[derive(Debug)]
+struct Question {
+    /// The number of the property.
+    property: usize,
+    /// The number of the slice, among [`Sliced::slices`]; nothing for the whole program.
+    slice: Option<usize>,
+    /// The slices for which the answer counts, the one that is asked about first.
+    alike: Vec<Vec<u32>>,
+}
+
+/// A task of which some properties are questions about slices.
+#[derive(Debug)]
+pub struct Sliced<'a> {
+    task: &'a Task<'a>,
+    slices: Vec<Arc<Slice>>,
+    /// The questions, those of a property side by side.
+    questions: Vec<Question>,
+    /// The best answer to each question so far.
+    answers: Mutex<Vec<Answer>>,
+}
+
+impl<'a> Sliced<'a> {
+    /// The task by slices; nothing if every property depends on every thread.
+    pub fn of(task: &'a Task<'a>) -> Option<Self> {
+        let program = task.program;
+        // Without a first state there are no executions, of which a slice would know nothing.
+        let starts = |init: &Init| !matches!(init, Init::Any(Some(range)) if range.size() == 0);
+        let registers = program.threads.iter().flat_map(|thread| &thread.registers);
+        if !task.observed.is_empty() || !registers.map(|register| &register.init).all(starts) {
+            return None;
+        }
+        let accesses: Vec<Accesses> =
+            program.threads.iter().map(|thread| Accesses::of(program, thread)).collect();
+        let mut sliced =
+            Sliced { task, slices: Vec::new(), questions: Vec::new(), answers: Mutex::default() };
+        for (n, property) in task.properties.iter().enumerate() {
+            sliced.ask(n, property, &accesses);
+        }
+        sliced.answers = Mutex::new(vec![Answer::Open; sliced.questions.len()]);
+        (!sliced.slices.is_empty()).then_some(sliced)
+    }
+
+    /// Adds the questions of a property.
+    fn ask(&mut self, property: usize, what: &Property, accesses: &[Accesses]) {
+        let program = self.task.program;
+        let mut first = Vec::new();
+        for threads in kept(program, what, accesses) {
+            let slice = Slice::new(program, &threads).expect("the threads are a closed set");
+            let threads = threads.iter().map(|thread| thread.0).collect();
+            let like = |(_, other): &&mut (Question, Arc<Slice>)| {
+                other.is_like(&slice, std::slice::from_ref(&what.name))
+            };
+            match first.iter_mut().find(like) {
+                Some((question, _)) => question.alike.push(threads),
+                None => {
+                    let question = Question { property, slice: None, alike: vec![threads] };
+                    first.push((question, Arc::new(slice)));
+                }
+            }
+        }
+        if first.is_empty() || first.len() > MOST_QUESTIONS {
+            self.questions.push(Question { property, slice: None, alike: Vec::new() });
+            return;
+        }
+        for (question, slice) in first {
+            let known = self.slices.iter().position(|known| known.threads == slice.threads);
+            let number = known.unwrap_or_else(|| {
+                self.slices.push(slice);
+                self.slices.len() - 1
+            });
+            self.questions.push(Question { slice: Some(number), ..question });
+        }
+    }
+
+    /// Answers all questions: those about a slice with all of `auto`, those about the whole program with what `auto` does after its first moment.
+    pub fn run(&self, auto: &Auto, cores: usize, limits: &Limits, progress: &Progress) -> Report {
+        let properties = self.questions.iter().map(|q| self.task.properties[q.property].clone()).collect();
+        let questions = self.task.about(self.task.program, self.task.model, properties);
+        let questions = questions.heard_by(self);
+        let about = |slice: Option<usize>| -> Vec<usize> {
+            (0..self.questions.len()).filter(|&q| self.questions[q].slice == slice).collect()
+        };
+        let all = std::iter::once(None).chain((0..self.slices.len()).map(Some));
+        let members = all.map(|slice| Member {
+            engine: Box::new(OnSlice {
+                auto: auto.clone(),
+                slice: slice.map(|number| Arc::clone(&self.slices[number])),
+                asked: about(slice).into_iter().map(|q| self.asked(q)).collect(),
+            }),
+            domain: None,
+            numbers: about(slice),
+            part: turns::Part { weight: 1.0, width: (cores / 2).max(1), head_start: Duration::ZERO },
+        });
+        let members: Vec<Member> = members.filter(|member| !member.numbers.is_empty()).collect();
+        let report = match &members[..] {
+            [only] => only.engine.run(&questions, limits, progress),
+            _ => portfolio::run(&members, &questions, cores, limits, progress),
+        };
+        self.put_together(report)
+    }
+
+    fn asked(&self, q: usize) -> Asked {
+        let Question { property, alike, .. } = &self.questions[q];
+        Asked { alike: alike.clone(), is_all: self.questions_of(*property).count() == 1 }
+    }
+
+    /// The answers to the properties from those to the questions.
+    fn put_together(&self, mut report: Report) -> Report {
+        for (q, answer) in std::mem::take(&mut report.answers).into_iter().enumerate() {
+            self.learn(q, &answer);
+        }
+        let (engines, mut tried) = (std::mem::take(&mut report.engines), std::mem::take(&mut report.tried));
+        for n in 0..self.task.properties.len() {
+            let (decisive, answer) = self.answer(n);
+            report.answers.push(answer);
+            report.engines.push(engines[decisive]);
+            report.tried.push(self.questions_of(n).flat_map(|q| std::mem::take(&mut tried[q])).collect());
+        }
+        report
+    }
+
+    /// The numbers of the questions of a property.
+    fn questions_of(&self, property: usize) -> impl Iterator<Item = usize> {
+        (0..self.questions.len()).filter(move |&q| self.questions[q].property == property)
+    }
+
+    fn learn(&self, q: usize, answer: &Answer) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if rank(answer) > rank(&answers[q]) {
+            answers[q] = answer.clone();
+        }
+    }
+
+    /// What the answers to its questions say about a property, and which of them decides: a violation, then one that is open.
+    fn answer(&self, property: usize) -> (usize, Answer) {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let order = |q: &usize| match answers[*q].holds() {
+            Some(false) => 0,
+            None => 1,
+            Some(true) => 2,
+        };
+        let decisive =
+            self.questions_of(property).min_by_key(order).expect("every property is some question");
+        let answer = &answers[decisive];
+        if answer.holds() != Some(true) || self.questions_of(property).count() == 1 {
+            return (decisive, answer.clone());
+        }
+        let (mut parts, mut proofs) = (Vec::new(), Vec::new());
+        for q in self.questions_of(property) {
+            let Answer::Certified(certificate) = &answers[q] else { return (q, Answer::Holds(None)) };
+            if let Claim::Sliced { parts: new, .. } = &certificate.claim {
+                parts.extend(new.iter().cloned());
+            }
+            proofs.extend(certificate.proofs.iter().cloned());
+        }
+        let claim = Claim::Sliced { properties: vec![self.task.properties[property].name.clone()], parts };
+        let certificate = Certificate::new(fingerprint(self.task.program), claim, proofs);
+        (decisive, Answer::Certified(Arc::new(certificate)))
+    }
+}
+
+/// The closed sets of threads that together cover a property, as small as they can be; none if one of them has to be all threads.
+fn kept(program: &Program, property: &Property, accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
+    let concerns = concerns(program, property).unwrap_or_default();
+    let mut sets: Vec<Vec<ThreadId>> = Vec::new();
+    for concern in &concerns {
+        let set = closure(program, concern, accesses);
+        if set.len() == program.threads.len() {
+            return Vec::new();
+        }
+        let within = |one: &[ThreadId], other: &[ThreadId]| one.iter().all(|thread| other.contains(thread));
+        if !sets.iter().any(|known| within(&set, known)) {
+            sets.retain(|known| !within(known, &set));
+            sets.push(set);
+        }
+    }
+    // What nobody stores to is no reason to look at a program without threads.
+    sets.retain(|set| !set.is_empty());
+    sets
+}
+
+/// The least closed set of threads that covers a concern.
+fn closure(program: &Program, concern: &Concern, accesses: &[Accesses]) -> Vec<ThreadId> {
+    let mut read = vec![false; program.cells()];
+    concern.cells.iter().for_each(|&cell| read[cell as usize] = true);
+    let mut kept = vec![false; program.threads.len()];
+    let mut new = concern.threads.clone();
+    loop {
+        for thread in new.drain(..) {
+            kept[thread.index()] = true;
+            let loaded = &accesses[thread.index()].loaded;
+            read.iter_mut().zip(loaded).for_each(|(read, loaded)| *read |= loaded);
+        }
+        let matters =
+            |t: &usize| accesses[*t].stored.iter().zip(&read).any(|(stored, read)| *stored && *read);
+        new = (0..kept.len()).filter(|&t| !kept[t]).filter(matters).map(|t| ThreadId(t as u32)).collect();
+        if new.is_empty() {
+            break;
+        }
+    }
+    (0..kept.len()).filter(|&t| kept[t]).map(|t| ThreadId(t as u32)).collect()
+}
+
+/// What is heard about the questions.
+impl Listener for Sliced<'_> {
+    fn hear(&self, question: usize, early: Early) {
+        self.learn(question, &early.answer);
+        let property = self.questions[question].property;
+        if self.questions_of(property).count() == 1 {
+            return self.task.tell(property, early);
+        }
+        let (_, answer) = self.answer(property);
+        if answer.has_evidence() {
+            self.task.tell(property, Early { answer, ..early });
+        }
+    }
+
+    fn is_settled(&self, question: usize) -> bool {
+        let property = self.questions[question].property;
+        let several = self.questions_of(property).count() > 1;
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        // A proof of one of several questions is judged only with those of the others.
+        self.task.is_settled(property) || (several && answers[question].has_evidence())
+    }
+
+    fn judges(&self) -> bool {
+        self.task.is_judged()
+    }
+}
+
+/// What is asked about a slice.
+#[derive(Clone, Debug)]
+struct Asked {
+    /// The slices for which the answer counts, the one that is asked about first.
+    alike: Vec<Vec<u32>>,
+    /// Whether the answer decides the property.
+    is_all: bool,
+}
+
+/// `auto` on a slice of the program that it is asked about, or on all of it.
+struct OnSlice {
+    auto: Auto,
+    slice: Option<Arc<Slice>>,
+    /// What is asked about each property.
+    asked: Vec<Asked>,
+}
+
+impl Engine for OnSlice {
+    fn name(&self) -> EngineName {
+        EngineName::Auto
+    }
+
+    fn about(&self) -> About {
+        self.auto.about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let Some(slice) = &self.slice else { return self.auto.rest(task, limits, progress) };
+        let about = |property: &Property| slice.property(task.program, property);
+        let about = task.properties.iter().map(|property| about(property).expect("it covers some of each"));
+        let question = task.about(&slice.program, task.model, about.collect());
+        let way = Way { task, slice, asked: &self.asked, certificates: Certificates::default() };
+        let mut report = self.auto.run(&question.heard_by(&way), limits, progress);
+        let answers = std::mem::take(&mut report.answers).into_iter().enumerate();
+        report.answers = answers.map(|(n, answer)| way.back(n, answer)).collect();
+        let names: Vec<String> = slice.program.threads.iter().map(|thread| thread.name.clone()).collect();
+        report.tried.iter_mut().flatten().for_each(|tried| tried.threads.clone_from(&names));
+        report
+    }
+}
+
+/// Translates answers about a slice into answers about the program.
+#[derive(Debug)]
+struct Way<'a> {
+    task: &'a Task<'a>,
+    slice: &'a Slice,
+    asked: &'a [Asked],
+    certificates: Certificates,
+}
+
+impl Way<'_> {
+    fn back(&self, n: usize, answer: Answer) -> Answer {
+        let program = self.task.program;
+        if let Answer::Violated(Some(trace)) = &answer {
+            return Answer::Violated(Some(self.slice.trace(program, trace)));
+        }
+        let Some(claim) = claimed(&answer) else { return answer };
+        // What else is proved, and is about the same slices.
+        let Asked { alike, is_all } = &self.asked[n];
+        let shown = |(property, asked): (&Property, &Asked)| {
+            let together = *is_all && asked.is_all && asked.alike == *alike;
+            let own = property.name == self.task.properties[n].name;
+            (own || together && claim.properties().contains(&property.name)).then(|| property.name.clone())
+        };
+        let properties: Vec<String> = self.task.properties.iter().zip(self.asked).filter_map(shown).collect();
+        self.certificates.made(&answer, &properties, || {
+            let parts = vec![Part { slices: alike.clone(), claim: claim.clone() }];
+            let claim = Claim::Sliced { properties: properties.clone(), parts };
+            Certificate::new(fingerprint(program), claim, proofs_of(&self.slice.program, &answer))
+        })
+    }
+}
+
+impl Listener for Way<'_> {
+    fn hear(&self, property: usize, early: Early) {
+        self.task.tell(property, Early { answer: self.back(property, early.answer), ..early });
+    }
+
+    fn is_settled(&self, property: usize) -> bool {
+        self.task.is_settled(property)
+    }
+
+    fn judges(&self) -> bool {
+        self.task.is_judged()
+    }
+}

@@ -1,0 +1,106 @@
+//! Programs with threads that cannot matter for some properties: readers, of which some are alike, and threads with memory of their own.
+
+use fencewright_program::{
+    Action, BinaryOp, Expr, Formula, Init, LocationId, Observable, Op, Program, Property, PropertyKind,
+    Quantifier, RegisterId, Span, Thread, ThreadId, Variable, VariableId,
+};
+
+use crate::{Random, at, mixed};
+
+/// Makes bystanders of some threads of a random program, doubles a reader now and then, and states properties that name threads.
+pub fn detach(random: &mut Random, program: &mut Program) {
+    for t in 0..program.threads.len() {
+        match random.below(4) {
+            0 | 1 => only_read(random, &mut program.threads[t]),
+            2 => keep_to_itself(program, t),
+            _ => {}
+        }
+    }
+    if program.threads.len() < 3 && random.one_in(2) {
+        let mut twin = program.threads[random.below(program.threads.len())].clone();
+        only_read(random, &mut twin);
+        twin.name = format!("t{}", program.threads.len());
+        program.threads.push(twin.clone());
+        if random.one_in(2) {
+            twin.name = format!("t{}", program.threads.len());
+            program.threads.push(twin);
+        }
+    }
+    program.properties = properties(random, program);
+}
+
+/// All operations of an action, to change them.
+fn ops_mut(action: &mut Action) -> &mut [Op] {
+    match action {
+        Action::Op(op) => std::slice::from_mut(op),
+        Action::Atomic { ops, .. } => ops,
+        Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => &mut [],
+    }
+}
+
+/// Loads take the place of stores.
+fn only_read(random: &mut Random, thread: &mut Thread) {
+    let registers = thread.registers.len();
+    for op in thread.edges.iter_mut().flat_map(|edge| ops_mut(&mut edge.action)) {
+        if let Op::Store(address, _) = op {
+            *op = Op::Load(RegisterId(random.below(registers) as u32), address.clone());
+        }
+    }
+}
+
+/// Everything that the thread stores or loads is in a variable that no other thread accesses.
+fn keep_to_itself(program: &mut Program, t: usize) {
+    let own = VariableId(program.variables.len() as u32);
+    program.variables.push(Variable {
+        name: format!("own{t}"),
+        base: program.cells() as u32,
+        indices: None,
+        open: false,
+        range: None,
+        init: vec![Init::Value(0)],
+        span: Span::default(),
+    });
+    for op in program.threads[t].edges.iter_mut().flat_map(|edge| ops_mut(&mut edge.action)) {
+        if let Op::Load(_, address) | Op::Store(address, _) = op {
+            address.variable = own;
+            address.index = None;
+        }
+    }
+}
+
+/// A thread at a place with a certain value in a register, or a register alone.
+fn about(random: &mut Random, program: &Program, id: ThreadId) -> Formula {
+    let register = RegisterId(random.below(program.thread(id).registers.len()) as u32);
+    let leaf = Expr::Leaf(Observable::Register(id, register));
+    let value = Expr::binary(BinaryOp::Eq, leaf, Expr::Const(random.between(0, 2)));
+    if random.one_in(2) { Expr::all(vec![at(random, program, id), value]) } else { value }
+}
+
+fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
+    let named = |name: &str, kind| Property { name: name.into(), kind, span: Span::default() };
+    let quantifier = *random.pick(&[Quantifier::Exists, Quantifier::Never, Quantifier::Forall]);
+    let id = ThreadId(random.below(program.threads.len()) as u32);
+    let each: Vec<Formula> = program.threads().map(|(id, _)| about(random, program, id)).collect();
+    // Twins at the same place, with the same value.
+    let place = LocationId(random.below(2) as u32);
+    let same = |(id, _)| {
+        let value =
+            Expr::binary(BinaryOp::Gt, Expr::Leaf(Observable::Register(id, RegisterId(0))), Expr::Const(0));
+        Expr::all(vec![Expr::Leaf(Observable::At(id, vec![place])), value])
+    };
+    let none = each.iter().map(|part| part.clone().not()).collect();
+    let cell = random.below(program.cells()) as u32;
+    let memory =
+        Expr::binary(BinaryOp::Gt, Expr::Leaf(Observable::Memory(cell)), Expr::Const(random.between(0, 2)));
+    vec![
+        named("one", PropertyKind::Never(about(random, program, id))),
+        named("each", PropertyKind::Never(Expr::any(each.clone()))),
+        named("none", PropertyKind::Never(Expr::all(none).not())),
+        named("alike", PropertyKind::Never(Expr::any(program.threads().map(same).collect()))),
+        named("memory", PropertyKind::Never(memory)),
+        named("mixed", PropertyKind::Never(mixed(random, program, 2))),
+        Property::assertions(),
+        Property::deadlock(),
+        named("final", PropertyKind::Finally(quantifier, mixed(random, program, 1))),
+    ]
+}
