@@ -143,9 +143,9 @@ impl Proofs<'_> {
     /// The next proofs show that slices have what makes up these properties. Which threads are kept is only a hint: that the others do not
     /// matter is computed here.
     fn sliced(&mut self, program: &Program, names: &[String], parts: &[Part]) -> Result<(), Rejection> {
-        let mut covered = vec![Vec::new(); names.len()];
         let concerns: Option<Vec<_>> = named(program, names)?.iter().map(|p| concerns(program, p)).collect();
         let concerns = concerns.ok_or_else(|| Rejection::Property(names.join(", ")))?;
+        let mut covered: Vec<Vec<bool>> = concerns.iter().map(|of| vec![false; of.len()]).collect();
         let mut models = Vec::new();
         for Part { slices, claim } in parts {
             models.push(claim.model(&self.all[self.used..]));
@@ -161,10 +161,10 @@ impl Proofs<'_> {
                     Some(first) if first.is_like(&slice, names) => {}
                     Some(_) => return Err(Rejection::Symmetry("two slices differ".into())),
                 }
-                for ((covered, concerns), name) in covered.iter_mut().zip(&concerns).zip(names) {
-                    if claim.properties().contains(name) {
-                        covered.extend(concerns.iter().filter(|concern| slice.covers(concern)));
-                    }
+                let shown = (0..names.len()).filter(|&n| claim.properties().contains(&names[n]));
+                for n in shown {
+                    let now = concerns[n].iter().map(|concern| slice.covers(concern));
+                    covered[n].iter_mut().zip(now).for_each(|(covered, now)| *covered |= now);
                 }
                 first.get_or_insert(slice);
             }
@@ -172,8 +172,7 @@ impl Proofs<'_> {
         if models.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err(Rejection::Format("its parts are about different memory models".into()));
         }
-        let open =
-            (0..names.len()).find(|&n| !concerns[n].iter().all(|concern| covered[n].contains(&concern)));
+        let open = covered.iter().position(|covered| covered.contains(&false));
         open.map_or(Ok(()), |n| Err(Rejection::Reduction(format!("no slice shows all of `{}`", names[n]))))
     }
 

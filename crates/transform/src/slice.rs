@@ -19,6 +19,9 @@
 //! says that no thread faults, and each thread that may is one concern: a thread that faults stops where it is, in the slice as in
 //! the program. Deadlocks and final states depend on every thread, so these properties have no concerns.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{
     BinaryOp, Expr, Formula, Hints, Init, Observable, Op, Program, Property, PropertyKind, Thread, ThreadId,
@@ -92,17 +95,21 @@ pub struct Accesses {
 impl Accesses {
     /// What a thread may access.
     pub fn of(program: &Program, thread: &Thread) -> Self {
-        let none = vec![false; program.cells()];
-        let mut found = Accesses { loaded: none.clone(), stored: none };
+        // An array with computed indices is gone through once, however often it is accessed.
+        let (mut loads, mut stores) = (HashSet::new(), HashSet::new());
         for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
-            let (cells, address) = match op {
-                Op::Load(_, address) => (&mut found.loaded, address),
-                Op::Store(address, _) => (&mut found.stored, address),
-                Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(..) => continue,
-            };
-            cells_of(program, address).for_each(|cell| cells[cell as usize] = true);
+            match op {
+                Op::Load(_, address) => _ = loads.insert(cells_of(program, address)),
+                Op::Store(address, _) => _ = stores.insert(cells_of(program, address)),
+                Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(..) => {}
+            }
         }
-        found
+        let marked = |ranges: HashSet<Range<u32>>| {
+            let mut cells = vec![false; program.cells()];
+            ranges.into_iter().flatten().for_each(|cell| cells[cell as usize] = true);
+            cells
+        };
+        Accesses { loaded: marked(loads), stored: marked(stores) }
     }
 }
 

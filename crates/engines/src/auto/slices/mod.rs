@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,8 +26,12 @@ use super::{Auto, EngineName};
 use crate::task::{About, Answer, Early, Engine, Limits, Listener, Progress, Report, Task};
 use crate::turns;
 
-/// A property that would be more questions than this is one about the whole program.
-const MOST_QUESTIONS: usize = 64;
+/// If there are more slices than this, the other properties are about the whole program: each slice takes threads of its own.
+const MOST_SLICES: usize = 16;
+/// Slices are looked for in so many steps at most, all properties together.
+const MOST_STEPS: u64 = 100_000_000;
+/// Nor are they where threads and memory cells have more pairs than this.
+const MOST_ACCESSES: usize = 1 << 22;
 
 /// What is asked about a property.
 #[derive(Debug)]
@@ -36,6 +42,14 @@ struct Question {
     slice: Option<usize>,
     /// The slices for which the answer counts, the one that is asked about first.
     alike: Vec<Vec<u32>>,
+    /// Whether there is an answer with evidence.
+    shown: AtomicBool,
+}
+
+impl Question {
+    fn new(property: usize, alike: Vec<Vec<u32>>) -> Self {
+        Question { property, slice: None, alike, shown: AtomicBool::new(false) }
+    }
 }
 
 /// A task of which some properties are questions about slices.
@@ -43,8 +57,9 @@ struct Question {
 pub struct Sliced<'a> {
     task: &'a Task<'a>,
     slices: Vec<Arc<Slice>>,
-    /// The questions, those of a property side by side.
     questions: Vec<Question>,
+    /// For each property the numbers of its questions.
+    of_property: Vec<Range<usize>>,
     /// The best answer to each question so far.
     answers: Mutex<Vec<Answer>>,
 }
@@ -59,43 +74,52 @@ impl<'a> Sliced<'a> {
         if !task.observed.is_empty() || !registers.map(|register| &register.init).all(starts) {
             return None;
         }
+        if program.threads.len().saturating_mul(program.cells()) > MOST_ACCESSES {
+            return None;
+        }
         let accesses: Vec<Accesses> =
             program.threads.iter().map(|thread| Accesses::of(program, thread)).collect();
-        let mut sliced =
-            Sliced { task, slices: Vec::new(), questions: Vec::new(), answers: Mutex::default() };
+        let mut sliced = Sliced {
+            task,
+            slices: Vec::new(),
+            questions: Vec::new(),
+            of_property: Vec::new(),
+            answers: Mutex::default(),
+        };
+        let mut steps = MOST_STEPS;
         for (n, property) in task.properties.iter().enumerate() {
-            sliced.ask(n, property, &accesses);
+            let first = sliced.questions.len();
+            sliced.ask(n, property, &accesses, &mut steps);
+            sliced.of_property.push(first..sliced.questions.len());
         }
         sliced.answers = Mutex::new(vec![Answer::Open; sliced.questions.len()]);
         (!sliced.slices.is_empty()).then_some(sliced)
     }
 
-    /// Adds the questions of a property.
-    fn ask(&mut self, property: usize, what: &Property, accesses: &[Accesses]) {
+    /// Adds the questions of a property, if they can be found in so many steps; otherwise it is one about the whole program.
+    fn ask(&mut self, property: usize, what: &Property, accesses: &[Accesses], steps: &mut u64) {
         let program = self.task.program;
-        let mut first = Vec::new();
-        for threads in kept(program, what, accesses) {
+        let concerns = concerns(program, what).unwrap_or_default();
+        let taken = work(program, concerns.len());
+        let mut first: Vec<(Question, Slice)> = Vec::new();
+        for threads in if taken <= *steps { kept(program, &concerns, accesses) } else { Vec::new() } {
             let slice = Slice::new(program, &threads).expect("the threads are a closed set");
             let threads = threads.iter().map(|thread| thread.0).collect();
-            let like = |(_, other): &&mut (Question, Arc<Slice>)| {
-                other.is_like(&slice, std::slice::from_ref(&what.name))
-            };
-            match first.iter_mut().find(like) {
+            match first.iter_mut().find(|(_, other)| other.is_like(&slice, std::slice::from_ref(&what.name)))
+            {
                 Some((question, _)) => question.alike.push(threads),
-                None => {
-                    let question = Question { property, slice: None, alike: vec![threads] };
-                    first.push((question, Arc::new(slice)));
-                }
+                None => first.push((Question::new(property, vec![threads]), slice)),
             }
         }
-        if first.is_empty() || first.len() > MOST_QUESTIONS {
-            self.questions.push(Question { property, slice: None, alike: Vec::new() });
+        *steps = steps.saturating_sub(taken);
+        if first.is_empty() || self.slices.len() + first.len() > MOST_SLICES {
+            self.questions.push(Question::new(property, Vec::new()));
             return;
         }
         for (question, slice) in first {
             let known = self.slices.iter().position(|known| known.threads == slice.threads);
             let number = known.unwrap_or_else(|| {
-                self.slices.push(slice);
+                self.slices.push(Arc::new(slice));
                 self.slices.len() - 1
             });
             self.questions.push(Question { slice: Some(number), ..question });
@@ -119,7 +143,7 @@ impl<'a> Sliced<'a> {
             }),
             domain: None,
             numbers: about(slice),
-            part: turns::Part { weight: 1.0, width: (cores / 2).max(1), head_start: Duration::ZERO },
+            part: turns::Part { weight: 1.0, width: cores, head_start: Duration::ZERO },
         });
         let members: Vec<Member> = members.filter(|member| !member.numbers.is_empty()).collect();
         let report = match &members[..] {
@@ -131,7 +155,7 @@ impl<'a> Sliced<'a> {
 
     fn asked(&self, q: usize) -> Asked {
         let Question { property, alike, .. } = &self.questions[q];
-        Asked { alike: alike.clone(), is_all: self.questions_of(*property).count() == 1 }
+        Asked { alike: alike.clone(), is_all: self.is_all(*property) }
     }
 
     /// The answers to the properties from those to the questions.
@@ -150,11 +174,19 @@ impl<'a> Sliced<'a> {
     }
 
     /// The numbers of the questions of a property.
-    fn questions_of(&self, property: usize) -> impl Iterator<Item = usize> {
-        (0..self.questions.len()).filter(move |&q| self.questions[q].property == property)
+    fn questions_of(&self, property: usize) -> Range<usize> {
+        self.of_property[property].clone()
+    }
+
+    /// Whether a property is one question.
+    fn is_all(&self, property: usize) -> bool {
+        self.of_property[property].len() == 1
     }
 
     fn learn(&self, q: usize, answer: &Answer) {
+        if answer.has_evidence() {
+            self.questions[q].shown.store(true, Ordering::Relaxed);
+        }
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if rank(answer) > rank(&answers[q]) {
             answers[q] = answer.clone();
@@ -172,7 +204,7 @@ impl<'a> Sliced<'a> {
         let decisive =
             self.questions_of(property).min_by_key(order).expect("every property is some question");
         let answer = &answers[decisive];
-        if answer.holds() != Some(true) || self.questions_of(property).count() == 1 {
+        if answer.holds() != Some(true) || self.is_all(property) {
             return (decisive, answer.clone());
         }
         let (mut parts, mut proofs) = (Vec::new(), Vec::new());
@@ -189,11 +221,19 @@ impl<'a> Sliced<'a> {
     }
 }
 
+/// How many steps it may take to find the slices of a property with so many concerns: their closed sets, and which of them are alike.
+fn work(program: &Program, concerns: usize) -> u64 {
+    let [concerns, threads, cells, properties] =
+        [concerns, program.threads.len(), program.cells(), program.properties.len()].map(|n| n as u64);
+    let edges: u64 = program.threads.iter().map(|thread| thread.edges.len() as u64).sum();
+    let sets = threads.saturating_mul(threads).saturating_mul(cells + 1);
+    concerns.saturating_mul(sets.saturating_add((concerns + 1).saturating_mul(edges + properties)))
+}
+
 /// The closed sets of threads that together cover a property, as small as they can be; none if one of them has to be all threads.
-fn kept(program: &Program, property: &Property, accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
-    let concerns = concerns(program, property).unwrap_or_default();
+fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
     let mut sets: Vec<Vec<ThreadId>> = Vec::new();
-    for concern in &concerns {
+    for concern in concerns {
         let set = closure(program, concern, accesses);
         if set.len() == program.threads.len() {
             return Vec::new();
@@ -236,7 +276,7 @@ impl Listener for Sliced<'_> {
     fn hear(&self, question: usize, early: Early) {
         self.learn(question, &early.answer);
         let property = self.questions[question].property;
-        if self.questions_of(property).count() == 1 {
+        if self.is_all(property) {
             return self.task.tell(property, early);
         }
         let (_, answer) = self.answer(property);
@@ -247,10 +287,9 @@ impl Listener for Sliced<'_> {
 
     fn is_settled(&self, question: usize) -> bool {
         let property = self.questions[question].property;
-        let several = self.questions_of(property).count() > 1;
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         // A proof of one of several questions is judged only with those of the others.
-        self.task.is_settled(property) || (several && answers[question].has_evidence())
+        let shown = || self.questions[question].shown.load(Ordering::Relaxed);
+        self.task.is_settled(property) || (!self.is_all(property) && shown())
     }
 
     fn judges(&self) -> bool {
