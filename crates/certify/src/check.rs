@@ -27,6 +27,8 @@ pub enum Rejection {
     Symmetry(String),
     /// What it leaves out may matter.
     Reduction(String),
+    /// More than the order of what it calls versions may matter.
+    Versions(String),
     /// The program cannot be transformed as the claim needs it.
     Transformation(String),
     /// One of several proofs is none.
@@ -54,6 +56,7 @@ impl fmt::Display for Rejection {
             Rejection::Property(name) => write!(f, "the certificate cannot be about the property `{name}`"),
             Rejection::Symmetry(why) => write!(f, "threads of the certificate cannot be exchanged: {why}"),
             Rejection::Reduction(why) => write!(f, "the certificate leaves out what may matter: {why}"),
+            Rejection::Versions(why) => write!(f, "more than the order of versions may matter: {why}"),
             Rejection::Transformation(what) => {
                 write!(f, "the program cannot be transformed: {what} is not supported")
             }

@@ -31,6 +31,7 @@ fn verdict(text: &str, model: MemoryModel, deadlock: bool) -> &'static str {
                     symmetry: reduced,
                     threads_from: 0,
                     buffer_bound: None,
+                    versions: false,
                 };
                 let task = Task::new(&program, model, vec![property.clone()]);
                 let limits = Limits::starting_now(Some(Duration::from_secs(5)), None, Default::default());

@@ -114,7 +114,7 @@ fn the_steps_of_the_checker_are_those_of_the_reference_semantics() {
             let live_variables = seed % 3 > 0;
             let options = Options { live_variables, local_first: false, workers: 1, ..Options::default() };
             let Some((set, proved)) = proof(&program, model, options) else { continue };
-            let local = set.validate(&program, &proved).expect("the engine knows what is live");
+            let local = set.validate(&program, &proved).expect("the engine knows what is live").local;
             let mut steps = Steps::new(&program, &set, &local);
             let reference = Reference::new(&program, model);
             for state in states(&set).chunks_exact(set.layout.words).take(500) {
@@ -441,6 +441,7 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
         layout: roomy(program, model),
         live: program.threads.iter().map(everywhere).collect(),
         symmetry: Vec::new(),
+        versions: None,
         local: vec![Vec::new(); program.threads.len()],
         states: PackedStates::Plain(1, Vec::new()),
     };
@@ -492,7 +493,7 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
         };
         waiting = waiting.iter().flat_map(with).collect();
     }
-    let local = set.validate(program, properties).expect("only what is allowed was left out");
+    let local = set.validate(program, properties).expect("only what is allowed was left out").local;
     let mut steps = Steps::new(program, &set, &local);
     let mut found: BTreeSet<Vec<u64>> = waiting.iter().cloned().collect();
     while let Some(state) = waiting.pop() {

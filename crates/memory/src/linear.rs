@@ -266,7 +266,10 @@ fn either(at_once: Vec<Cube>, on_the_way: &[Cube], later: &[Cube]) -> Vec<Cube> 
     if at_once.iter().any(Cube::is_empty) {
         return at_once;
     }
-    at_once.into_iter().chain(both(on_the_way, later)).collect()
+    // With many cases the second operand stands alone: its cubes may overlap with those of the first one, and cover the same.
+    let many = at_once.len() + on_the_way.len() * later.len() > MOST_CASES;
+    let second = if many { later.to_vec() } else { both(on_the_way, later) };
+    at_once.into_iter().chain(second).collect()
 }
 
 /// The pairwise conjunctions of two disjunctions; too many are given up before they are made.

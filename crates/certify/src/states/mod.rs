@@ -60,6 +60,7 @@ mod orbits;
 mod reductions;
 mod steps;
 mod table;
+pub mod versions;
 
 use std::ops::Range as Numbers;
 
@@ -79,6 +80,7 @@ pub use layout::{BufferFields, Field, Layout};
 use orbits::Orbit;
 pub use steps::{Escape, Steps};
 use table::Table;
+use versions::{Renaming, Start, Types, Versions};
 
 /// A set of states of a program under a memory model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,8 +97,19 @@ pub struct StateSet {
     /// Families of threads that may be exchanged: then one state of each orbit is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symmetry: Vec<Family>,
+    /// Where versions are, if their order is all that the states say about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<Versions>,
     /// The states.
     pub states: PackedStates,
+}
+
+/// What follows from a set but from its states.
+pub struct Validated {
+    /// Which edges of each thread are local.
+    pub local: Vec<Vec<bool>>,
+    /// Which registers hold versions where, if there are any.
+    types: Option<Types>,
 }
 
 /// A memory model.
@@ -130,15 +143,16 @@ impl From<MemoryModel> for ModelName {
 }
 
 impl StateSet {
-    /// Checks that everything but the states is as a proof of these properties needs it. Says which edges of each thread are local.
-    pub fn validate(&self, program: &Program, properties: &[Property]) -> Result<Vec<Vec<bool>>, Rejection> {
+    /// Checks that everything but the states is as a proof of these properties needs it.
+    pub fn validate(&self, program: &Program, properties: &[Property]) -> Result<Validated, Rejection> {
         let model = self.model.into();
         reductions::check_live(program, properties, &self.live).map_err(Rejection::Reduction)?;
         self.layout.validate(program, model, &self.live).map_err(Rejection::Format)?;
         let local =
             reductions::check_local(program, model, properties, &self.local).map_err(Rejection::Reduction)?;
         orbits::check(self, program, properties, &local).map_err(Rejection::Symmetry)?;
-        Ok(local)
+        let types = versions::check(self, program, properties).map_err(Rejection::Versions)?;
+        Ok(Validated { local, types })
     }
 }
 
@@ -161,7 +175,7 @@ pub(crate) fn check(
     if let Some(property) = properties.iter().find(|p| p.kind.is_existence()) {
         return Err(Rejection::Property(property.name.clone()));
     }
-    let local = set.validate(program, properties)?;
+    let Validated { local, types } = set.validate(program, properties)?;
     let words = set.layout.words;
     let states = set.states.unpacked(words, &**stop).map_err(|unreadable| match unreadable {
         Unreadable::Wrong(what) => Rejection::Format(format!("its states cannot be read: {what}")),
@@ -169,7 +183,7 @@ pub(crate) fn check(
     })?;
     let workers = parallel::workers(states.len() / words, FEW);
     let table = Table::new(&states, words, workers, stop).ok_or(Rejection::Stopped)?;
-    let checker = Checker { program, properties, set, local, states: &states, table };
+    let checker = Checker { program, properties, set, local, types, states: &states, table };
     checker.start(stop)?;
     checker.all(workers, stop)
 }
@@ -182,6 +196,26 @@ struct Batch<'a> {
     orbit: Orbit<'a>,
     /// How many were looked up already.
     known: usize,
+    /// Renames versions, if there are any.
+    renaming: Option<Renaming<'a>>,
+}
+
+impl Batch<'_> {
+    /// Adds what stands for a state: an initial one, or one that a step of a thread leads to from another one; nothing if it does not fit the layout.
+    fn add(&mut self, state: &[u64], origin: Option<(usize, ThreadId)>) -> Option<()> {
+        let Batch { states, origins, renaming, .. } = self;
+        let mut add = |state: &[u64]| {
+            states.extend_from_slice(state);
+            origins.extend(origin);
+        };
+        match renaming {
+            Some(renaming) => renaming.images(state, origin.is_none(), &mut add),
+            None => {
+                add(state);
+                Some(())
+            }
+        }
+    }
 }
 
 struct Checker<'a> {
@@ -189,6 +223,7 @@ struct Checker<'a> {
     properties: &'a [Property],
     set: &'a StateSet,
     local: Vec<Vec<bool>>,
+    types: Option<Types>,
     states: &'a [u64],
     table: Table<'a>,
 }
@@ -196,7 +231,10 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn batch(&self) -> Batch<'_> {
         let orbit = Orbit::new(self.program, self.set);
-        Batch { states: Vec::new(), origins: Vec::new(), places: Vec::new(), orbit, known: 0 }
+        let versions = self.set.versions.as_ref().zip(self.types.as_ref());
+        let renaming =
+            versions.map(|(versions, types)| Renaming::new(self.program, self.set, versions, types));
+        Batch { states: Vec::new(), origins: Vec::new(), places: Vec::new(), orbit, known: 0, renaming }
     }
 
     /// The first of the states of a batch that is not in the set, and of which permutations of threads make none that is.
@@ -226,12 +264,23 @@ impl Checker<'_> {
     /// Condition 1: all combinations of initial values of memory and of the registers that are live at the start.
     fn start(&self, stop: &Stop) -> Result<(), Rejection> {
         let layout = &self.set.layout;
-        let cells = self.program.variables.iter().flat_map(|v| &v.init);
-        let mut parts: Vec<(Field, Init)> = layout.memory.iter().copied().zip(cells.copied()).collect();
+        let scales = self.set.versions.as_ref().map(|versions| (versions, versions.start(self.program)));
+        let variables = self.program.variables.iter().enumerate();
+        let cells = variables.flat_map(|(v, variable)| variable.init.iter().map(move |init| (v, *init)));
+        let cells = cells.map(|(v, init)| match &scales {
+            Some((versions, start)) => start.place(versions.variables[v], init),
+            None => init,
+        });
+        let mut parts: Vec<(Field, Init)> = layout.memory.iter().copied().zip(cells).collect();
         let mut state = vec![0; layout.words];
         for (t, thread) in self.program.threads.iter().enumerate() {
             let live = self.set.live[t][thread.entry.index()].iter().map(|&r| r as usize);
-            parts.extend(live.map(|r| (layout.registers[t][r], thread.registers[r].init)));
+            parts.extend(live.map(|r| {
+                let init = thread.registers[r].init;
+                let placed =
+                    |(versions, start): &(&Versions, Start)| start.place(versions.registers[t][r], init);
+                (layout.registers[t][r], scales.as_ref().map_or(init, placed))
+            }));
             layout.locations[t].put(&mut state, i64::from(thread.entry.0)).ok_or(Rejection::Start)?;
         }
         for field in layout.buffers.iter().map(|b| b.count).chain([layout.lock, layout.favourite]) {
@@ -256,8 +305,8 @@ impl Checker<'_> {
             if tried % CHUNK == 0 && stop() {
                 return Err(Rejection::Stopped);
             }
-            batch.states.clone_from(&state);
-            if self.missing(&mut batch).is_some() {
+            batch.states.clear();
+            if batch.add(&state, None).is_none() || self.missing(&mut batch).is_some() {
                 return Err(Rejection::Start);
             }
             // Counts through all combinations.
@@ -304,7 +353,8 @@ impl Checker<'_> {
         steps: &mut Steps<'_>,
         batch: &mut Batch<'_>,
     ) -> Result<(), Rejection> {
-        if !steps.is_state(state) {
+        if !steps.is_state(state) || batch.renaming.as_mut().is_some_and(|renaming| !renaming.is_even(state))
+        {
             return Err(Rejection::State(n));
         }
         let mut missing = Ok(());
@@ -312,10 +362,9 @@ impl Checker<'_> {
             if missing.is_err() {
                 return;
             }
-            batch.states.extend_from_slice(next);
-            batch.origins.push((n, thread));
+            missing = batch.add(next, Some((n, thread))).ok_or_else(|| self.leaves(n, thread));
             // A state may have very many steps.
-            if batch.origins.len() >= MOST_IN_BATCH {
+            if missing.is_ok() && batch.origins.len() >= MOST_IN_BATCH {
                 missing = self.arrived(batch);
             }
         });

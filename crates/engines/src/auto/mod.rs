@@ -29,7 +29,7 @@ use fencewright_program::MemoryModel;
 use crate::cegar::{self, Cegar};
 use crate::contexts::{self, ContextBound};
 use crate::domain::DomainName;
-use crate::explicit::{Explicit, Options};
+use crate::explicit::{Explicit, Options, has_versions};
 use crate::lazy::{self, Lazy};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
 use crate::turns;
@@ -226,6 +226,16 @@ impl Auto {
             domain: None,
             numbers: all.clone(),
         });
+        if has_versions(task) {
+            let mut by_order = self.explicit(1);
+            by_order.options.versions = true;
+            members.push(Member {
+                part: part(2.0, 1, HEAD_START),
+                engine: Box::new(by_order),
+                domain: None,
+                numbers: all.clone(),
+            });
+        }
         let domains = match self.domain {
             Some(domain) => vec![domain],
             None => vec![DomainName::Zones, DomainName::Predicates],

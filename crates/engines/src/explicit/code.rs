@@ -15,6 +15,7 @@ use super::instructions::{ExprCode, Instruction, compile};
 use super::layout::{Bounds, Sizes};
 use super::liveness::Liveness;
 use super::orbits::Orbits;
+use super::versions::Versions;
 use crate::families::families;
 use crate::liveness::LiveRegisters;
 use crate::looks::Looks;
@@ -45,6 +46,8 @@ pub struct Code {
     pub formulas: Vec<Option<ExprCode>>,
     /// The threads that may be exchanged.
     pub orbits: Orbits,
+    /// Where versions are, if only their order is stored.
+    pub versions: Option<Versions>,
 }
 
 /// A compiled thread.
@@ -193,6 +196,7 @@ impl Code {
                 .collect(),
             formulas: Vec::new(),
             orbits: Orbits::default(),
+            versions: None,
         };
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
         // What is observed in final states may tell threads apart.
@@ -203,6 +207,12 @@ impl Code {
             let reductions = Reductions { live: &live, local: &code.local() };
             let families = families(task, reductions, limits);
             code.orbits = Orbits::new(program, &code, families);
+        }
+        if options.versions
+            && task.observed.is_empty()
+            && let Some(live) = code.live()
+        {
+            code.versions = Versions::new(program, &task.properties, &code, &live);
         }
         Ok(code)
     }

@@ -33,12 +33,19 @@ pub fn states(
             some
         }
     };
-    for (cell, init) in program.variables.iter().flat_map(|v| &v.init).enumerate() {
-        choices.push((code.memory + cell as u32, values(*init)));
+    let versions = code.versions.as_ref();
+    for (v, variable) in program.variables.iter().enumerate() {
+        for (cell, init) in variable.cells().zip(&variable.init) {
+            let placed = versions.map(|versions| versions.start.place(versions.of.variables[v], *init));
+            choices.push((code.memory + cell as u32, values(placed.unwrap_or(*init))));
+        }
     }
-    for (thread, compiled) in program.threads.iter().zip(&code.threads) {
+    for (t, (thread, compiled)) in program.threads.iter().zip(&code.threads).enumerate() {
         for r in compiled.live.at(thread.entry) {
-            choices.push((compiled.registers[r.index()], values(thread.registers[r.index()].init)));
+            let init = thread.registers[r.index()].init;
+            let placed =
+                versions.map(|versions| versions.start.place(versions.of.registers[t][r.index()], init));
+            choices.push((compiled.registers[r.index()], values(placed.unwrap_or(init))));
         }
     }
     let mut sizes = code.sizes(program);
@@ -50,6 +57,7 @@ pub fn states(
         }
         *bounds = bounds.rounded();
     }
+    versions.into_iter().for_each(|versions| versions.make_room(&mut sizes));
     code.orbits.equalize(code, &mut sizes);
     let layout = Layout::new(code, &sizes);
     let states = product(task, code, &layout, &choices, limits);

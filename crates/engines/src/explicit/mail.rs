@@ -1,9 +1,11 @@
 //! What workers send each other: successors, sorted by the worker they belong to.
 
+use super::code::Code;
 use super::expand::{Sink, Step};
-use super::layout::Layout;
+use super::layout::{Growth, Layout};
 use super::orbits::Representatives;
 use super::store::hash;
+use super::versions::Renaming;
 
 /// Successors waiting to be looked up.
 #[derive(Default)]
@@ -60,10 +62,16 @@ pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
 
 /// Sorts successors by the worker they belong to.
 pub struct Sorter<'w, 'c> {
+    /// The program.
+    pub code: &'c Code,
     /// The layout of the states.
     pub layout: &'w Layout,
     /// Finds out which state stands for a successor.
     pub representatives: &'w mut Representatives<'c>,
+    /// Renames versions, if there are any.
+    pub renaming: &'w mut Renaming,
+    /// What the layout has no room for after versions were renamed.
+    pub growth: Option<Growth>,
     /// A batch for each worker.
     pub out: &'w mut [Batch],
     /// The state that is being expanded.
@@ -75,15 +83,26 @@ pub struct Sorter<'w, 'c> {
 impl Sink for Sorter<'_, '_> {
     #[inline]
     fn take(&mut self, step: Step<'_>, state: &[u64]) {
-        let state = self.representatives.of(self.layout, state);
-        let owner = owner(self.layout, state, self.out.len());
-        let batch = &mut self.out[owner];
-        match state {
-            [word] => batch.states.push(*word),
-            words => batch.states.extend_from_slice(words),
-        }
         let flags = (u32::from(step.visible) * VISIBLE) | (u32::from(step.fault) * FAULT);
-        batch.origins.push(Origin { hash: hash(state), parent: self.parent, flags });
-        *self.made += 1;
+        let Sorter { code, layout, representatives, renaming, out, .. } = self;
+        let (parent, layout) = (self.parent, *layout);
+        let mut sort = |state: &[u64]| {
+            let state = representatives.of(layout, state);
+            let owner = owner(layout, state, out.len());
+            let batch = &mut out[owner];
+            match state {
+                [word] => batch.states.push(*word),
+                words => batch.states.extend_from_slice(words),
+            }
+            batch.origins.push(Origin { hash: hash(state), parent, flags });
+            *self.made += 1;
+        };
+        match &code.versions {
+            None => sort(state),
+            Some(versions) => {
+                let renamed = renaming.images(versions, (code, layout), state, false, &mut sort);
+                self.growth = self.growth.or(renamed.err());
+            }
+        }
     }
 }

@@ -24,6 +24,7 @@ mod proof;
 mod search;
 mod store;
 mod trace;
+mod versions;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub struct Options {
     pub threads_from: usize,
     /// At most so many buffered stores in each thread; a run that needs more is `unknown`.
     pub buffer_bound: Option<u32>,
+    /// Tags, version counters and identities without bound up to their order: finds proofs only, of programs that have some.
+    pub versions: bool,
 }
 
 impl Default for Options {
@@ -68,6 +71,7 @@ impl Default for Options {
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             threads_from: 1_000,
             buffer_bound: None,
+            versions: false,
         }
     }
 }
@@ -106,6 +110,12 @@ impl Engine for Explicit {
             Ok(code) => code,
             Err(reason) => return give_up(report, reason),
         };
+        if options.versions && code.versions.is_none() {
+            return give_up(
+                report,
+                Reason::Unsupported("there are no numbers of which only the order matters".into(), None),
+            );
+        }
         let symmetry = exchanged(task.program, code.orbits.families());
         report.symmetry.clone_from(&symmetry);
         // An unbounded `*` is tried with more and more values, one round for each radius; a program without such a `*` needs one round
@@ -115,6 +125,12 @@ impl Engine for Explicit {
             let samples = samples(task.program, radius);
             let known: Vec<bool> = answers.iter().map(Option::is_some).collect();
             let mut on_decided = |decided: &Decided<'_>| {
+                if options.versions {
+                    let what = "a violation may take an order of versions that there is not";
+                    let reason = Reason::Unsupported(what.into(), None);
+                    answers[decided.property] = Some(Answer::Unknown(reason));
+                    return;
+                }
                 let answer = shown(task, &code, decided, &samples, options, limits);
                 answers[decided.property] = Some(answer.clone());
                 let states = decided.stores.iter().map(|s| s.len() as u64).sum();
@@ -160,6 +176,11 @@ impl Engine for Explicit {
             return report;
         }
     }
+}
+
+/// Whether a search for proofs up to the order of versions makes sense.
+pub fn has_versions(task: &Task<'_>) -> bool {
+    task.observed.is_empty() && versions::are_likely(task.program)
 }
 
 /// The names of threads that may be exchanged.

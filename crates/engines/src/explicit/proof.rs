@@ -52,7 +52,8 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
     parts.for_each(|part| states.extend_from_slice(&part));
     let states = PackedStates::Plain(packing.words, states);
     let symmetry = code.orbits.families().to_vec();
-    Some(StateSet { model: code.model.into(), layout, live, local, symmetry, states })
+    let versions = code.versions.as_ref().map(|versions| versions.of.clone());
+    Some(StateSet { model: code.model.into(), layout, live, local, symmetry, versions, states })
 }
 
 fn field(field: layout::Field) -> Field {

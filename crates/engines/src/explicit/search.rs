@@ -23,6 +23,7 @@ use super::layout::{Growth, Layout, Sizes};
 use super::mail::{Batch, FAULT, Origin, Sorter, VISIBLE, owner};
 use super::orbits::Representatives;
 use super::store::{NONE, Store, hash};
+use super::versions::Renaming;
 use super::{Options, Order};
 use crate::task::{Limits, Progress, Reason, Task};
 
@@ -144,6 +145,7 @@ pub fn search(
             store: Store::new(layout.words),
             expander: Expander::new(code, samples, options.buffer_bound),
             representatives: Representatives::new(code),
+            renaming: Renaming::default(),
             stack: Vec::new(),
             cursor: 0,
             level_end: 0,
@@ -160,10 +162,20 @@ pub fn search(
     match initial {
         Ok(states) => {
             let mut representatives = Representatives::new(code);
-            for state in states.chunks_exact(layout.words) {
+            let mut store = |state: &[u64]| {
                 let state = representatives.of(&layout, state);
                 let owner = owner(&layout, state, workers);
                 crew[owner].store_new(state, Origin { hash: hash(state), parent: NONE, flags: VISIBLE });
+            };
+            for state in states.chunks_exact(layout.words) {
+                match &code.versions {
+                    None => store(state),
+                    Some(versions) => {
+                        let images =
+                            Renaming::default().images(versions, (code, &layout), state, true, &mut store);
+                        images.expect("there is room for all versions at the start");
+                    }
+                }
             }
         }
         Err(reason) => shared.stop_because(reason),
@@ -345,6 +357,7 @@ struct Worker<'a, 's> {
     store: Store,
     expander: Expander<'s>,
     representatives: Representatives<'s>,
+    renaming: Renaming,
     /// Depth first: states not yet expanded.
     stack: Vec<u32>,
     /// Breadth first: the next state to expand, and the end of the current level.
@@ -448,14 +461,18 @@ impl Worker<'_, '_> {
     fn expand(&mut self, number: u32) -> bool {
         let parent = number * self.shared.workers as u32 + self.me as u32;
         let mut sorter = Sorter {
+            code: self.shared.code,
             layout: &self.layout,
             representatives: &mut self.representatives,
+            renaming: &mut self.renaming,
+            growth: None,
             out: &mut self.out,
             parent,
             made: &mut self.made,
         };
         let state = self.store.state(number);
-        let summary = match self.expander.expand(&self.layout, state, &mut sorter) {
+        let expanded = self.expander.expand(&self.layout, state, &mut sorter);
+        let summary = match expanded.and_then(|summary| sorter.growth.map_or(Ok(summary), Err)) {
             Ok(summary) => summary,
             Err(growth) => {
                 self.shared.growth.lock().expect("no worker panicked").push(growth);
