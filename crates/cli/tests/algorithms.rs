@@ -9,7 +9,7 @@ use common::run;
 use fencewright_testing::corpora::{corpora, tell_skipped};
 
 /// Rows that take more than a second or two for some model: `fencewright-bench algorithms` measures them.
-const SLOW: [&str; 20] = [
+const SLOW: [&str; 19] = [
     "eisenberg-mcguire.fw,F=0",
     "eisenberg-mcguire.fw,F=1 N=3",
     "filter.fw,F=2 N=4",
@@ -19,7 +19,6 @@ const SLOW: [&str; 20] = [
     "chase-lev-loop.fw,F=0",
     "chase-lev-loop.fw,F=1",
     "chase-lev-loop.fw,F=1 SF=1",
-    "treiber-tags.fw,N=2 TAGS=0",
     "treiber-tags.fw,N=3 TAGS=0",
     "treiber-tags.fw,N=3 TAGS=1",
     "treiber-tags.fw,N=3 TAGS=3",

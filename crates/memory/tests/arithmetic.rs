@@ -152,3 +152,23 @@ fn operators_with_constants_are_exact() {
         assert!(cases(&e).iter().all(|(_, value)| value.is_some()), "{e:?}");
     }
 }
+
+/// A disjunction of many pairs: too many ways in which all before one of them fail, and few cubes nevertheless.
+#[test]
+fn long_disjunctions_are_exact() {
+    let is = |cell: CellId, op: BinaryOp, value: i64| Expr::binary(op, Expr::Leaf(cell), Expr::Const(value));
+    let pair = |n: i64| {
+        Expr::binary(
+            BinaryOp::And,
+            is(0, BinaryOp::Eq, n),
+            Expr::binary(BinaryOp::Gt, Expr::Leaf(1), Expr::Leaf(0)),
+        )
+    };
+    let any = (1..9).map(pair).reduce(|a, b| Expr::binary(BinaryOp::Or, a, b)).expect("there are some");
+    let cubes = truths(&any, true);
+    for (x, y) in (-2..12).flat_map(|x| (-2..12).map(move |y| (x, y))) {
+        let of = Valuation::from([(0, x), (1, y)]);
+        let covered = cubes.iter().any(|cube| cube.iter().all(|c| holds(c, &of) == Some(true)));
+        assert_eq!(covered, (1..9).contains(&x) && y > x, "{x} {y}");
+    }
+}

@@ -178,9 +178,11 @@ impl Engine for Explicit {
     }
 }
 
-/// Whether a search for proofs up to the order of versions makes sense.
-pub fn has_versions(task: &Task<'_>) -> bool {
-    task.observed.is_empty() && versions::are_likely(task.program)
+/// Whether there are versions, so that a search for proofs up to their order makes sense.
+pub fn has_versions(task: &Task<'_>, options: &Options, limits: &Limits) -> bool {
+    let options = Options { versions: true, ..options.clone() };
+    versions::are_likely(task.program)
+        && Code::new(task, &options, limits).is_ok_and(|code| code.versions.is_some())
 }
 
 /// The names of threads that may be exchanged.
