@@ -1,12 +1,15 @@
 //! Writing certificates to files.
 
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fencewright_certify::Certificate;
+use fencewright_certify::certificate::FORMAT;
 
 use crate::files;
 use crate::input::describe;
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::status::Status;
 
 /// Whether a certificate of one of these inputs can be written to this file; if not, that is told.
@@ -15,7 +18,10 @@ pub fn can_be_written(path: &Path, inputs: &[PathBuf], json: bool, out: &mut Out
         out.refuse(json, "--certificate", "a certificate is about one program", None);
         return false;
     }
-    let why = files::is_also_read(path, inputs.iter().map(PathBuf::as_path));
+    let why = match path == Path::new("-") {
+        true => Some("a certificate is written to a file; one of this name is ./-".into()),
+        false => files::is_also_read(path, inputs.iter().map(PathBuf::as_path)),
+    };
     if let Some(why) = &why {
         out.refuse(json, &path.to_string_lossy(), why, None);
     }
@@ -33,4 +39,33 @@ pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Outpu
             Status::Bad
         }
     }
+}
+
+/// Says why there is no certificate to write. One that is there must not be taken for it, so it is removed; any other file stays.
+pub fn tell_none(path: &Path, why: &str, json: bool, out: &mut Output) -> Status {
+    let name = path.to_string_lossy();
+    if !is_certificate(path) {
+        complain(&name, &format!("no certificate: {why}"));
+        return Status::Fine;
+    }
+    match fs::remove_file(path) {
+        Ok(()) => {
+            complain(&name, &format!("no certificate: {why}; the one that was there is removed"));
+            Status::Fine
+        }
+        Err(error) => {
+            let why =
+                format!("no certificate: {why}; the one that is there is an old one: {}", describe(&error));
+            out.refuse(json, &name, &why, None);
+            Status::Bad
+        }
+    }
+}
+
+/// Whether a regular file begins as certificates do.
+fn is_certificate(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let is_file = fs::metadata(path).is_ok_and(|file| file.is_file());
+    let read = is_file && File::open(path).and_then(|file| file.take(64).read_to_end(&mut beginning)).is_ok();
+    read && String::from_utf8_lossy(&beginning).contains(FORMAT)
 }

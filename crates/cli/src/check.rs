@@ -6,7 +6,8 @@ use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
-    Checked, Engine, EngineOptions, Limits, Progress, Task, Verdict, cegar, check_each, contexts, registry,
+    Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, cegar, check_each, contexts,
+    registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -22,10 +23,13 @@ use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{certificate, progress, stop};
 
-/// Checks all files.
-pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
+/// Checks all files. These options are `given` on the command line, with their dashes.
+pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
     out.style.full = args.common.full;
     let Some(engine) = engine(args, out) else { return Status::Bad };
+    if !args.common.quiet {
+        tell_meaningless(&*engine, given);
+    }
     if let Some(path) = &args.certificate {
         if args.model.models().len() > 1 {
             let why = "a certificate is about one model";
@@ -95,6 +99,20 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
         out.refuse(args.common.json, &args.engine, &why, None);
     }
     found.map(|info| (info.build)(&options))
+}
+
+/// Says which options are for other engines than this one.
+fn tell_meaningless(engine: &dyn Engine, given: &[String]) {
+    let own = engine.about().options;
+    for option in given.iter().map(String::as_str).filter(|option| !own.contains(option)) {
+        let build = |info: &EngineInfo| (info.build)(&EngineOptions::default());
+        let others = registry().iter().filter(|info| build(info).about().options.contains(&option));
+        let others: Vec<&str> = others.map(|info| info.name.as_str()).collect();
+        if !others.is_empty() {
+            let (name, others) = (engine.name(), others.join(", "));
+            complain(option, &format!("means nothing to engine {name}, only to {others}"));
+        }
+    }
 }
 
 /// How engine lazy delays stores.
@@ -202,20 +220,16 @@ impl Checker<'_> {
 
 /// Writes the certificate of the proof, if there is one.
 fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Output) -> Status {
-    let name = path.to_string_lossy();
     // What holds comes before what no final state satisfies.
     let (hold, others): (Vec<&Checked>, Vec<&Checked>) =
         results.iter().partition(|r| matches!(r.verdict(), Verdict::Safe));
     let Some(certificate) = hold.iter().chain(&others).find_map(|r| r.certificate()) else {
         let safe = results.iter().any(|r| matches!(r.verdict(), Verdict::Safe));
         let why = match safe {
-            true => {
-                "no certificate: the proof has neither an invariant nor a set of states that could be written"
-            }
-            false => "no certificate: nothing was proved",
+            true => "the proof has neither an invariant nor a set of states that could be written",
+            false => "nothing was proved",
         };
-        complain(&name, why);
-        return Status::Fine;
+        return certificate::tell_none(path, why, json, out);
     };
     let left_out: Vec<String> = results
         .iter()
@@ -227,7 +241,7 @@ fn write_certificate(path: &Path, results: &[Checked], json: bool, out: &mut Out
     if !left_out.is_empty() {
         let left_out = left_out.join(", ");
         let why = format!("the certificate says nothing about {left_out}: that was shown in another way");
-        complain(&name, &why);
+        complain(&path.to_string_lossy(), &why);
     }
     certificate::write(path, certificate, json, out)
 }

@@ -26,7 +26,7 @@ mod stop;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 use output::{Output, complain};
@@ -34,11 +34,12 @@ use status::Status;
 
 fn main() -> ExitCode {
     // Usage errors end here with status 2, --help and --version with status 0.
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     stop::install();
     let mut out = Output::new();
     let status = match &cli.command {
-        Command::Check(args) => check::run(args, &mut out),
+        Command::Check(args) => check::run(args, &args::given(&matches), &mut out),
         Command::Fences(args) => fences::run(args, &mut out),
         Command::Robust(args) => robust::run(args, &mut out),
         Command::Certify(args) => certify::run(args, &mut out),

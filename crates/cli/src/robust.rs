@@ -9,7 +9,7 @@ use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
 use crate::input::{each_file, load_or_tell, tell_notes};
-use crate::output::{Output, complain};
+use crate::output::Output;
 use crate::status::Status;
 use crate::{certificate, progress, stop};
 
@@ -75,10 +75,9 @@ fn write_certificate(path: &Path, answer: &Robustness, json: bool, out: &mut Out
         return certificate::write(path, found, json, out);
     }
     let why = match (answer.robust(), &answer.uncertified) {
-        (Ok(true), Some(reason)) => format!("no certificate: engine cegar finds no invariant: {reason}"),
-        (Ok(false), _) => "no certificate: an attack succeeds".into(),
-        _ => "no certificate: nothing was proved".into(),
+        (Ok(true), Some(reason)) => format!("engine cegar finds no invariant: {reason}"),
+        (Ok(false), _) => "an attack succeeds".into(),
+        _ => "nothing was proved".into(),
     };
-    complain(&path.to_string_lossy(), &why);
-    Status::Fine
+    certificate::tell_none(path, &why, json, out)
 }

@@ -183,14 +183,37 @@ fn robustness_is_certified() {
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let outcome = run(["certify", &proof, &program]);
     assert!(outcome.stdout.contains("accepted: free of triangular races ("), "{outcome:?}");
-    // An attack that succeeds: no certificate, and the old one stays.
+    // An attack that succeeds: no certificate, and the old one must not be taken for it.
     let outcome = run(["robust", "--quiet", "--certificate", &proof, &files.text("b.fw")]);
     assert_eq!(outcome.status, 1, "{outcome:?}");
-    assert!(outcome.stderr.contains("no certificate: an attack succeeds"), "{outcome:?}");
-    assert_eq!(run(["certify", &proof, &files.text("b.fw")]).status, 1);
+    assert!(outcome.stderr.contains("no certificate: an attack succeeds; the one that was there is removed"));
+    assert!(!files.path("proof.json").exists());
     assert_eq!(run(["robust", "--certificate", "/dev/full", &program]).status, 2);
     assert_eq!(run(["robust", "--certificate", &proof, &program, &program]).status, 2);
     assert_eq!(run(["robust", "--all", "--certificate", &proof, &program]).status, 2);
+}
+
+#[test]
+fn an_old_certificate_is_not_taken_for_a_new_one() {
+    let files =
+        Files::new(&[("a.fw", TICKET), ("b.fw", &TICKET.replace("serving == mine", "serving <= mine"))]);
+    let proof = files.text("proof.json");
+    assert_eq!(run(["check", "--certificate", &proof, &files.text("a.fw")]).status, 0);
+    assert!(files.path("proof.json").exists());
+    let outcome = run(["check", "--quiet", "--certificate", &proof, &files.text("b.fw")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("nothing was proved; the one that was there is removed"), "{outcome:?}");
+    assert!(!files.path("proof.json").exists());
+    // What is no certificate is nobody's proof, and may be somebody's work.
+    files.write("proof.json", b"{}");
+    let outcome = run(["check", "--quiet", "--certificate", &proof, &files.text("b.fw")]);
+    assert!(outcome.stderr.contains("no certificate: nothing was proved\n"), "{outcome:?}");
+    assert_eq!(files.read("proof.json"), "{}");
+    for command in ["check", "robust"] {
+        let outcome = run([command, "--certificate", "-", &files.text("a.fw")]);
+        assert_eq!(outcome.status, 2, "{outcome:?}");
+        assert!(outcome.stderr.contains("-: a certificate is written to a file"), "{outcome:?}");
+    }
 }
 
 #[test]

@@ -399,3 +399,26 @@ fn output_that_cannot_be_written_is_an_error() {
     assert_eq!(outcome.status, 2, "{outcome:?}");
     assert!(outcome.stderr.contains("standard output"), "{outcome:?}");
 }
+
+/// An option that is for another engine does nothing, and whoever gives it hears that.
+#[test]
+fn options_for_other_engines_are_told() {
+    let files = Files::new(&[("a.fw", "shared x; thread p { x = 1; } finally done: forall x == 1;")]);
+    let program = files.text("a.fw");
+    for (engine, option, others) in [
+        ("explicit", ["--k", "2"], "auto, cegar"),
+        ("cegar", ["--jobs", "1"], "auto, explicit, lazy"),
+        ("auto", ["--contexts", "3"], "contexts"),
+        ("contexts", ["--rounds", "2"], "lazy"),
+    ] {
+        let arguments = ["check", "--engine", engine, option[0], option[1]];
+        let outcome = run(arguments.into_iter().chain([program.as_str()]));
+        let told =
+            format!("fencewright: {}: means nothing to engine {engine}, only to {others}\n", option[0]);
+        assert_eq!((outcome.status, &outcome.stderr), (0, &told), "{outcome:?}");
+        let outcome = run(arguments.into_iter().chain(["--quiet", program.as_str()]));
+        assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    }
+    let outcome = run(["check", "--engine", "explicit", "--jobs", "1", "--search", "dfs", &program]);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+}

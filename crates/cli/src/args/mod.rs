@@ -14,7 +14,8 @@ mod run;
 mod show;
 mod values;
 
-use clap::{Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 pub use certify::CertifyArgs;
 pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
@@ -36,6 +37,15 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The long options of the command that are on the command line, with their dashes.
+pub fn given(matches: &ArgMatches) -> Vec<String> {
+    let Some((name, own)) = matches.subcommand() else { return Vec::new() };
+    let is_given = |arg: &&Arg| own.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let command = Cli::command();
+    let arguments = command.find_subcommand(name).into_iter().flat_map(|command| command.get_arguments());
+    arguments.filter(is_given).filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect()
 }
 
 const EXAMPLES: &str = "\
