@@ -27,6 +27,8 @@ pub struct Turns {
     began: Instant,
     members: Mutex<Vec<Member>>,
     changed: Condvar,
+    /// Nobody begins a turn before this time: nanoseconds from the beginning.
+    resting: AtomicU64,
     /// Whether somebody waits for memory: then the member that stores most is to stop.
     pressed: Arc<AtomicBool>,
     /// The seat of this portfolio, if it is a member of another one.
@@ -82,6 +84,7 @@ impl Turns {
             began: Instant::now(),
             members: Mutex::default(),
             changed: Condvar::new(),
+            resting: AtomicU64::new(0),
             pressed: outer.as_ref().map_or_else(Arc::default, |outer| Arc::clone(&outer.turns.pressed)),
             outer,
         })
@@ -102,6 +105,11 @@ impl Turns {
         Seat { turns: Arc::clone(self), number: members.len() - 1, shared }
     }
 
+    /// Nobody begins another turn for so long, unless the whole run is stopped: the cores are needed elsewhere.
+    pub fn rest(&self, time: Duration) {
+        self.resting.store(self.now() + time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
     fn members(&self) -> MutexGuard<'_, Vec<Member>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,7 +125,7 @@ impl Turns {
             let busy: usize = members.iter().filter(|m| m.since.is_some()).map(|m| m.width).sum();
             let waiting = members.iter_mut().filter(|m| m.since.is_none() && !m.ended);
             let Some(next) = waiting.min_by(|a, b| a.had().total_cmp(&b.had())) else { return };
-            if busy > 0 && busy + next.width > self.cores {
+            if (busy > 0 && busy + next.width > self.cores) || now < self.resting.load(Ordering::Relaxed) {
                 return;
             }
             let turn = ((next.used.max(0.0) / 4.0 * 1e9) as u64).clamp(SHORTEST, LONGEST);
@@ -233,6 +241,21 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+
+    #[test]
+    fn nobody_begins_a_turn_while_all_rest() {
+        let turns = Turns::new(2, None);
+        let seat = turns.seat(Part { weight: 1.0, width: 1, head_start: Duration::ZERO });
+        let began = Instant::now();
+        turns.rest(5 * LOOK);
+        seat.wait(&|| false);
+        assert!(began.elapsed() >= 5 * LOOK, "{:?}", began.elapsed());
+        // Who is stopped does not wait any longer.
+        seat.leave();
+        let other = turns.seat(Part { weight: 1.0, width: 1, head_start: Duration::ZERO });
+        turns.rest(Duration::from_secs(3_600));
+        other.wait(&|| true);
+    }
 
     #[test]
     fn those_who_wait_sleep() {

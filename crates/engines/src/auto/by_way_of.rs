@@ -28,6 +28,8 @@ use crate::task::{
 pub struct Reordered<'a> {
     task: &'a Task<'a>,
     program: Extended,
+    /// Whether it does everything that the task is about: if not, only executions count.
+    complete: bool,
     certificates: Certificates,
 }
 
@@ -55,7 +57,23 @@ impl<'a> Reordered<'a> {
     /// The task under TSO, if it is about PSO and there is such a program.
     pub fn new(task: &'a Task<'a>) -> Option<Self> {
         let program = (task.model == MemoryModel::Pso).then(|| Extended::reordered(task.program).ok());
-        Some(Reordered { task, program: program.flatten()?, certificates: Certificates::default() })
+        Some(Reordered {
+            task,
+            program: program.flatten()?,
+            complete: true,
+            certificates: Certificates::default(),
+        })
+    }
+
+    /// The task under TSO with at most one store of each thread out of order at a time: it may find executions.
+    pub fn once(task: &'a Task<'a>) -> Option<Self> {
+        let program = (task.model == MemoryModel::Pso).then(|| Extended::reordered_once(task.program).ok());
+        Some(Reordered {
+            task,
+            program: program.flatten()?,
+            complete: false,
+            certificates: Certificates::default(),
+        })
     }
 
     /// Whether nobody needs to look at PSO itself: no store can overtake another one, so that the program is the same, or SC decides everything.
@@ -82,6 +100,10 @@ impl<'a> Reordered<'a> {
         match &answer {
             Answer::Violated(Some(trace)) => return Answer::Violated(Some(self.execution(trace))),
             Answer::Holds(Some(trace)) => return Answer::Holds(Some(self.execution(trace))),
+            answer if answer.is_definite() && !self.complete => {
+                let why = "no execution with one store of each thread out of order decides it";
+                return Answer::Unknown(Reason::Unsupported(why.into(), None));
+            }
             _ => {}
         }
         let Some(claim) = claimed(&answer) else { return answer };
@@ -137,7 +159,10 @@ fn is_same(one: &Answer, other: &Answer) -> bool {
 
 impl Listener for Reordered<'_> {
     fn hear(&self, property: usize, early: Early) {
-        self.task.tell(property, Early { answer: self.under_pso(early.answer), ..early });
+        let answer = self.under_pso(early.answer);
+        if answer.is_definite() {
+            self.task.tell(property, Early { answer, ..early });
+        }
     }
 
     fn is_settled(&self, property: usize) -> bool {
@@ -379,20 +404,25 @@ impl Engine for UnderSc {
 }
 
 /// By way of TSO, as a member of a portfolio in which others look at PSO itself.
-pub struct UnderTso(pub Auto);
+pub struct UnderTso<E> {
+    /// Who answers questions about TSO.
+    pub engine: E,
+    /// Whether at most one store of each thread is out of order at a time: then only executions count.
+    pub once: bool,
+}
 
-impl Engine for UnderTso {
+impl<E: Engine> Engine for UnderTso<E> {
     fn name(&self) -> EngineName {
-        EngineName::Auto
+        self.engine.name()
     }
 
     fn about(&self) -> About {
-        self.0.about()
+        self.engine.about()
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        match Reordered::new(task) {
-            Some(way) => way.under_tso(|task| self.0.run(task, limits, progress)),
+        match if self.once { Reordered::once(task) } else { Reordered::new(task) } {
+            Some(way) => way.under_tso(|task| self.engine.run(task, limits, progress)),
             None => {
                 let reason = limits.exceeded(0).unwrap_or(Reason::Cancelled);
                 Report { answers: vec![Answer::Unknown(reason); task.properties.len()], ..Report::default() }

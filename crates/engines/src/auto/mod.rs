@@ -13,7 +13,8 @@
 //! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise (`by_way_of`): where
 //! no store can overtake another one PSO is TSO, and where no store can be delayed past a load and be noticed TSO is SC. Then the question
 //! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one. Where only a few stores can overtake
-//! others, PSO is TSO for a larger program: then one member of the portfolio asks about that, or all do if SC decides it.
+//! others, PSO is TSO for a larger program: then one member of the portfolio asks about that, or all do if SC decides it. Where many can, `contexts`, which
+//! knows no PSO, looks for violations with one store of each thread out of order at a time.
 
 mod answers;
 mod by_way_of;
@@ -212,14 +213,6 @@ impl Auto {
         if all.is_empty() {
             return members;
         }
-        if Reordered::new(task).is_some() {
-            members.push(Member {
-                part: part(2.0, half, HEAD_START),
-                engine: Box::new(UnderTso(self.clone())),
-                domain: None,
-                numbers: all.clone(),
-            });
-        }
         members.push(Member {
             part: part(4.0, explicit.options.workers, HEAD_START),
             engine: Box::new(explicit),
@@ -250,16 +243,15 @@ impl Auto {
                 numbers: all.clone(),
             });
         }
-        if task.model != MemoryModel::Pso {
-            members.push(Member {
-                part: part(1.0, 1, Duration::ZERO),
-                engine: Box::new(ContextBound {
-                    options: contexts::Options { certificates: false, ..self.contexts },
-                }),
-                domain: self.contexts.domain,
-                numbers: all.clone(),
-            });
-        }
+        let contexts = ContextBound { options: contexts::Options { certificates: false, ..self.contexts } };
+        let (engine, domain): (Box<dyn Engine>, _) = match task.model {
+            MemoryModel::Sc | MemoryModel::Tso => (Box::new(contexts), self.contexts.domain),
+            MemoryModel::Pso if Reordered::new(task).is_some() => {
+                (Box::new(UnderTso { engine: self.clone(), once: false }), None)
+            }
+            MemoryModel::Pso => (Box::new(UnderTso { engine: contexts, once: true }), self.contexts.domain),
+        };
+        members.push(Member { part: part(1.0, 1, Duration::ZERO), engine, domain, numbers: all.clone() });
         if task.model == MemoryModel::Tso && abstracts {
             members.push(Member {
                 part: part(1.0, 1, Duration::ZERO),

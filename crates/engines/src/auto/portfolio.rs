@@ -1,7 +1,7 @@
 //! Engines side by side, on the same properties or on some of them each.
 //!
 //! Members take turns ([`turns`](crate::turns)). A member whose properties all have their verdict is stopped. Where nobody judges answers as
-//! they come, the first one with evidence counts. A definite answer without evidence ends the run too, but not at once if somebody else may
+//! they come, the first one with evidence counts; where somebody does, the others leave the cores to the check for a while. A definite answer without evidence ends the run too, but not at once if somebody else may
 //! find a proof that can be checked.
 
 use std::sync::atomic::Ordering;
@@ -81,6 +81,10 @@ pub fn run(
                 Ok((n, report)) => {
                     running[n] = false;
                     known.take(&members[n], report);
+                    // If everything has its evidence, examining it is what is left to do, and may take as long as finding it.
+                    if task.is_judged() && known.report.is_decided_with_evidence(task) {
+                        turns.rest(known.start.elapsed());
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,

@@ -14,7 +14,7 @@ use fencewright_smt::Prover;
 use fencewright_testing::{Random, Shape, contend, group, program as random_program, separate};
 use fencewright_transform::separated::stores_are_separated;
 
-use super::by_way_of::{Reordered, Statically};
+use super::by_way_of::{Reordered, Statically, UnderTso};
 use super::portfolio::{self, Member};
 use super::*;
 use crate::check::{Checked, Confirm, Exploration, Verdict, check, check_each};
@@ -270,6 +270,39 @@ fn a_proof_about_the_order_of_the_text_is_none_about_every_order() {
     assert!(accepted(&lie(&tso), &fenced) && !accepted(&lie(&tso), &open));
     let found = portfolio_says(&text("skip;"), MemoryModel::Pso);
     assert!(matches!(found[0].verdict(), Verdict::Unsafe), "{:?}", found[0].verdict());
+}
+
+#[test]
+fn with_one_store_out_of_order_only_executions_count() {
+    // Without a fence nothing keeps the stores of one round apart from those of the next, so PSO is not TSO for a larger program.
+    let text = |between: &str| {
+        format!(
+            "shared full, mail; thread p {{ var m; loop {{ await full == 0; m = m + 1; mail = m; {between} full = 1; }} }} \
+             thread q {{ var r; loop {{ await full == 1; r = mail; assert r != 0; full = 0; }} }}"
+        )
+    };
+    for (between, is_safe) in [("", false), ("sfence;", true)] {
+        let program = program(&text(between));
+        let task = Task::new(&program, MemoryModel::Pso, program.properties.clone());
+        assert_eq!(Reordered::new(&task).is_some(), is_safe);
+        let contexts =
+            ContextBound { options: contexts::Options { contexts: Some(6), ..Default::default() } };
+        let engine = UnderTso { engine: contexts, once: true };
+        let found = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+        match found[0].verdict() {
+            Verdict::Unsafe => assert!(!is_safe),
+            Verdict::Unknown(_) => assert!(is_safe),
+            Verdict::Safe => panic!("one store out of order is not everything"),
+        }
+    }
+    // What is proved of a part is not proved.
+    let program = program(&text(""));
+    let task = Task::new(&program, MemoryModel::Pso, program.properties.clone());
+    let way = Reordered::once(&task).expect("there is a part");
+    for answer in [Answer::Holds(None), Answer::Violated(None)] {
+        let told = way.under_tso(|_| Report { answers: vec![answer.clone()], ..Report::default() });
+        assert!(matches!(told.answers[0], Answer::Unknown(_)), "{:?}", told.answers);
+    }
 }
 
 /// An engine of which a test knows what it does.

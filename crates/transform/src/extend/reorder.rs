@@ -53,6 +53,16 @@ const MOST_COPIES: usize = 1_000;
 impl Extended {
     /// The program that does under TSO what this one does under PSO: see `reorder`.
     pub fn reordered(program: &Program) -> Result<Extended, Refused> {
+        Self::reordered_within(program, usize::MAX)
+    }
+
+    /// The part of it in which each thread delays at most one store at a time, and which loops have, too: its executions under TSO are executions of
+    /// the original program under PSO, but those may have others.
+    pub fn reordered_once(program: &Program) -> Result<Extended, Refused> {
+        Self::reordered_within(program, 1)
+    }
+
+    fn reordered_within(program: &Program, most: usize) -> Result<Extended, Refused> {
         let mut reordered = Extended::unchanged(program);
         let locks = reordered.has_locks();
         for (id, thread) in program.threads().filter(|(_, thread)| !are_separated(program, thread)) {
@@ -69,6 +79,7 @@ impl Extended {
                 delays: Delays::new(program, &mut builder, &edges),
                 thread: code,
                 followers: followers(program, code),
+                most,
                 copies: HashMap::new(),
                 open: Vec::new(),
             }
@@ -108,6 +119,8 @@ struct Reorder<'a> {
     thread: &'a Thread,
     /// What may be stored from each location on in the same segment.
     followers: Vec<Stored>,
+    /// How many stores are delayed at a time.
+    most: usize,
     copies: HashMap<(LocationId, Vec<Delayed>), LocationId>,
     /// Copies that are to be given their edges.
     open: Vec<(LocationId, LocationId, Vec<Delayed>)>,
@@ -175,7 +188,7 @@ impl Reorder<'_> {
     fn follow(&mut self, from: LocationId, id: EdgeId, delayed: &[Delayed]) -> Result<(), Refused> {
         let Edge { to, span, .. } = self.delays.edges[id.index()].0;
         let after = self.delays.after(id, delayed)?;
-        if !after.iter().all(|store| self.can_overtake(to, &store.address)) {
+        if after.len() > self.most || !after.iter().all(|store| self.can_overtake(to, &store.address)) {
             return Ok(());
         }
         if after.len() > delayed.len() && delayed.iter().any(|store| store.edge == id) {
