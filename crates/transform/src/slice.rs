@@ -13,6 +13,9 @@
 //! are memory cells that are loaded and stored: their users are kept together by closedness.) Conversely an execution of the slice
 //! is one of the program, in which the threads left out do not move: their buffers are empty and they hold no lock, and memory starts alike.
 //!
+//! Where the program leaves what is modelled of an open array there is no verdict. So a thread that may do that is never left out, and a slice goes
+//! there if the program does.
+//!
 //! **So a property holds if and only if its concerns do, each in a slice that covers it.** `forbid` and `invariant` say that no state satisfies a
 //! formula; a disjunction is satisfied if one of its parts is, and each part is one [`Concern`]. It looks at threads and at cells, and a
 //! slice covers it if the threads are kept and no thread left out may store to the cells: then corresponding states agree on it. `assertions`
@@ -22,7 +25,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use fencewright_kit::accesses::cells_of;
+use fencewright_kit::accesses::{cells_of, is_inside};
 use fencewright_program::{
     BinaryOp, Expr, Formula, Hints, Init, Observable, Op, Program, Property, PropertyKind, Thread, ThreadId,
     Trace, UnaryOp,
@@ -84,32 +87,37 @@ fn disjuncts(formula: &Formula, positive: bool, parts: &mut Vec<Formula>) {
     }
 }
 
-/// For each memory cell whether a thread may load from it, and whether it may store to it.
+/// What a thread may access.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct Accesses {
+    /// For each memory cell whether it may load from it.
     pub loaded: Vec<bool>,
+    /// For each memory cell whether it may store to it.
     pub stored: Vec<bool>,
+    /// Whether it may access an open array outside of what is modelled.
+    pub beyond: bool,
 }
 
 impl Accesses {
     /// What a thread may access.
     pub fn of(program: &Program, thread: &Thread) -> Self {
         // An array with computed indices is gone through once, however often it is accessed.
-        let (mut loads, mut stores) = (HashSet::new(), HashSet::new());
+        let (mut loads, mut stores, mut beyond) = (HashSet::new(), HashSet::new(), false);
         for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
-            match op {
-                Op::Load(_, address) => _ = loads.insert(cells_of(program, address)),
-                Op::Store(address, _) => _ = stores.insert(cells_of(program, address)),
-                Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(..) => {}
-            }
+            let (cells, address) = match op {
+                Op::Load(_, address) => (&mut loads, address),
+                Op::Store(address, _) => (&mut stores, address),
+                Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(..) => continue,
+            };
+            cells.insert(cells_of(program, address));
+            beyond |= program.variables[address.variable.index()].open && !is_inside(program, address);
         }
         let marked = |ranges: HashSet<Range<u32>>| {
             let mut cells = vec![false; program.cells()];
             ranges.into_iter().flatten().for_each(|cell| cells[cell as usize] = true);
             cells
         };
-        Accesses { loaded: marked(loads), stored: marked(stores) }
+        Accesses { loaded: marked(loads), stored: marked(stores), beyond }
     }
 }
 
@@ -137,6 +145,9 @@ impl Slice {
             let accesses = Accesses::of(program, thread);
             let (all, new) = match threads.binary_search(&id) {
                 Ok(_) => (&mut loaded, accesses.loaded),
+                Err(_) if accesses.beyond => {
+                    return Err("a thread that is left out may leave what is modelled".into());
+                }
                 Err(_) => (&mut foreign, accesses.stored),
             };
             all.iter_mut().zip(new).for_each(|(all, new)| *all |= new);

@@ -254,7 +254,8 @@ fn closure(program: &Program, concern: &Concern, accesses: &[Accesses]) -> Vec<T
     let mut read = vec![false; program.cells()];
     concern.cells.iter().for_each(|&cell| read[cell as usize] = true);
     let mut kept = vec![false; program.threads.len()];
-    let mut new = concern.threads.clone();
+    let beyond = program.threads().map(|(id, _)| id).filter(|id| accesses[id.index()].beyond);
+    let mut new: Vec<ThreadId> = concern.threads.iter().copied().chain(beyond).collect();
     loop {
         for thread in new.drain(..) {
             kept[thread.index()] = true;

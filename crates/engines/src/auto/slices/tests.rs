@@ -223,6 +223,18 @@ fn users_of_a_mutex_are_kept_together() {
 }
 
 #[test]
+fn a_thread_that_may_leave_what_is_modelled_is_kept() {
+    let program = program(
+        "shared a[2] open, x; thread p { var r; r = x; } thread q { var i; loop { a[i] = 1; i = i + 1; } } \
+         thread o { a[1] = 1; } forbid one: p.r == 1;",
+    );
+    let accesses: Vec<Accesses> = program.threads.iter().map(|t| Accesses::of(&program, t)).collect();
+    let one = concerns(&program, &program.properties[0]).expect("it has concerns");
+    assert_eq!(kept(&program, &one, &accesses), [[ThreadId(0), ThreadId(1)]]);
+    assert!(Slice::new(&program, &[ThreadId(0)]).is_err());
+}
+
+#[test]
 fn claims_that_leave_out_what_matters_are_refused() {
     let program = readers("z = 1;");
     let found = check_by_slices(&program, MemoryModel::Pso, Auto::default());
