@@ -288,7 +288,7 @@ impl<'f> Machine<'f> {
                 Target::Register(register) => match evaluation.value(e) {
                     Err(need) => {
                         let Some((next, answer)) = self.perform(state, t, need)? else { return Ok(None) };
-                        match self.is_one_access(t, register, e)
+                        match self.is_one_access(t, position, register, e)
                             && self.is_complete(&next, t, position, e, answer)
                         {
                             true => Ok(Some(on(&self.assigned(&next, t, register, Ok(answer))?))),
@@ -361,7 +361,7 @@ impl<'f> Machine<'f> {
 
     /// Whether `r = e` is one step with its only access. A register with a range or type looks at the result of a read-modify-write
     /// afterwards, and one with a type at a value that may have to wrap around.
-    fn is_one_access(&self, t: usize, register: usize, e: &Expr) -> bool {
+    fn is_one_access(&self, t: usize, position: &Position, register: usize, e: &Expr) -> bool {
         let values = self.codes[t].thread.registers[register].values;
         match &e.kind {
             ExprKind::Place(place) => {
@@ -370,6 +370,12 @@ impl<'f> Machine<'f> {
             }
             ExprKind::Cas(..) | ExprKind::Swap(..) | ExprKind::FetchAdd(..) => {
                 values.range.is_none() && values.wraps.is_none()
+            }
+            // Constants decide: then it is that side and nothing else.
+            ExprKind::If(condition, then, otherwise) => {
+                self.codes[t].decided_value(position, condition).is_some_and(|value| {
+                    self.is_one_access(t, position, register, if value != 0 { then } else { otherwise })
+                })
             }
             _ => false,
         }
