@@ -344,3 +344,37 @@ fn tags_of_a_stack() {
         assert!(names("0").is_empty() && names("(h / 4 + 1) % 2").is_empty(), "{model:?}");
     }
 }
+
+/// If a register holds versions in one thread and plain numbers in another, an exchange of the two makes numbers of versions.
+#[test]
+fn threads_that_are_exchanged_have_the_same_versions() {
+    let text = "shared b;
+                thread p[me in 0..2] {
+                    var r, s = 40;
+                    atomic { assume b == 0; b = 1; }
+                    r = r + 1;
+                    assert r != s;
+                    b = 0;
+                }";
+    let program = loaded(text);
+    let task = Task::new(&program, MemoryModel::Sc, program.properties.clone());
+    let (limits, progress) = (Limits::default(), Progress::default());
+    let results = check(&Explicit::default(), &task, &limits, &progress, Confirm::NOTHING);
+    let certificate = results[0].certificate().expect("it is proved");
+    let Proof::States(set) = &certificate.proofs[0] else { panic!("engine explicit has states") };
+    assert!(set.versions.is_none() && !set.symmetry.is_empty());
+    let named = |t: &fencewright_program::Thread| -> Vec<i64> {
+        t.registers.iter().map(|r| i64::from(["r", "s"].contains(&r.name.as_str()))).collect()
+    };
+    let all: Vec<Vec<i64>> = program.threads.iter().map(named).collect();
+    let rejection = |registers: Vec<Vec<i64>>| {
+        let versions = Some(Versions { variables: vec![0], registers });
+        let changed = StateSet { versions, ..(**set).clone() };
+        changed.validate(&program, &program.properties).map(|_| ()).map_err(|r| r.to_string())
+    };
+    assert_eq!(rejection(all.clone()), Ok(()));
+    let one = vec![all[0].clone(), vec![0; all[1].len()]];
+    assert!(
+        rejection(one).is_err_and(|why| why.contains("threads that are exchanged have different versions"))
+    );
+}

@@ -541,6 +541,12 @@ pub(super) fn check(
         {
             return Err("numbers of threads are versions".into());
         }
+        // An exchange takes the registers of one thread to those of another, and must not make versions of numbers.
+        let mut scales = family.threads.iter().map(|&t| &versions.registers[t as usize]);
+        let first = scales.next();
+        if scales.any(|scales| Some(scales) != first) {
+            return Err("threads that are exchanged have different versions".into());
+        }
     }
     Ok(Some(types))
 }
