@@ -113,7 +113,9 @@ fn kind<L>(e: &Expr<L>, signed: bool, of: &impl Fn(&L) -> Option<Kind>) -> Optio
             Div if low == high && low == scale && !new && !signed => {
                 Version { scale: 1, new: false, whole: true }
             }
-            Mul if low == high && low > 0 && scale == 1 => Version { scale: low, new, whole: true },
+            Mul if low == high && (1..=MOST_SCALE).contains(&low) && scale == 1 => {
+                Version { scale: low, new, whole: true }
+            }
             Add if whole && low >= 0 && high < scale => Version { scale, new, whole: false },
             Add if low == high && (0..=scale).contains(&low) && !new => {
                 Version { scale, new: low > 0, whole: false }
@@ -542,9 +544,8 @@ pub(super) fn check(
             return Err("numbers of threads are versions".into());
         }
         // An exchange takes the registers of one thread to those of another, and must not make versions of numbers.
-        let mut scales = family.threads.iter().map(|&t| &versions.registers[t as usize]);
-        let first = scales.next();
-        if scales.any(|scales| Some(scales) != first) {
+        let scales = |t: u32| &versions.registers[t as usize];
+        if family.threads.windows(2).any(|two| scales(two[0]) != scales(two[1])) {
             return Err("threads that are exchanged have different versions".into());
         }
     }
