@@ -1,9 +1,10 @@
 //! The checker: accepts a certificate only if it proves what it claims.
 //!
-//! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it is
-//! shown by one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks. Claims about robustness and claims by way of
-//! a stronger memory model are shown by proofs about other programs, which crate `transform` makes from the given one: whoever believes such a certificate
-//! believes these transformations too. Nothing about them is taken from the certificate but the paths of a lazy claim.
+//! What has to be shown follows from the claim and the program that is given, whatever program the certificate was made for. Each part of it
+//! is shown by one proof of the certificate: an inductive invariant, which `inductive` checks, or a set of states, which `states` checks.
+//! Claims about robustness and claims by way of a stronger memory model are shown by proofs about other programs, which crate `transform`
+//! makes from the given one: whoever believes such a certificate believes these transformations too. Nothing about them is taken from the
+//! certificate but the paths of a lazy claim.
 
 use std::fmt;
 

@@ -9,7 +9,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::step::{Step, cell_of, steps};
-use crate::text::{explanations, slices};
+use crate::text::{explanations, slices, up_to_versions};
 use crate::words::Source;
 
 /// If memory has more cells than this, only those are shown that the execution touches.
@@ -38,6 +38,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         check_seconds: micros(checked.check_seconds),
         states: checked.states,
         symmetry: &checked.symmetry,
+        versions: up_to_versions(checked),
         slices: slices(source, checked),
         memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
@@ -150,6 +151,8 @@ struct Result<'a> {
     states: u64,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     symmetry: &'a [Vec<String>],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    versions: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slices: Vec<Vec<&'a str>>,
     memory_mib: f64,

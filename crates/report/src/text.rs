@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use fencewright_certify::Claim;
+use fencewright_certify::{Claim, Proof};
 use fencewright_engines::{Checked, EngineName, Evidence, Reason, Tried, Verdict};
 use fencewright_lang::source::escape;
 use fencewright_program::reference::Access;
@@ -42,6 +42,12 @@ fn symmetry(checked: &Checked) -> String {
     }
 }
 
+/// Whether a proof is one up to the order of versions.
+pub(crate) fn up_to_versions(checked: &Checked) -> bool {
+    let has_versions = |proof: &Proof| matches!(proof, Proof::States(set) if set.versions.is_some());
+    checked.certificate().is_some_and(|certificate| certificate.proofs.iter().any(has_versions))
+}
+
 /// The names of the threads that a proof is about, for each slice if it is one by slices.
 pub(crate) fn slices<'a>(source: Source<'a>, checked: &Checked) -> Vec<Vec<&'a str>> {
     let Some(Claim::Sliced { parts, .. }) = checked.certificate().map(|certificate| &certificate.claim)
@@ -73,7 +79,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         Verdict::Unknown(_) => style.unsure("unknown"),
     };
     let mut line = format!(
-        "{}: {}: {word} under {} ({}, {} state{}{}{}, {}",
+        "{}: {}: {word} under {} ({}, {} state{}{}{}{}, {}",
         escape(source.name()),
         style.bold(&escape(&checked.property.name)),
         model.name(),
@@ -81,6 +87,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         grouped(checked.states),
         if checked.states == 1 { "" } else { "s" },
         symmetry(checked),
+        if up_to_versions(checked) { " up to the order of versions" } else { "" },
         in_slices(source, checked),
         seconds(checked.seconds),
     );

@@ -33,7 +33,11 @@ fn loaded(name: &str, text: &str) -> Loaded {
 
 /// Checks one property with one worker, so that the same trace is found every time; times are made up.
 fn checked(loaded: &Loaded, model: MemoryModel, property: Property) -> Checked {
-    let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
+    checked_with(Options::default(), loaded, model, property)
+}
+
+fn checked_with(options: Options, loaded: &Loaded, model: MemoryModel, property: Property) -> Checked {
+    let engine = Explicit { options: Options { workers: 1, ..options } };
     let task = Task::new(&loaded.program, model, vec![property]);
     let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
     let mut result = results.remove(0);
@@ -105,6 +109,20 @@ fn a_violation_under_tso() {
 #[test]
 fn a_proof_under_sc() {
     insta::assert_snapshot!(shown("peterson.fw", PETERSON, MemoryModel::Sc));
+}
+
+#[test]
+fn a_proof_up_to_the_order_of_versions() {
+    let text = "shared tag;
+thread writer { var x; loop { x = tag; tag = x + 1; fence; } }
+thread reader { var r; var s; loop { r = tag; s = tag; assert r <= s; } }
+";
+    let loaded = loaded("tags.fw", text);
+    let options = Options { versions: true, ..Options::default() };
+    let result = checked_with(options, &loaded, MemoryModel::Tso, Property::assertions());
+    insta::assert_snapshot!(shown_result(&loaded, MemoryModel::Tso, &result));
+    let object = json::verdict(Source::from(&loaded), MemoryModel::Tso, &result);
+    assert!(object.contains("\"versions\":true"), "{object}");
 }
 
 #[test]

@@ -49,11 +49,12 @@
 //! * for every initial state s, some g in G takes s into the set;
 //! * for every step from a state of the set to a state t that condition 2 asks for, some g in G takes t into the set.
 //!
-//! Let R be the set, and `G R` all that permutations make of it. Then `G R` satisfies conditions 1, 2 and 3. It contains the initial states. Let r be in R,
-//! and let condition 2 ask for a step from `g r` to t. Then it asks for the step from r to `g⁻¹ t` that the automorphism gives: the same thread
-//! up to g is the favourite or can move, and the favourite after the step is the same up to g, because an edge is local if and only if its image is, which is checked with the
-//! automorphism. So some `h g⁻¹ t` is in R, and t, which is `(g h⁻¹) (h g⁻¹ t)`, is in `G R`. And no state of `G R` violates a property, because none of R does and
-//! the automorphisms keep properties. It does not matter which states of an orbit the set has, nor how many.
+//! Let R be the set, and `G R` all that permutations make of it. Then `G R` satisfies conditions 1, 2 and 3. It contains the initial states.
+//! Let r be in R, and let condition 2 ask for a step from `g r` to t. Then it asks for the step from r to `g⁻¹ t` that the automorphism
+//! gives: the same thread up to g is the favourite or can move, and the favourite after the step is the same up to g, because an edge is
+//! local if and only if its image is, which is checked with the automorphism. So some `h g⁻¹ t` is in R, and t, which is `(g h⁻¹) (h g⁻¹ t)`,
+//! is in `G R`. And no state of `G R` violates a property, because none of R does and the automorphisms keep properties. It does not matter
+//! which states of an orbit the set has, nor how many.
 
 mod layout;
 mod orbits;

@@ -34,6 +34,7 @@ use fencewright_program::{
 use serde::{Deserialize, Serialize};
 
 use super::{Field, StateSet};
+use crate::automorphism::Family;
 
 /// Where versions are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,6 +165,25 @@ impl Versions {
         cells.chain(registers.map(|(r, &scale)| (scale, r.init))).filter(|(scale, _)| *scale > 0)
     }
 
+    /// Checks that whoever exchanges the threads of these families makes neither numbers of versions nor versions of numbers.
+    pub fn check_exchanges(&self, types: &Types, families: &[Family]) -> Result<(), &'static str> {
+        for family in families {
+            if family.values.iter().any(|&v| self.variables[v as usize] > 0)
+                || family
+                    .registers
+                    .iter()
+                    .any(|&(t, l, r)| types.scale(t as usize, l as usize, r as usize) > 0)
+            {
+                return Err("numbers of threads are versions");
+            }
+            let scales = |t: u32| &self.registers[t as usize];
+            if family.threads.windows(2).any(|two| scales(two[0]) != scales(two[1])) {
+                return Err("threads that are exchanged have different versions");
+            }
+        }
+        Ok(())
+    }
+
     /// Checks where versions are at the start; whether they may be negative.
     fn check_start(&self, program: &Program) -> Result<bool, Misfit> {
         let complete = self.variables.len() == program.variables.len()
@@ -245,8 +265,8 @@ pub enum Place {
     Joined,
 }
 
-/// Renames the versions of values, given with their scales, to even numbers in their order. False if no version is odd and has a greater one, so that nothing can be
-/// joined.
+/// Renames the versions of values, given with their scales, to even numbers in their order. False if no version is odd and has a greater one,
+/// so that nothing can be joined.
 pub fn rename(values: &mut [(i64, i64)], place: Place, order: &mut Vec<i64>) -> bool {
     let version = |&(scale, value): &(i64, i64)| value.div_euclid(scale);
     order.clear();
@@ -537,17 +557,6 @@ pub(super) fn check(
         }
         Misfit::Other(why) => why.into(),
     })?;
-    for family in &set.symmetry {
-        if family.values.iter().any(|&v| versions.variables[v as usize] > 0)
-            || family.registers.iter().any(|&(t, l, r)| types.scale(t as usize, l as usize, r as usize) > 0)
-        {
-            return Err("numbers of threads are versions".into());
-        }
-        // An exchange takes the registers of one thread to those of another, and must not make versions of numbers.
-        let scales = |t: u32| &versions.registers[t as usize];
-        if family.threads.windows(2).any(|two| scales(two[0]) != scales(two[1])) {
-            return Err("threads that are exchanged have different versions".into());
-        }
-    }
+    versions.check_exchanges(&types, &set.symmetry)?;
     Ok(Some(types))
 }

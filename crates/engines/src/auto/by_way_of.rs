@@ -1,8 +1,8 @@
 //! Questions about one memory model that are questions about a stronger one, as the text of the program shows.
 //!
-//! * PSO is TSO, for all properties, for the program whose stores are issued in every order in which they may leave ([`Extended::reordered`]); that is the program
-//!   itself where the stores of each thread are separated. Executions are translated back, and a proof under TSO becomes a certificate that names the
-//!   rule.
+//! * PSO is TSO, for all properties, for the program whose stores are issued in every order in which they may leave
+//!   ([`Extended::reordered`]); that is the program itself where the stores of each thread are separated. Executions are translated back, and
+//!   a proof under TSO becomes a certificate that names the rule.
 //! * TSO is SC where the list of attacks is empty: no store can be delayed past a load and be noticed. That is robustness by inspection, and
 //!   decides what docs/lazy.md says robustness decides ([`Conclusion`]), no more. A proof under SC becomes a `lazy` certificate without
 //!   extensions; where a property also has to hold of the program in which locks are given back, with a second proof.
@@ -56,24 +56,21 @@ impl Certificates {
 impl<'a> Reordered<'a> {
     /// The task under TSO, if it is about PSO and there is such a program.
     pub fn new(task: &'a Task<'a>) -> Option<Self> {
-        let program = (task.model == MemoryModel::Pso).then(|| Extended::reordered(task.program).ok());
-        Some(Reordered {
-            task,
-            program: program.flatten()?,
-            complete: true,
-            certificates: Certificates::default(),
-        })
+        Reordered::by(task, true, Extended::reordered)
     }
 
     /// The task under TSO with at most one store of each thread out of order at a time: it may find executions.
     pub fn once(task: &'a Task<'a>) -> Option<Self> {
-        let program = (task.model == MemoryModel::Pso).then(|| Extended::reordered_once(task.program).ok());
-        Some(Reordered {
-            task,
-            program: program.flatten()?,
-            complete: false,
-            certificates: Certificates::default(),
-        })
+        Reordered::by(task, false, Extended::reordered_once)
+    }
+
+    fn by<E>(
+        task: &'a Task<'a>,
+        complete: bool,
+        reorder: impl FnOnce(&Program) -> Result<Extended, E>,
+    ) -> Option<Self> {
+        let program = (task.model == MemoryModel::Pso).then(|| reorder(task.program).ok()).flatten()?;
+        Some(Reordered { task, program, complete, certificates: Certificates::default() })
     }
 
     /// Whether nobody needs to look at PSO itself: no store can overtake another one, so that the program is the same, or SC decides everything.
@@ -424,7 +421,8 @@ impl<E: Engine> Engine for UnderTso<E> {
         match if self.once { Reordered::once(task) } else { Reordered::new(task) } {
             Some(way) => way.under_tso(|task| self.engine.run(task, limits, progress)),
             None => {
-                let reason = limits.exceeded(0).unwrap_or(Reason::Cancelled);
+                let why = "the orders in which stores may leave cannot be written as a program";
+                let reason = Reason::Unsupported(why.into(), None);
                 Report { answers: vec![Answer::Unknown(reason); task.properties.len()], ..Report::default() }
             }
         }

@@ -1,11 +1,11 @@
 //! Engine `auto`: all the others, side by side; the first answer that is confirmed counts.
 //!
-//! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and
-//! exact. Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers.
-//! Properties that are still open go to a *portfolio* (`portfolio`): engines in threads of their own that take turns on the cores. The
-//! explicit engine finds violations and finishes large finite state spaces, and a second time, up to the order of versions, infinite ones; `cegar` proves programs whose state space is infinite, with
-//! zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with its evidence passes the door at once,
-//! and then nobody works on that property any more.
+//! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and exact.
+//! Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers. Properties that
+//! are still open go to a *portfolio* (`portfolio`): engines in threads of their own that take turns on the cores. The explicit engine finds
+//! violations and finishes large finite state spaces, and a second time, up to the order of versions, infinite ones; `cegar` proves programs
+//! whose state space is infinite, with zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with
+//! its evidence passes the door at once, and then nobody works on that property any more.
 //!
 //! Threads that cannot matter for a property are left out (`slices`) as soon as the explicit engine's first moment was not enough: then the question
 //! goes to the program without them, with everything there is.

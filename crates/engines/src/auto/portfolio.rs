@@ -1,8 +1,8 @@
 //! Engines side by side, on the same properties or on some of them each.
 //!
 //! Members take turns ([`turns`](crate::turns)). A member whose properties all have their verdict is stopped. Where nobody judges answers as
-//! they come, the first one with evidence counts; where somebody does, the others leave the cores to the check for a while. A definite answer without evidence ends the run too, but not at once if somebody else may
-//! find a proof that can be checked.
+//! they come, the first one with evidence counts; where somebody does, the others leave the cores to the check for a while. A definite answer
+//! without evidence ends the run too, but not at once if somebody else may find a proof that can be checked.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};

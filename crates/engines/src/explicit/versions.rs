@@ -45,6 +45,7 @@ impl Versions {
         live: &[Vec<Vec<u32>>],
     ) -> Option<Self> {
         let (of, types) = find(program, properties, live)?;
+        of.check_exchanges(&types, code.orbits.families()).ok()?;
         let scale_of = |cell: usize| {
             let variable = program.variables.iter().position(|v| v.cells().contains(&cell));
             variable.map_or(0, |variable| of.variables[variable])
@@ -63,17 +64,10 @@ impl Versions {
             let scales = thread.buffered_cells.iter().map(|&cell| scale_of(cell as usize));
             scales.chain([0]).collect()
         });
-        let numbers = code.orbits.families().iter().any(|family| {
-            family.values.iter().any(|&v| of.variables[v as usize] > 0)
-                || family
-                    .registers
-                    .iter()
-                    .any(|&(t, l, r)| types.scale(t as usize, l as usize, r as usize) > 0)
-        });
         let cells = cells.filter(|(_, scale)| *scale > 0).collect();
         let (registers, buffered) = (registers.collect(), buffered.collect());
         let start = of.start(program);
-        (!numbers).then_some(Versions { start, cells, registers, buffered, of })
+        Some(Versions { start, cells, registers, buffered, of })
     }
 
     /// Makes room for as many versions as there usually are.
@@ -168,8 +162,8 @@ pub fn are_likely(program: &Program) -> bool {
     !seeds(program).is_empty()
 }
 
-/// Groups of variables whose values may be versions, at first sight: those that may be any number at the start, which may be compared with each other, and all
-/// that a store computes something for.
+/// Groups of variables whose values may be versions, at first sight: those that may be any number at the start, which may be compared with
+/// each other, and all that a store computes something for.
 fn seeds(program: &Program) -> Vec<Vec<usize>> {
     let is_any = |&v: &usize| program.variables[v].init.iter().any(|init| matches!(init, Init::Any(None)));
     let all = 0..program.variables.len();
