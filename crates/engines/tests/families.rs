@@ -1,7 +1,7 @@
 //! Search up to symmetry, on random families of threads: properties that name threads, cells that belong to threads, numbers of threads as
 //! values; and families that are almost symmetric.
 //!
-//! A normal run takes 2,000 programs; `FENCEWRIGHT_FAMILIES=50000` takes so many.
+//! A normal run takes 2,000 programs; `FENCEWRIGHT_PROGRAMS=N` takes N.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Prover;
-use fencewright_testing::Random;
 use fencewright_testing::families::family;
+use fencewright_testing::{Random, programs_or};
 
 /// Programs with more states than this are left out.
 const MOST_STATES: usize = 3_000;
@@ -49,8 +49,7 @@ fn options(random: &mut Random) -> Options {
 
 #[test]
 fn random_families_have_the_verdicts_of_the_reference_semantics() {
-    let wanted: u64 =
-        std::env::var("FENCEWRIGHT_FAMILIES").map_or(2_000, |n| n.parse().expect("a number of programs"));
+    let wanted = programs_or(2_000) as u64;
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let counts: Vec<[usize; 4]> = std::thread::scope(|scope| {
         let part = |part: u64| move || (part..wanted).step_by(threads as usize).map(agrees).fold([0; 4], add);

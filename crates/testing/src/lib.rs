@@ -473,6 +473,12 @@ fn mixed(random: &mut Random, program: &Program, depth: usize) -> Formula {
     Expr::binary(op, Expr::Leaf(leaf), Expr::Const(random.between(0, 2)))
 }
 
+/// How many random programs a test takes: what `FENCEWRIGHT_PROGRAMS` says, otherwise this many.
+pub fn programs_or(otherwise: usize) -> usize {
+    let asked = std::env::var("FENCEWRIGHT_PROGRAMS").ok();
+    asked.map_or(otherwise, |n| n.parse().expect("FENCEWRIGHT_PROGRAMS is a number of programs"))
+}
+
 /// The debug output of a syntax tree without its source spans, to compare trees that were read from different texts.
 pub fn without_spans(tree: &impl std::fmt::Debug) -> String {
     let text = format!("{tree:?}");

@@ -1,6 +1,6 @@
 //! Slices against the reference semantics: states, verdicts and certificates; and claims that lie.
 //!
-//! `FENCEWRIGHT_SLICES=N` takes N random programs instead of a few hundred.
+//! `FENCEWRIGHT_PROGRAMS=N` takes N random programs instead of a few hundred.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use fencewright_program::reference::Buffered;
 use fencewright_program::{LocationId, MemoryModel, State};
 use fencewright_smt::Prover;
 use fencewright_testing::bystanders::detach;
-use fencewright_testing::{Random, Shape, program as random_program, separate};
+use fencewright_testing::{Random, Shape, program as random_program, programs_or, separate};
 
 use super::*;
 use crate::check::{Checked, Confirm, Verdict, check};
@@ -22,9 +22,8 @@ fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program
 }
 
-fn seeds(few: u64) -> u64 {
-    let many = std::env::var("FENCEWRIGHT_SLICES").ok().and_then(|n| n.parse().ok());
-    many.unwrap_or(few)
+fn seeds(few: usize) -> u64 {
+    programs_or(few) as u64
 }
 
 fn random(seed: u64) -> Program {
