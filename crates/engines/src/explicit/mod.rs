@@ -25,6 +25,7 @@ mod search;
 mod store;
 mod trace;
 mod versions;
+mod worker;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
