@@ -1,0 +1,402 @@
+//! Store buffers that forget: the abstract machines of THESIS16 s. 3.2 on concrete data, as plainly as possible.
+//!
+//! A buffer is a queue of at most k stores (PSO: k to each memory cell) and, for all other stores of the thread, a *multiset of values for each
+//! cell*, which forgets in which order they came, except which value of each cell was added last. Its parameters make it one of:
+//!
+//! | | k | counts | figure |
+//! |---|---|---|---|
+//! | value set | 0 | 1 means 1 or more | Fig. 3.6 |
+//! | multiset | 0 | exact | Fig. 3.8 |
+//! | partial:k | k | 1 means 1 or more | Fig. 3.10 |
+//!
+//! A thread sees its own buffer only in two ways: whether it is empty (LF, Lock, Unlock, atomic steps), and the newest value of a cell
+//! (RB, RM). So everything but the buffers is left to the reference semantics, on a stand-in: an exact buffer with one store for each
+//! buffered cell, that of its newest value. What remains to be defined is how a store enters and leaves:
+//!
+//! | rule | | enabled if |
+//! |---|---|---|
+//! | (LS-Q) | a store is appended to the queue | it has fewer than k stores, and, the oldest being kept, the multisets are empty |
+//! | (LS-S) | the oldest are kept: a store is added to its multiset and becomes the last one | otherwise |
+//! | | the newest are kept: the oldest store of the queue (of nothing, if k = 0, the new one) is added to its multiset, then (LS-Q) | otherwise |
+//! | (WM-Q) | the oldest store of the queue goes to memory | the newest being kept, the multisets are empty |
+//! | (WM-D) | a value goes to memory and one copy of it leaves its multiset | the oldest being kept, the queue is empty; the value is not the last one of its cell, or occurs more than once, or is the only one of its cell |
+//! | (WM-ND) | a value goes to memory and its multiset stays | the oldest being kept, the queue is empty; the count of the value means as many *or more* |
+//!
+//! Under PSO all this is said of the stores to one cell. Besides, no barrier may be before a store that leaves the queue, and none anywhere in the queue
+//! when a value leaves a multiset, the oldest being kept.
+//!
+//! Differences from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 needs the last value beside the
+//! multiset, as here. Fig. 3.10 is for TSO and the oldest kept: FENCES12 s. 8 keeps the newest. Under PSO the order of stores to different cells
+//! between two barriers means nothing, so the queue keeps them sorted by cell. A store fence is a barrier at the end of the queue, unless the multisets
+//! hold stores that are older than it and newer than the queue: inside them it orders nothing. With the newest kept, it is forgotten when the last store
+//! before it leaves the queue. So with k = 0 store fences do nothing, and PSO and TSO are the same machine.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use fencewright_program::reference::{Access, Buffered, Disabled, Refusal};
+use fencewright_program::{
+    Action, Event, EventKind, MemoryModel, Program, Property, PropertyKind, Reference, State, ThreadId,
+};
+
+use crate::oracle::{self, Incomplete, initial_states};
+
+/// How buffers are represented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Abstraction {
+    /// How many stores of a thread are kept in order (PSO: of those to each memory cell).
+    pub k: usize,
+    /// Which ones.
+    pub kept: Kept,
+    /// How the others are counted.
+    pub counts: Counts,
+}
+
+/// Which stores of a buffer are kept in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kept {
+    /// The oldest.
+    Oldest,
+    /// The newest.
+    Newest,
+}
+
+/// How equal stores in a multiset are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counts {
+    /// Exactly. A store that would be one copy more than this cannot be performed: what is reached is really reachable, but not everything is.
+    UpTo(u32),
+    /// Exactly, except that this number means as many or more.
+    OrMore(u32),
+}
+
+impl Abstraction {
+    /// Sets of values (Fig. 3.6).
+    pub const VALUE_SET: Abstraction = Abstraction::partial(0, Kept::Oldest);
+
+    /// Multisets of values (Fig. 3.8).
+    pub const MULTISET: Abstraction = Abstraction::multiset(Counts::UpTo(u32::MAX));
+
+    /// Partial coherence: k stores in order, sets of values for the others (Fig. 3.10).
+    pub const fn partial(k: usize, kept: Kept) -> Self {
+        Abstraction { k, kept, counts: Counts::OrMore(1) }
+    }
+
+    /// Multisets with counts that do not go on for ever.
+    pub const fn multiset(counts: Counts) -> Self {
+        Abstraction { k: 0, kept: Kept::Oldest, counts }
+    }
+}
+
+/// The abstract store buffer of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Buffer {
+    /// The stores that are kept in order, oldest first, with barriers between them; as an exact buffer of the reference semantics.
+    pub queue: Vec<Buffered>,
+    /// The other stores to each memory cell; no cell has none.
+    pub rest: BTreeMap<u32, Values>,
+}
+
+/// The stores to one memory cell whose order is forgotten.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Values {
+    /// The value that was added last.
+    pub last: i64,
+    /// How often each value occurs, at least once.
+    pub counts: BTreeMap<i64, u32>,
+}
+
+/// A state of an abstract machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AbstractState {
+    /// Everything but the buffers; its own buffers are empty.
+    pub visible: State,
+    /// The buffer of each thread.
+    pub buffers: Vec<Buffer>,
+}
+
+/// Why an event leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It is not a step of the program, or beyond the interpreter.
+    Refused(Refusal),
+    /// [`Counts::UpTo`] does not go up to what the step would need.
+    Uncounted,
+}
+
+impl From<Refusal> for Obstacle {
+    fn from(refusal: Refusal) -> Self {
+        Obstacle::Refused(refusal)
+    }
+}
+
+/// The interpreter: a program under a memory model, with abstract buffers.
+#[derive(Clone, Copy)]
+pub struct AbstractMachine<'p> {
+    /// What does everything but the buffers.
+    pub reference: Reference<'p>,
+    /// The representation of buffers.
+    pub abstraction: Abstraction,
+}
+
+impl<'p> AbstractMachine<'p> {
+    /// The interpreter for `program` under `model`.
+    pub fn new(program: &'p Program, model: MemoryModel, abstraction: Abstraction) -> Self {
+        AbstractMachine { reference: Reference::new(program, model), abstraction }
+    }
+
+    /// The state that has everything but the buffers from an initial state of the reference semantics.
+    pub fn initial(&self, exact: State) -> AbstractState {
+        let buffers = vec![Buffer::default(); exact.buffers.len()];
+        AbstractState { visible: exact, buffers }
+    }
+
+    /// A state of the reference semantics with the same registers, locations, memory and lock, in which each buffer is empty if it is empty
+    /// here, and has the same newest value of every cell.
+    pub fn stand_in(&self, state: &AbstractState) -> State {
+        let stores = |buffer: &Buffer| {
+            let newest = self.newest(buffer).into_iter();
+            newest.map(|(cell, value)| Buffered::Store { cell, value }).collect()
+        };
+        State { buffers: state.buffers.iter().map(stores).collect(), ..state.visible.clone() }
+    }
+
+    /// The newest value of each cell that is buffered.
+    pub fn newest(&self, buffer: &Buffer) -> BTreeMap<u32, i64> {
+        let queue = buffer.queue.iter().filter_map(store_of);
+        let rest = buffer.rest.iter().map(|(&cell, values)| (cell, values.last));
+        // Of several values of a cell, the one that comes later stays.
+        match self.abstraction.kept {
+            Kept::Oldest => queue.chain(rest).collect(),
+            Kept::Newest => rest.chain(queue).collect(),
+        }
+    }
+
+    /// All events that could be steps from `state`, enabled or not.
+    pub fn candidates(&self, state: &AbstractState) -> Vec<Event> {
+        self.reference.candidates(&self.stand_in(state), &[])
+    }
+
+    /// All states that `event` may lead to.
+    pub fn steps(&self, state: &AbstractState, event: &Event) -> Result<Vec<AbstractState>, Obstacle> {
+        match &event.kind {
+            EventKind::Flush { cell } => Ok(self.flush(state, event.thread, *cell)?),
+            EventKind::Step { edge, .. } => {
+                let (next, accesses) = self.reference.step(&self.stand_in(state), event)?;
+                let mut buffers = state.buffers.clone();
+                let buffer = &mut buffers[event.thread.index()];
+                for access in accesses {
+                    if let Access::Write { cell, value, buffered: true } = access {
+                        self.store(buffer, cell, value)?;
+                    }
+                }
+                if self.reference.program.thread(event.thread).edge(*edge).action == Action::StoreFence {
+                    self.store_fence(buffer);
+                }
+                let empty = vec![Vec::new(); buffers.len()];
+                Ok(vec![AbstractState { visible: State { buffers: empty, ..next }, buffers }])
+            }
+        }
+    }
+
+    /// (LS-Q) and (LS-S).
+    fn store(&self, buffer: &mut Buffer, cell: u32, value: i64) -> Result<(), Obstacle> {
+        let Abstraction { k, kept, .. } = self.abstraction;
+        let together = |entry: &Buffered| self.is_with(entry, cell);
+        let has_room = buffer.queue.iter().filter(|entry| together(entry)).count() < k;
+        match kept {
+            Kept::Oldest if has_room && !self.has_rest_with(buffer, cell) => {}
+            Kept::Newest if has_room => {}
+            Kept::Newest if k > 0 => {
+                let oldest = buffer.queue.iter().position(together).expect("it has k stores");
+                let (cell, value) = take(&mut buffer.queue, oldest);
+                self.add(buffer, cell, value)?;
+            }
+            _ => return self.add(buffer, cell, value),
+        }
+        // Under PSO the store goes to its place behind the last barrier: after the older ones of its cell.
+        let later = |entry: &Buffered| self.is_pso() && store_of(entry).is_some_and(|(c, _)| c > cell);
+        let before = buffer.queue.iter().rposition(|entry| !later(entry));
+        buffer.queue.insert(before.map_or(0, |before| before + 1), Buffered::Store { cell, value });
+        Ok(())
+    }
+
+    /// Whether an entry of a queue is a store that is ordered with those to `cell`: any store under TSO, one to the same cell under PSO.
+    fn is_with(&self, entry: &Buffered, cell: u32) -> bool {
+        store_of(entry).is_some_and(|(c, _)| c == cell || !self.is_pso())
+    }
+
+    /// The same of the multisets.
+    fn has_rest_with(&self, buffer: &Buffer, cell: u32) -> bool {
+        buffer.rest.keys().any(|&c| c == cell || !self.is_pso())
+    }
+
+    /// One more copy of a value, which becomes the last one of its cell.
+    fn add(&self, buffer: &mut Buffer, cell: u32, value: i64) -> Result<(), Obstacle> {
+        let new = Values { last: value, counts: BTreeMap::new() };
+        let values = buffer.rest.entry(cell).or_insert(new);
+        values.last = value;
+        let count = values.counts.entry(value).or_insert(0);
+        match self.abstraction.counts {
+            Counts::UpTo(most) if *count == most => return Err(Obstacle::Uncounted),
+            Counts::OrMore(most) if *count == most => {}
+            _ => *count += 1,
+        }
+        Ok(())
+    }
+
+    /// `sfence`: under PSO a barrier behind the stores of the queue, unless the newest stores are in the multisets.
+    fn store_fence(&self, buffer: &mut Buffer) {
+        let forgotten = self.abstraction.kept == Kept::Oldest && !buffer.rest.is_empty();
+        if self.is_pso() && !forgotten && !matches!(buffer.queue.last(), None | Some(Buffered::Barrier)) {
+            buffer.queue.push(Buffered::Barrier);
+        }
+    }
+
+    /// (WM-Q), (WM-D) and (WM-ND): all ways in which a store to `cell` can leave the buffer.
+    fn flush(
+        &self,
+        state: &AbstractState,
+        thread: ThreadId,
+        cell: u32,
+    ) -> Result<Vec<AbstractState>, Refusal> {
+        if state.visible.lock.is_some_and(|holder| holder != thread) {
+            return Err(Refusal::Disabled(Disabled::Locked));
+        }
+        let Abstraction { kept, counts, .. } = self.abstraction;
+        let buffer = &state.buffers[thread.index()];
+        let mut flushes: Vec<(i64, Buffer)> = Vec::new();
+
+        let mut before_barrier = buffer.queue.iter().take_while(|entry| **entry != Buffered::Barrier);
+        let oldest = before_barrier.position(|entry| self.is_with(entry, cell));
+        let oldest = oldest.filter(|&place| store_of(&buffer.queue[place]).is_some_and(|(c, _)| c == cell));
+        let older_in_rest = kept == Kept::Newest && self.has_rest_with(buffer, cell);
+        if let Some(place) = oldest.filter(|_| !older_in_rest) {
+            let mut after = buffer.clone();
+            let (_, value) = take(&mut after.queue, place);
+            flushes.push((value, after));
+        }
+
+        let is_older = |entry: &Buffered| *entry == Buffered::Barrier || self.is_with(entry, cell);
+        let older_in_queue = kept == Kept::Oldest && buffer.queue.iter().any(is_older);
+        if let Some(values) = buffer.rest.get(&cell).filter(|_| !older_in_queue) {
+            for (&value, &count) in &values.counts {
+                if value != values.last || count > 1 || values.counts.len() == 1 {
+                    flushes.push((value, without_one(buffer, cell, value)));
+                }
+                if counts == Counts::OrMore(count) {
+                    flushes.push((value, buffer.clone()));
+                }
+            }
+        }
+
+        if flushes.is_empty() {
+            return Err(Refusal::Disabled(Disabled::NoStore));
+        }
+        let next = |(value, after): (i64, Buffer)| {
+            let mut next = state.clone();
+            next.visible.memory[cell as usize] = value;
+            next.buffers[thread.index()] = after;
+            next
+        };
+        Ok(flushes.into_iter().map(next).collect())
+    }
+
+    fn is_pso(&self) -> bool {
+        self.reference.model == MemoryModel::Pso
+    }
+}
+
+/// The cell and the value of a store.
+fn store_of(entry: &Buffered) -> Option<(u32, i64)> {
+    match entry {
+        Buffered::Store { cell, value } => Some((*cell, *value)),
+        Buffered::Barrier => None,
+    }
+}
+
+/// Takes the store at this place out of a queue. A barrier that then has nothing before it, or nothing but another barrier, goes with it.
+fn take(queue: &mut Vec<Buffered>, place: usize) -> (u32, i64) {
+    let taken = store_of(&queue.remove(place)).expect("there is a store");
+    queue.dedup_by(|entry, before| *entry == Buffered::Barrier && *before == Buffered::Barrier);
+    if queue.first() == Some(&Buffered::Barrier) {
+        queue.remove(0);
+    }
+    taken
+}
+
+/// The buffer with one copy less of a value.
+fn without_one(buffer: &Buffer, cell: u32, value: i64) -> Buffer {
+    let mut after = buffer.clone();
+    let values = after.rest.get_mut(&cell).expect("the cell is buffered");
+    let count = values.counts.get_mut(&value).expect("the value is buffered");
+    *count -= 1;
+    if *count == 0 {
+        values.counts.remove(&value);
+    }
+    if values.counts.is_empty() {
+        after.rest.remove(&cell);
+    }
+    after
+}
+
+/// Everything that an abstract machine reaches.
+#[derive(Clone)]
+pub struct Reachable<'p> {
+    /// The machine.
+    pub machine: AbstractMachine<'p>,
+    /// The states.
+    pub states: HashSet<AbstractState>,
+    /// Whether some step was left out because of [`Counts::UpTo`].
+    pub cut: bool,
+}
+
+/// All states that the machine reaches, at most `limit` of them; `stop` is asked now and then whether to give up.
+pub fn explore<'p>(
+    machine: AbstractMachine<'p>,
+    limit: usize,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Reachable<'p>, Incomplete> {
+    let initial = initial_states(&machine.reference, limit, stop)?;
+    let initial = initial.into_iter().map(|exact| machine.initial(exact));
+    let mut reachable = Reachable { machine, states: initial.collect(), cut: false };
+    let mut queue: VecDeque<AbstractState> = reachable.states.iter().cloned().collect();
+    while let Some(state) = queue.pop_front() {
+        if reachable.states.len() > limit {
+            return Err(Incomplete::TooManyStates);
+        }
+        if machine.reference.has_unbounded_choice(&state.visible) {
+            return Err(Incomplete::UnboundedChoice);
+        }
+        for event in machine.candidates(&state) {
+            if stop() {
+                return Err(Incomplete::Stopped);
+            }
+            match machine.steps(&state, &event) {
+                Ok(nexts) => {
+                    for next in nexts {
+                        if reachable.states.insert(next.clone()) {
+                            queue.push_back(next);
+                        }
+                    }
+                }
+                Err(Obstacle::Refused(Refusal::Disabled(_))) => {}
+                Err(Obstacle::Refused(Refusal::Limit(..))) => return Err(Incomplete::Limit),
+                Err(Obstacle::Uncounted) => reachable.cut = true,
+            }
+        }
+    }
+    Ok(reachable)
+}
+
+impl Reachable<'_> {
+    /// Whether `property` holds of what is reached; `None` if that cannot be computed. If it holds, it holds of the program, unless steps were left
+    /// out. Deadlock is no question for machines that can do more than the program: there is never an answer.
+    pub fn satisfies(&self, property: &Property) -> Option<bool> {
+        if property.kind == PropertyKind::NoDeadlock {
+            return None;
+        }
+        let states = self.states.iter().map(|state| self.machine.stand_in(state)).collect();
+        let Reference { program, model } = self.machine.reference;
+        oracle::Reachable { states, deadlocks: HashSet::new() }.satisfies(program, model, property)
+    }
+}
