@@ -6,8 +6,8 @@ use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Order};
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
-    Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, cegar, check_each, contexts,
-    registry,
+    Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
+    contexts, registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -85,6 +85,7 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
     let options = EngineOptions {
         explicit,
         cegar,
+        buffers: buffers::Options { domain: args.buffer_domain, kept: cegar.kept },
         lazy: lazy::Options { certificates: args.certificate.is_some(), ..lazy_options(&args.lazy) },
         contexts: contexts::Options {
             contexts: args.contexts,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
+pub mod buffers;
 pub mod cegar;
 mod check;
 pub mod contexts;
@@ -50,6 +51,8 @@ pub struct EngineOptions {
     pub lazy: lazy::Options,
     /// How often threads take turns.
     pub contexts: contexts::Options,
+    /// How buffers forget.
+    pub buffers: buffers::Options,
 }
 
 /// An engine that can be asked for by name.
@@ -67,6 +70,9 @@ pub fn registry() -> &'static [EngineInfo] {
     }
     fn cegar(options: &EngineOptions) -> cegar::Cegar {
         cegar::Cegar { options: options.cegar }
+    }
+    fn buffers(options: &EngineOptions) -> buffers::Buffers {
+        buffers::Buffers { explicit: options.explicit.clone(), options: options.buffers }
     }
     fn auto(options: &EngineOptions) -> auto::Auto {
         let auto = auto::Auto { explicit: explicit(options), cegar: cegar(options), ..auto::Auto::default() };
@@ -88,5 +94,6 @@ pub fn registry() -> &'static [EngineInfo] {
             name: EngineName::Contexts,
             build: |o| Box::new(contexts::ContextBound { options: o.contexts }),
         },
+        EngineInfo { name: EngineName::Buffers, build: |o| Box::new(buffers(o)) },
     ]
 }

@@ -413,6 +413,8 @@ pub enum EngineName {
     Lazy,
     /// Executions with few contexts.
     Contexts,
+    /// Buffers that forget.
+    Buffers,
     /// The analysis of robustness, where there is nothing for an engine to do.
     Robust,
 }
@@ -426,6 +428,7 @@ impl EngineName {
             EngineName::Cegar => "cegar",
             EngineName::Lazy => "lazy",
             EngineName::Contexts => "contexts",
+            EngineName::Buffers => "buffers",
             EngineName::Robust => "robust",
         }
     }

@@ -72,7 +72,7 @@ impl From<Field> for (u32, u32, u32, i64) {
 #[serde(deny_unknown_fields)]
 pub struct BufferFields {
     /// The memory cells that an entry may be about, in order. Entries name them by their position; the number after the last one is a
-    /// store-store fence.
+    /// store-store fence, and the one after that, in a buffer that forgets, what stands between its two parts.
     pub cells: Vec<u32>,
     /// How many entries are in use.
     pub count: Field,

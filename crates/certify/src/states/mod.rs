@@ -1,6 +1,7 @@
 //! Proofs by a set of states: everything that can be reached is in it, and nothing in it is forbidden.
 //!
-//! The set is one of states of the exact memory model, packed as the [`Layout`] of the certificate says. It is checked that
+//! The set is one of states of the exact memory model, or of one that can do more ([`abstraction`]), packed as the [`Layout`] of the certificate says. It
+//! is checked that
 //!
 //! 1. every initial state is in the set;
 //! 2. every step from a state of the set leads to a state of the set, and none takes numbers beyond 64 bits, an index beyond what is modelled, or
@@ -56,6 +57,7 @@
 //! is in `G R`. And no state of `G R` violates a property, because none of R does and the automorphisms keep properties. It does not matter
 //! which states of an orbit the set has, nor how many.
 
+pub mod abstraction;
 mod layout;
 mod orbits;
 mod reductions;
@@ -77,6 +79,7 @@ use serde::{Deserialize, Serialize};
 use crate::automorphism::Family;
 use crate::check::{Accepted, Rejection};
 use crate::parallel;
+pub use abstraction::Abstraction;
 pub use layout::{BufferFields, Field, Layout};
 use orbits::Orbit;
 pub use steps::{Escape, Steps};
@@ -89,6 +92,9 @@ use versions::{Renaming, Start, Types, Versions};
 pub struct StateSet {
     /// The memory model.
     pub model: ModelName,
+    /// How its store buffers forget, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abstraction: Option<Abstraction>,
     /// How its states are packed.
     pub layout: Layout,
     /// For each thread and location the registers that are live there, in order.
@@ -147,6 +153,8 @@ impl StateSet {
     /// Checks that everything but the states is as a proof of these properties needs it.
     pub fn validate(&self, program: &Program, properties: &[Property]) -> Result<Validated, Rejection> {
         let model = self.model.into();
+        abstraction::check(self, properties.iter().map(|p| &p.kind))
+            .map_err(|what| Rejection::Format(what.into()))?;
         reductions::check_live(program, properties, &self.live).map_err(Rejection::Reduction)?;
         self.layout.validate(program, model, &self.live).map_err(Rejection::Format)?;
         let local =

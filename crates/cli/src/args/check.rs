@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use fencewright_engines::buffers::BufferDomain;
+
+use super::values::buffer_domain;
 use super::{AnalysisArgs, ModelArg};
 
 /// `check`
@@ -18,7 +21,7 @@ pub struct CheckArgs {
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// The engine: auto, explicit, cegar, lazy or contexts; `fencewright engines` says what they are
+    /// The engine: auto, explicit, cegar, lazy, contexts or buffers; `fencewright engines` says what they are
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: String,
     /// Check only this property, may be repeated; `deadlock` is always available
@@ -45,7 +48,7 @@ pub struct CheckArgs {
     /// Engine cegar: how many stores of each buffer are kept in order at first
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8))]
     pub k: Option<u32>,
-    /// Engine cegar: which end of a buffer is kept in order
+    /// Engines cegar and buffers: which end of a buffer is kept in order
     #[arg(long, value_name = "END", default_value = "newest")]
     pub kept: KeptArg,
     /// Engine cegar: keep from the start which values the other stores of each buffer have, not only when nothing else helps
@@ -65,6 +68,9 @@ pub struct CheckArgs {
     /// Engine contexts: threads take turns at most so many times
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub contexts: Option<u32>,
+    /// Engine buffers: the one abstraction of buffers to try; set, multiset, or partial:K with K stores in order
+    #[arg(long, value_name = "DOMAIN", value_parser = buffer_domain)]
+    pub buffer_domain: Option<BufferDomain>,
     /// Write the certificate of a proof to this file; one program and one model at a time
     #[arg(long, value_name = "OUT", display_order = 901)]
     pub certificate: Option<PathBuf>,

@@ -1,6 +1,8 @@
-//! Values of options: constants, times and sizes.
+//! Values of options: constants, times, sizes and abstractions.
 
 use std::time::Duration;
+
+use fencewright_engines::buffers::BufferDomain;
 
 /// A limit that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,6 +91,22 @@ pub fn memory(text: &str) -> Result<Limit<u64>, String> {
     if bytes < u64::MAX as f64 { Ok(Limit::AtMost(bytes as u64)) } else { Err("that is too much".into()) }
 }
 
+/// More stores than this cannot be asked for to be kept in order.
+const MOST_KEPT: u32 = 64;
+
+/// `set`, `multiset`, `partial:K`
+pub fn buffer_domain(text: &str) -> Result<BufferDomain, String> {
+    let expected = || format!("expected set, multiset, or partial:K with K at most {MOST_KEPT}");
+    match text {
+        "set" => Ok(BufferDomain::Set),
+        "multiset" => Ok(BufferDomain::Multiset),
+        _ => {
+            let k = text.strip_prefix("partial:").and_then(|k| k.parse().ok()).filter(|k| *k <= MOST_KEPT);
+            k.map(BufferDomain::Partial).ok_or_else(expected)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +141,17 @@ mod tests {
         assert_eq!(memory("none"), Ok(Limit::Unlimited));
         for wrong in ["", "G", "-1G", "1X", "1iB", "99999999999999T"] {
             assert!(memory(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn abstractions() {
+        assert_eq!(buffer_domain("set"), Ok(BufferDomain::Set));
+        assert_eq!(buffer_domain("multiset"), Ok(BufferDomain::Multiset));
+        assert_eq!(buffer_domain("partial:0"), Ok(BufferDomain::Partial(0)));
+        assert_eq!(buffer_domain("partial:64"), Ok(BufferDomain::Partial(64)));
+        for wrong in ["", "sets", "partial", "partial:", "partial:-1", "partial:65", "partial:x"] {
+            assert!(buffer_domain(wrong).is_err(), "{wrong}");
         }
     }
 

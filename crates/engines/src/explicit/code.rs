@@ -11,6 +11,7 @@ use fencewright_program::{
 };
 
 use super::Options;
+use super::abstract_buffer::Abstraction;
 use super::instructions::{ExprCode, Instruction, compile};
 use super::layout::{Bounds, Sizes};
 use super::liveness::Liveness;
@@ -48,6 +49,8 @@ pub struct Code {
     pub orbits: Orbits,
     /// Where versions are, if only their order is stored.
     pub versions: Option<Versions>,
+    /// What buffers remember, if not everything.
+    pub abstraction: Option<Abstraction>,
 }
 
 /// A compiled thread.
@@ -167,7 +170,12 @@ pub enum AddressCode {
 
 impl Code {
     /// Compiles a task, with the reductions that the options ask for.
-    pub fn new(task: &Task<'_>, options: &Options, limits: &Limits) -> Result<Self, Reason> {
+    pub fn new(
+        task: &Task<'_>,
+        options: &Options,
+        abstraction: Option<Abstraction>,
+        limits: &Limits,
+    ) -> Result<Self, Reason> {
         let program = task.program;
         let threads = program.threads.len();
         let memory = threads as Slot + 2;
@@ -197,10 +205,12 @@ impl Code {
             formulas: Vec::new(),
             orbits: Orbits::default(),
             versions: None,
+            abstraction: abstraction.filter(|_| task.model != MemoryModel::Sc),
         };
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
         // What is observed in final states may tell threads apart.
         if options.symmetry
+            && abstraction.is_none()
             && task.observed.is_empty()
             && let Some(live) = code.live()
         {
@@ -209,6 +219,7 @@ impl Code {
             code.orbits = Orbits::new(program, &code, families);
         }
         if options.versions
+            && abstraction.is_none()
             && task.observed.is_empty()
             && let Some(live) = code.live()
         {
@@ -318,6 +329,11 @@ impl ThreadCode {
     /// The kind of a barrier.
     pub fn barrier(&self) -> u64 {
         self.buffered_cells.len() as u64
+    }
+
+    /// The kind of the border in an abstract buffer, if it has one.
+    pub fn border(&self) -> u64 {
+        self.barrier() + 1
     }
 }
 

@@ -7,6 +7,7 @@
 use fencewright_program::reference::Limit;
 use fencewright_program::{EvalError, MemoryModel, Span};
 
+use super::abstract_buffer::{AbstractBuffer, Abstraction, Leaving};
 use super::code::{ActionCode, AddressCode, Code, EdgeCode, OpCode, Target};
 use super::instructions::ExprCode;
 use super::layout::{Growth, Layout};
@@ -72,6 +73,9 @@ pub struct Expander<'c> {
     stack: Vec<i64>,
     chosen: Vec<i64>,
     summary: Summary,
+    /// An abstract buffer on its way from one state to another.
+    unpacked: AbstractBuffer,
+    leaving: Vec<Leaving>,
 }
 
 impl<'c> Expander<'c> {
@@ -85,6 +89,8 @@ impl<'c> Expander<'c> {
             stack: Vec::new(),
             chosen: Vec::new(),
             summary: Summary::default(),
+            unpacked: AbstractBuffer::default(),
+            leaving: Vec::new(),
         }
     }
 
@@ -380,6 +386,9 @@ impl<'c> Expander<'c> {
 
     /// (LS): a store enters the buffer; under PSO the entries after the last barrier are sorted by cell.
     fn buffer(&mut self, layout: &Layout, t: usize, cell: u32, value: i64) -> Result<Flow, Growth> {
+        if let Some(abstraction) = self.code.abstraction {
+            return self.abstract_store(abstraction, layout, t, cell, value);
+        }
         let fields = &layout.buffers[t];
         let count = fields.count.raw(&self.next) as usize;
         let barrier = self.code.threads[t].barrier();
@@ -418,6 +427,12 @@ impl<'c> Expander<'c> {
             return Ok(());
         }
         let fields = &layout.buffers[t];
+        if let Some(abstraction) = self.code.abstraction {
+            let thread = &self.code.threads[t];
+            self.unpacked.read(abstraction, thread, fields, &self.next);
+            self.unpacked.barrier(abstraction, thread);
+            return self.unpacked.write(abstraction, (t, thread), fields, &mut self.next);
+        }
         let barrier = self.code.threads[t].barrier();
         let count = fields.count.raw(&self.next) as usize;
         if count == 0 || fields.entries[count - 1].0.raw(&self.next) == barrier {
@@ -441,6 +456,9 @@ impl<'c> Expander<'c> {
         sink: &mut S,
     ) -> Result<(), Growth> {
         let code = self.code;
+        if let Some(abstraction) = code.abstraction {
+            return self.abstract_flushes(abstraction, layout, state, t, sink);
+        }
         let thread = &code.threads[t];
         let fields = &layout.buffers[t];
         let count = fields.count.raw(state) as usize;
@@ -464,14 +482,69 @@ impl<'c> Expander<'c> {
             if count > 1 && fields.entries[0].0.raw(&self.next) == thread.barrier() {
                 self.remove_entry(layout, t, 0, count - 1);
             }
-            if code.local_first {
-                layout.slots[code.favourite()].set_raw(&mut self.next, 0);
-            }
-            self.summary.moved = true;
-            let visible = thread.flush_visible[kind as usize];
-            let step = Step { thread: t as u32, kind: StepKind::Flush(cell), visible, fault: false };
-            sink.take(step, &self.next);
+            self.flushed(layout, t, kind, sink);
         }
+        Ok(())
+    }
+
+    /// Ends a step by which a store to a cell has reached memory.
+    #[inline]
+    fn flushed<S: Sink>(&mut self, layout: &Layout, t: usize, kind: u64, sink: &mut S) {
+        let code = self.code;
+        if code.local_first {
+            layout.slots[code.favourite()].set_raw(&mut self.next, 0);
+        }
+        self.summary.moved = true;
+        let thread = &code.threads[t];
+        let (cell, visible) = (thread.buffered_cells[kind as usize], thread.flush_visible[kind as usize]);
+        let step = Step { thread: t as u32, kind: StepKind::Flush(cell), visible, fault: false };
+        sink.take(step, &self.next);
+    }
+
+    /// (LS) for an abstract buffer.
+    fn abstract_store(
+        &mut self,
+        abstraction: Abstraction,
+        layout: &Layout,
+        t: usize,
+        cell: u32,
+        value: i64,
+    ) -> Result<Flow, Growth> {
+        let (thread, fields) = (&self.code.threads[t], &layout.buffers[t]);
+        let pso = self.code.model == MemoryModel::Pso;
+        let kind = u64::from(thread.cell_kind[cell as usize]);
+        self.unpacked.read(abstraction, thread, fields, &self.next);
+        if !self.unpacked.store(abstraction, thread, pso, (kind, value)) {
+            self.summary.bounded = true;
+            return Ok(Flow::Disabled);
+        }
+        self.unpacked.write(abstraction, (t, thread), fields, &mut self.next)?;
+        Ok(Flow::Done)
+    }
+
+    /// (WM) for an abstract buffer.
+    fn abstract_flushes<S: Sink>(
+        &mut self,
+        abstraction: Abstraction,
+        layout: &Layout,
+        state: &[u64],
+        t: usize,
+        sink: &mut S,
+    ) -> Result<(), Growth> {
+        let code = self.code;
+        let (thread, fields) = (&code.threads[t], &layout.buffers[t]);
+        let mut leaving = std::mem::take(&mut self.leaving);
+        self.unpacked.read(abstraction, thread, fields, state);
+        self.unpacked.leaving(abstraction, thread, code.model == MemoryModel::Pso, &mut leaving);
+        for way in &leaving {
+            copy(state, &mut self.next);
+            self.set(layout, code.memory + thread.buffered_cells[way.kind as usize], way.value)?;
+            self.unpacked.read(abstraction, thread, fields, state);
+            self.unpacked.leave(thread, way);
+            self.unpacked.write(abstraction, (t, thread), fields, &mut self.next)?;
+            self.flushed(layout, t, way.kind, sink);
+        }
+        self.leaving = leaving;
         Ok(())
     }
 

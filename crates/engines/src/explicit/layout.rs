@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use fencewright_program::LocationId;
 use rustc_hash::FxBuildHasher;
 
+use super::abstract_buffer::Abstraction;
 use super::code::{Code, ThreadCode};
 
 /// A field of a packed state.
@@ -240,8 +241,8 @@ impl Layout {
             for (entry, old_entry) in buffer.entries.iter().zip(&old_buffer.entries).take(count as usize) {
                 let kind = old_entry.0.raw(from);
                 entry.0.set_raw(to, kind);
-                // A barrier has no value.
-                if kind != code.threads[thread].barrier() {
+                // Barriers and borders have no value.
+                if kind < code.threads[thread].barrier() {
                     fits &= entry.1.set(to, old_entry.1.get(from));
                 }
             }
@@ -337,7 +338,8 @@ impl Packer {
 
     fn buffer(&mut self, code: &Code, sizes: &Sizes, thread: usize) -> BufferFields {
         let entries = sizes.entries[thread];
-        let cell = Bounds { low: 0, high: code.threads[thread].buffer_kinds() as i64 - 1 };
+        let border = code.abstraction.is_some_and(Abstraction::has_border) as i64;
+        let cell = Bounds { low: 0, high: code.threads[thread].buffer_kinds() as i64 - 1 + border };
         BufferFields {
             count: self.field(Bounds { low: 0, high: i64::from(entries) }),
             entries: (0..entries).map(|_| (self.field(cell), self.field(sizes.buffered[thread]))).collect(),

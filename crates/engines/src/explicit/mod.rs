@@ -10,6 +10,8 @@
 //! looks at is not local. Operations on locks and atomic steps are not local either, and release the favourite thread. A favourite that has
 //! ended or is blocked is released too. And the favourite is part of the stored state.
 
+mod abstract_buffer;
+pub(crate) mod abstracted;
 mod code;
 mod divergence;
 mod expand;
@@ -38,6 +40,7 @@ use fencewright_program::{Action, Expr, MemoryModel, Op, Program, Property};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 
 pub use crate::task::Order;
+pub(crate) use abstract_buffer::Abstraction;
 use code::Code;
 use search::{Decided, Found};
 
@@ -107,7 +110,7 @@ impl Engine for Explicit {
             answers: vec![Answer::Unknown(reason); task.properties.len()],
             ..report
         };
-        let code = match Code::new(task, options, limits) {
+        let code = match Code::new(task, options, None, limits) {
             Ok(code) => code,
             Err(reason) => return give_up(report, reason),
         };
@@ -183,7 +186,7 @@ impl Engine for Explicit {
 pub fn has_versions(task: &Task<'_>, options: &Options, limits: &Limits) -> bool {
     let options = Options { versions: true, ..options.clone() };
     versions::are_likely(task.program)
-        && Code::new(task, &options, limits).is_ok_and(|code| code.versions.is_some())
+        && Code::new(task, &options, None, limits).is_ok_and(|code| code.versions.is_some())
 }
 
 /// The names of threads that may be exchanged.
@@ -255,11 +258,11 @@ fn shown(
     options: &Options,
     limits: &Limits,
 ) -> Answer {
-    match trace::trace(task, code, decided, samples, options.buffer_bound, &limits.finishing()) {
-        Ok(Some(trace)) if task.properties[decided.property].kind.is_existence() => {
-            Answer::Holds(Some(trace))
+    match trace::path(task, code, decided, samples, options.buffer_bound, &limits.finishing()) {
+        Ok(Some(path)) if task.properties[decided.property].kind.is_existence() => {
+            Answer::Holds(Some(path.trace))
         }
-        Ok(Some(trace)) => Answer::Violated(Some(trace)),
+        Ok(Some(path)) => Answer::Violated(Some(path.trace)),
         Ok(None) => Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into())),
         Err(reason) => Answer::Unknown(reason),
     }

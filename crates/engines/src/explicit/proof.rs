@@ -2,7 +2,9 @@
 //!
 //! Nothing of this is believed: the checker of certificates goes over all states again, with steps of its own.
 
-use fencewright_certify::states::{BufferFields, Field, Layout, PackedStates, StateSet};
+use fencewright_certify::certificate::KeptEnd;
+use fencewright_certify::states::{Abstraction, BufferFields, Field, Layout, PackedStates, StateSet};
+use fencewright_memory::Kept;
 use fencewright_program::Program;
 
 use super::code::{Code, ThreadCode};
@@ -53,7 +55,12 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
     let states = PackedStates::Plain(packing.words, states);
     let symmetry = code.orbits.families().to_vec();
     let versions = code.versions.as_ref().map(|versions| versions.of.clone());
-    Some(StateSet { model: code.model.into(), layout, live, local, symmetry, versions, states })
+    let abstraction = code.abstraction.map(|abstraction| Abstraction {
+        k: abstraction.k,
+        kept: if abstraction.kept == Kept::Oldest { KeptEnd::Oldest } else { KeptEnd::Newest },
+        many: abstraction.many,
+    });
+    Some(StateSet { model: code.model.into(), abstraction, layout, live, local, symmetry, versions, states })
 }
 
 fn field(field: layout::Field) -> Field {

@@ -3,6 +3,7 @@
 
 use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
 
+use super::abstracted::Path;
 use super::code::Code;
 use super::expand::{Expander, Sink, Step, StepKind};
 use super::layout::{Layout, LiveSlots, Sizes};
@@ -12,15 +13,15 @@ use super::store::NONE;
 use crate::task::{Limits, Reason, Task};
 
 /// The execution that leads to the state that decides a property. Every stored state was reached by a step from its parent, so the
-/// execution exists; if it cannot be found again, the engine has a defect.
-pub fn trace(
+/// execution exists; if it cannot be found again, the engine has a defect. With abstract buffers it is one of the abstract machine only.
+pub fn path(
     task: &Task<'_>,
     code: &Code,
     found: &Decided<'_>,
     samples: &[i64],
     bound: Option<u32>,
     limits: &Limits,
-) -> Result<Option<Trace>, Reason> {
+) -> Result<Option<Path>, Reason> {
     let workers = found.stores.len() as u32;
     let store = |number: u32| (found.stores[(number % workers) as usize], number / workers);
     let mut chain = vec![found.state];
@@ -46,6 +47,7 @@ pub fn trace(
         present: state(chain[0]).to_vec(),
     };
     let mut events: Vec<Event> = Vec::new();
+    let mut flushed = Vec::new();
     for &next in &chain[1..] {
         if events.len().is_multiple_of(64)
             && let Some(reason) = limits.exceeded(0)
@@ -53,11 +55,16 @@ pub fn trace(
             return Err(reason);
         }
         match walk.step_to(found.layout, state(next)) {
-            Some(event) => events.push(event),
+            Some(event) => {
+                if let EventKind::Flush { cell } = event.kind {
+                    flushed.push(walk.layout.slots[(code.memory + cell) as usize].get(&walk.present));
+                }
+                events.push(event);
+            }
             None => return Ok(None),
         }
     }
-    Ok(Some(Trace { registers, memory, events }))
+    Ok(Some(Path { trace: Trace { registers, memory, events }, flushed }))
 }
 
 /// An execution on its way along stored states.

@@ -18,7 +18,7 @@ use crate::task::{Limits, Progress, Task};
 /// All states of a search that nothing decides.
 fn all_states(task: &Task<'_>, options: &Options) -> (Code, Found) {
     let (limits, progress) = (Limits::default(), Progress::default());
-    let code = Code::new(task, options, &limits).expect("a small program");
+    let code = Code::new(task, options, None, &limits).expect("a small program");
     let known = vec![false; task.properties.len()];
     let found = search(task, &code, options, &[], &known, &limits, &progress, &mut |_| {});
     (code, found.expect("a small program"))

@@ -1,0 +1,120 @@
+//! What a path of an abstract machine is worth: it may be an execution, or one of multisets, and otherwise it says how many stores must be kept in order.
+
+use fencewright_memory::Kept;
+use fencewright_program::reference::{Buffered, State};
+use fencewright_program::{EventKind, MemoryModel, Property, Reference, Trace};
+
+use crate::explicit::abstracted::Path;
+use crate::task::{Limits, Task};
+
+/// What a path is.
+pub enum Examined {
+    /// An execution that decides the property.
+    Execution(Trace),
+    /// None.
+    Spurious(Spurious),
+}
+
+/// Why a path is no execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spurious {
+    /// Whether every store that leaves a buffer is in it, as often as it leaves: then multisets can do the same.
+    pub is_of_multisets: bool,
+    /// How many stores must be kept in order for the first ones that overtake others not to.
+    pub k: u32,
+}
+
+/// Examines a path.
+pub fn examine(task: &Task<'_>, path: &Path, property: &Property, kept: Kept, limits: &Limits) -> Examined {
+    let finishing = limits.finishing();
+    let stop = || finishing.exceeded(0).is_some();
+    match path.trace.replay_for_until(task.program, task.model, property, &stop) {
+        Ok(_) => Examined::Execution(path.trace.clone()),
+        Err(_) => Examined::Spurious(spurious(task, path, kept, limits)),
+    }
+}
+
+/// Follows a path on exact buffers from which stores may leave in any order. Where one leaves that is not there, the path may still go on, but
+/// from then on it is guesswork.
+fn spurious(task: &Task<'_>, path: &Path, kept: Kept, limits: &Limits) -> Spurious {
+    let reference = Reference::new(task.program, task.model);
+    let mut found = Spurious::default();
+    let start = reference.initial(path.trace.registers.clone(), path.trace.memory.clone());
+    let Some(mut state) = start else { return found };
+    let mut flushed = path.flushed.iter();
+    found.is_of_multisets = true;
+    for (n, event) in path.trace.events.iter().enumerate() {
+        if n % 64 == 0 && limits.exceeded(0).is_some() {
+            return found;
+        }
+        match event.kind {
+            EventKind::Flush { cell } => {
+                let Some(&value) = flushed.next() else { return found };
+                let buffer = &mut state.buffers[event.thread.index()];
+                match buffer.iter().position(|e| *e == Buffered::Store { cell, value }) {
+                    Some(position) => {
+                        let order = Order { model: task.model, kept, buffer, position, cell };
+                        found.k = found.k.max(order.needed());
+                        found.is_of_multisets &= !order.is_last_of_several();
+                        remove(&mut state, event.thread.index(), position);
+                    }
+                    None => found.is_of_multisets = false,
+                }
+                state.memory[cell as usize] = value;
+            }
+            EventKind::Step { .. } => match reference.step(&state, event) {
+                Ok((next, _)) => state = next,
+                Err(_) => {
+                    found.is_of_multisets = false;
+                    return found;
+                }
+            },
+        }
+    }
+    found
+}
+
+/// A store to a cell that leaves a buffer.
+struct Order<'a> {
+    model: MemoryModel,
+    kept: Kept,
+    buffer: &'a [Buffered],
+    position: usize,
+    cell: u32,
+}
+
+impl Order<'_> {
+    fn is_to_cell(&self, entry: &Buffered) -> bool {
+        matches!(entry, Buffered::Store { cell, .. } if *cell == self.cell)
+    }
+
+    /// How many stores must be in order for it not to leave yet; 0 if it may leave.
+    fn needed(&self) -> u32 {
+        let (before, rest) = self.buffer.split_at(self.position);
+        let pso = self.model == MemoryModel::Pso;
+        let overtakes = |entry: &Buffered| !pso || *entry == Buffered::Barrier || self.is_to_cell(entry);
+        if !before.iter().any(overtakes) {
+            return 0;
+        }
+        let counts = |entry: &&Buffered| **entry != Buffered::Barrier && (!pso || self.is_to_cell(entry));
+        match self.kept {
+            Kept::Oldest => before.iter().filter(counts).count() as u32 + 1,
+            Kept::Newest => rest.iter().filter(counts).count() as u32,
+        }
+    }
+
+    /// Whether it is the newest one of its cell, there are others, and none of them has its value.
+    fn is_last_of_several(&self) -> bool {
+        let others = |range: &[Buffered]| range.iter().filter(|e| self.is_to_cell(e)).count();
+        others(&self.buffer[self.position + 1..]) == 0 && others(&self.buffer[..self.position]) > 0
+    }
+}
+
+/// Takes a store out of a buffer; a barrier that then has nothing before it has done its work.
+fn remove(state: &mut State, thread: usize, position: usize) {
+    let buffer = &mut state.buffers[thread];
+    buffer.remove(position);
+    if buffer.first() == Some(&Buffered::Barrier) {
+        buffer.remove(0);
+    }
+}
