@@ -75,7 +75,12 @@ pub fn registry() -> &'static [EngineInfo] {
         buffers::Buffers { explicit: options.explicit.clone(), options: options.buffers }
     }
     fn auto(options: &EngineOptions) -> auto::Auto {
-        let auto = auto::Auto { explicit: explicit(options), cegar: cegar(options), ..auto::Auto::default() };
+        let auto = auto::Auto {
+            explicit: explicit(options),
+            cegar: cegar(options),
+            buffers: options.buffers,
+            ..auto::Auto::default()
+        };
         let domain = options.contexts.domain;
         auto::Auto { contexts: contexts::Options { domain, ..auto.contexts }, domain, ..auto }
     }

@@ -438,6 +438,7 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
     let everywhere = |t: &Thread| vec![(0..t.registers.len() as u32).collect(); t.locations.len()];
     let mut set = StateSet {
         model: model.into(),
+        abstraction: None,
         layout: roomy(program, model),
         live: program.threads.iter().map(everywhere).collect(),
         symmetry: Vec::new(),

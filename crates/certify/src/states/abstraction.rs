@@ -23,19 +23,19 @@
 //!
 //! # Why everything that exact buffers do is done by these
 //!
-//! Say that an abstract buffer *stands for* an exact one if the stores of the exact one are those of Q, in their order, and others which R *counts*: R has a value of a cell
-//! fewer than `many` times if and only if it occurs so often among these others, a cell has an entry in R if and only if one of them is to it, and then the value added last is that of
-//! the newest of them. With the oldest kept they are newer than the stores of Q (PSO: than those to the same cell), with the newest kept older. And if there is a barrier
-//! between two stores of Q, or one in Q and a store in R the oldest being kept, then there is one between them, in the exact buffer. Then the two buffers are empty at the same time, and loads
-//! read the same from them. Let a state stand for another one if they differ in buffers only and its buffers stand for the others. Every step of the exact machine
-//! can be followed:
+//! Say that an abstract buffer *stands for* an exact one if the stores of the exact one are those of Q, in their order, and *others* that are in R: a value that R has
+//! fewer than `many` times, or not at all, occurs exactly so often among these others; a cell has an entry in R if and only if one of them is to it, and then the value added last is that
+//! of the newest of them. With the oldest kept the others are newer than the stores of Q (PSO: than those to the same cell), with the newest kept older. Where a barrier of Q is between two stores of
+//! Q there is one between them in the exact buffer; and, the oldest being kept, where one is behind a store of Q there is one between that store and each of the others. So the two
+//! buffers are empty at the same time, and loads read the same from them. Let a state stand for another one if they differ in buffers only and its buffers stand for the others.
+//! Every step of the exact machine can be followed:
 //!
 //! * A store: by the table. Counting one more copy, up to many, is right; and the new store is behind all barriers.
 //! * A store fence: where the table has no barrier, none has to be there.
-//! * A flush of s, the oldest store (PSO: to its cell, without a barrier before it). If s is in Q, nothing of R is older and nothing in Q either, and no barrier of Q is before it:
-//!   it leaves Q. Otherwise nothing of Q is older, nor a barrier of Q before it, and it leaves R. If its value occurs `many` times and another store to the cell is among the others, by 1. If it is the only one to
-//!   its cell, then it was added last, it is counted once or as many, and every other value of the cell, of which there is none, as many: by 3. Otherwise its value v is counted exactly, and
-//!   there are stores to the cell behind it, the newest of which was added last: that is another copy of v, or another value, so by 2.
+//! * A flush of s, the oldest store (PSO: to its cell, without a barrier before it). If s is in Q, then nothing of R is older, nor anything of Q, nor is a barrier of Q before it: it
+//!   leaves Q. Otherwise nothing of Q is older, and the oldest being kept there is no barrier in Q, because the store before it would have one between itself and s: s leaves R. If s is the only one of the others to
+//!   its cell, then it was added last, R has it once or many times, and every other value of the cell, which does not occur, many times or not at all: by 3. If there is another one, the newest to the
+//!   cell stays the same; if R has the value v of s many times, by 1. Otherwise v is counted exactly; the value that was added last is another one, or another copy of v: by 2.
 //! * All other steps do not look at buffers but as said above.
 //!
 //! So a set of states that contains what stands for the initial states, and with each state those that the steps above lead to, has for each reachable state

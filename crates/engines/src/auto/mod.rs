@@ -1,7 +1,7 @@
 //! Engine `auto`: all the others, side by side; the first answer that is confirmed counts.
 //!
 //! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and exact.
-//! Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers. Properties that
+//! Where buffers may grow without end, `buffers` is next, because sets of the values in them are finite. Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers. Properties that
 //! are still open go to a *portfolio* (`portfolio`): engines in threads of their own that take turns on the cores. The explicit engine finds
 //! violations and finishes large finite state spaces, and a second time, up to the order of versions, infinite ones; `cegar` proves programs
 //! whose state space is infinite, with zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with
@@ -27,10 +27,11 @@ use std::time::Duration;
 
 use fencewright_program::MemoryModel;
 
+use crate::buffers::{self, Buffers};
 use crate::cegar::{self, Cegar};
 use crate::contexts::{self, ContextBound};
 use crate::domain::DomainName;
-use crate::explicit::{Explicit, Options, has_versions};
+use crate::explicit::{Explicit, Options, buffers_may_grow, has_versions};
 use crate::lazy::{self, Lazy};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
 use crate::turns;
@@ -56,6 +57,8 @@ pub struct Auto {
     pub contexts: contexts::Options,
     /// How stores are delayed on the way to SC.
     pub lazy: lazy::Options,
+    /// How buffers are abstracted where they may grow.
+    pub buffers: buffers::Options,
     /// How integers are represented where they are abstracted; if nobody says so, in several ways.
     pub domain: Option<DomainName>,
     /// How long the explicit engine runs alone, and then how long `contexts` does; if that is no time at all, the portfolio comes first.
@@ -71,6 +74,7 @@ impl Default for Auto {
             cegar: Cegar::default(),
             contexts: contexts::Options::default(),
             lazy: lazy::Options { certificates: true, ..lazy::Options::default() },
+            buffers: buffers::Options::default(),
             domain: None,
             alone: ALONE,
             slices: true,
@@ -87,7 +91,7 @@ impl Engine for Auto {
         About {
             summary: "explicit and contexts for a moment each, then all engines side by side: the first confirmed answer counts",
             models: &MemoryModel::ALL,
-            machines: &["exact", "partial", "contexts", "sc"],
+            machines: &["exact", "partial", "contexts", "sc", "set", "multiset"],
             domains: &["concrete", "zones", "predicates", "order"],
             options: &[
                 "--search",
@@ -102,6 +106,7 @@ impl Engine for Auto {
                 "--domain",
                 "--clip",
                 "--fix",
+                "--buffer-domain",
             ],
         }
     }
@@ -158,11 +163,7 @@ impl Auto {
         let mut known = match way.filter(|way| way.numbers == all) {
             Some(way) => way.under_sc(|task| self.run(task, limits, progress)),
             None if self.alone.is_zero() => Report::unanswered(all.len()),
-            None => {
-                let contexts = ContextBound { options: self.contexts };
-                let few = contexts.run(task, &limits.within(self.alone), progress);
-                few.by(&contexts, None, task.model)
-            }
+            None => self.abstract_buffers(task, limits, progress),
         };
         if known.is_decided_with_evidence(task) {
             return known;
@@ -183,6 +184,34 @@ impl Auto {
         known.reopen();
         known.adopt(&open, found);
         known
+    }
+
+    /// Engine `buffers` for a moment, where buffers may grow, and engine `contexts` for a moment.
+    fn abstract_buffers(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let few_contexts = |task: &Task<'_>| {
+            let contexts = ContextBound { options: self.contexts };
+            contexts.run(task, &limits.within(self.alone), progress).by(&contexts, None, task.model)
+        };
+        if task.model == MemoryModel::Sc || !buffers_may_grow(task.program) {
+            return few_contexts(task);
+        }
+        let buffers = self.buffers(self.cores(limits));
+        // Where sets decide, they do so at once.
+        let known = buffers.run(task, &limits.within(self.alone / 2), progress);
+        let mut known = known.by(&buffers, None, task.model);
+        if known.is_decided(task) {
+            return known;
+        }
+        let open = known.open(task);
+        let later = few_contexts(&Part::new(task, &open, known.states).task());
+        known.reopen();
+        known.adopt(&open, later);
+        known
+    }
+
+    /// Engine `buffers` with at most so many workers.
+    fn buffers(&self, most: usize) -> Buffers {
+        Buffers { explicit: self.explicit(most).options, options: self.buffers }
     }
 
     /// Tells a definite answer without evidence, which counts if nothing better follows.
@@ -240,6 +269,14 @@ impl Auto {
                 part: if n == 0 { part(2.0, 1, HEAD_START) } else { part(1.0, 1, Duration::ZERO) },
                 engine: Box::new(Cegar { options }),
                 domain: Some(domain),
+                numbers: all.clone(),
+            });
+        }
+        if task.model != MemoryModel::Sc && buffers_may_grow(task.program) {
+            members.push(Member {
+                part: part(1.0, 1, Duration::ZERO),
+                engine: Box::new(self.buffers(1)),
+                domain: None,
                 numbers: all.clone(),
             });
         }

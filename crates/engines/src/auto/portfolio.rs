@@ -33,7 +33,8 @@ pub struct Member {
 impl Member {
     /// Whether it may find a proof for what another engine says without one.
     fn proves(&self) -> bool {
-        matches!(self.engine.name(), EngineName::Auto | EngineName::Cegar | EngineName::Lazy)
+        let name = self.engine.name();
+        matches!(name, EngineName::Auto | EngineName::Buffers | EngineName::Cegar | EngineName::Lazy)
     }
 }
 

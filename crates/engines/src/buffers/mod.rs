@@ -1,7 +1,7 @@
 //! Engine `buffers`: buffers that forget, less and less (THESIS16 Algorithm 3.2).
 //!
 //! Store buffers that grow without end have finitely many abstractions, as long as the values are finitely many: sets of values first, then multisets, then
-//! sets with some stores in order ([`Abstraction`]). All of them can do what exact buffers do and more, so a search that ends without a violation is a proof. A violation is
+//! sets with some stores in order ([`BufferDomain`]). All of them can do what exact buffers do and more, so a search that ends without a violation is a proof. A violation is
 //! one if its events are an execution; otherwise a finer abstraction is next.
 //!
 //! Multisets are unbounded, and yet it is decided what they reach (Theorem 15), by *expand, enlarge and check*. With a bound on how often a value is counted, they are *enlarged* if a value that
@@ -12,6 +12,8 @@
 //! algorithm as printed, this one starts with sets: they are multisets with the bound 1.
 
 mod path;
+#[cfg(test)]
+mod tests;
 
 use fencewright_memory::Kept;
 use fencewright_program::{MemoryModel, PropertyKind};
@@ -200,6 +202,9 @@ impl Run<'_, '_> {
         self.report.bytes = self.report.bytes.max(found.bytes);
         if !found.growth.is_empty() {
             self.report.growth = found.growth;
+            let hint =
+                "these buffers are finitely many only if values are; engine cegar abstracts values too";
+            self.report.growth.push((hint.into(), None));
         }
         for (&n, outcome) in open.iter().zip(found.outcomes) {
             match outcome {
@@ -224,7 +229,7 @@ impl Run<'_, '_> {
                     }
                 }
                 // Nothing is proved by a search that leaves stores out.
-                Outcome::Answer(_) if abstraction.cut && self.limits.exceeded(0).is_none() => {}
+                Outcome::Answer(Answer::Unknown(Reason::BufferBound(_))) if abstraction.cut => {}
                 Outcome::Answer(answer) if answer.holds().is_some() => self.tell(n, answer),
                 Outcome::Answer(answer) => self.answers[n] = Some(answer),
             }

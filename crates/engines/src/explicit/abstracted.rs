@@ -64,8 +64,8 @@ pub fn run(
     let states = found.stores.iter().map(|s| s.len() as u64).sum();
     let state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
     let incomplete = match why_incomplete(&found, options, RADIUS) {
-        // A store was left out.
-        None if found.bounded => Some(Reason::Cancelled),
+        // What is not reached may be reached by stores that were left out.
+        None if abstraction.cut => Some(Reason::BufferBound(abstraction.many)),
         reason => reason,
     };
     let growth = match &found.stopped {

@@ -16,11 +16,20 @@ pub fn is_endless(program: &Program, code: &Code, sizes: &Sizes) -> bool {
     explain(program, code, sizes).iter().any(|(_, place)| place.is_some())
 }
 
+/// Whether a thread stores in a loop that nothing drains, so that its buffer may grow without end.
+pub fn buffers_may_grow(program: &Program) -> bool {
+    program.threads.iter().any(|thread| in_loop(thread, &|a| !a.drains(), &stores).is_some())
+}
+
+/// Whether an action puts a store into a buffer.
+fn stores(action: &Action) -> bool {
+    matches!(action, Action::Op(Op::Store(..)))
+}
+
 /// One sentence for each thing that grew, with the place that makes it grow.
 pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
     let mut sentences = Vec::new();
     for (thread, &entries) in program.threads.iter().zip(&sizes.entries) {
-        let stores = |action: &Action| matches!(action, Action::Op(Op::Store(..)));
         if entries >= LONG_BUFFER
             && let Some(span) = in_loop(thread, &|a| !a.drains(), &stores)
         {

@@ -42,6 +42,7 @@ use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Re
 pub use crate::task::Order;
 pub(crate) use abstract_buffer::Abstraction;
 use code::Code;
+pub(crate) use divergence::buffers_may_grow;
 use search::{Decided, Found};
 
 /// How to search.
