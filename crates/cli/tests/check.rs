@@ -407,7 +407,8 @@ fn options_for_other_engines_are_told() {
     let program = files.text("a.fw");
     for (engine, option, others) in [
         ("explicit", ["--k", "2"], "auto, cegar"),
-        ("cegar", ["--jobs", "1"], "auto, explicit, lazy"),
+        ("cegar", ["--jobs", "1"], "auto, explicit, lazy, buffers"),
+        ("cegar", ["--buffer-domain", "set"], "auto, buffers"),
         ("auto", ["--contexts", "3"], "contexts"),
         ("contexts", ["--rounds", "2"], "lazy"),
     ] {

@@ -49,6 +49,7 @@ fn very_many_registers_that_are_live_together() {
     keeps_limits(&text, &["check", "--engine", "explicit"], 500, 64);
     keeps_limits(&text, &["check", "--engine", "lazy"], 500, 64);
     keeps_limits(&text, &["check", "--engine", "contexts"], 500, 64);
+    keeps_limits(&text, &["check", "--engine", "buffers"], 500, 64);
 }
 
 #[test]
