@@ -1,7 +1,7 @@
 //! The machines with store buffers that forget (THESIS16 s. 3.2): the invariants that relate each to the exact machine, which of them reaches
 //! more than which other, and what the thesis says of its own examples.
 //!
-//! A normal run takes thousands of random programs; `FENCEWRIGHT_LONG_TESTS=1` takes fifty times as many.
+//! A normal run takes thousands of random programs; `FENCEWRIGHT_PROGRAMS=N` takes N.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,10 +11,10 @@ use fencewright_executions::abstract_buffers::{
 use fencewright_executions::oracle;
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{Event, MemoryModel, Program, PropertyKind, Reference, State};
-use fencewright_testing::{Random, Shape, contend, group, program, separate};
+use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate};
 
-fn seeds(normal: u64) -> std::ops::Range<u64> {
-    0..if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 50 * normal } else { normal }
+fn seeds(normal: usize) -> std::ops::Range<u64> {
+    0..programs_or(normal) as u64
 }
 
 /// A random program in which delayed stores are seen, with every kind of statement.

@@ -11,6 +11,7 @@
 //! How many stores are kept in order is seen from the path that is no execution: as many as it takes for those that overtake others on it not to. Unlike the
 //! algorithm as printed, this one starts with sets: they are multisets with the bound 1.
 
+pub mod backward;
 mod path;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,262 @@
+//! What multisets for buffers reach (THESIS16 Theorem 15), decided twice: backward from minimal violations, and forward on the plain machines, by
+//! expand, enlarge and check. Both must agree on every program that both decide, and neither may miss what exact buffers reach.
+//!
+//! A normal run takes some thousand programs; `FENCEWRIGHT_PROGRAMS=N` takes N.
+
+use fencewright_engines::buffers::backward::{Decision, decide};
+use fencewright_engines::{Limits, Reason, Token};
+use fencewright_executions::abstract_buffers::{AbstractMachine, Abstraction, Counts, Reachable, explore};
+use fencewright_executions::oracle;
+use fencewright_program::{MemoryModel, Program, Property, PropertyKind};
+use fencewright_testing::{Random, Shape, contend, program, programs_or, separate};
+
+/// The plain machines are given up beyond this.
+const MOST_STATES: usize = 1_500;
+/// Copies are counted up to this.
+const MOST_COUNTED: u32 = 4;
+
+fn few_bytes() -> Limits {
+    Limits::starting_now(None, Some(4 << 20), Token::default())
+}
+
+fn random_program(random: &mut Random) -> Program {
+    let corners = random.one_in(6);
+    let mut program = program(random, Shape { threads: 3, length: 5, loops: true, corners });
+    if !random.one_in(3) {
+        contend(random, &mut program, 3);
+    }
+    if random.one_in(6) {
+        separate(random, &mut program);
+    }
+    program
+}
+
+/// A program in which it matters how often a value is buffered, and in which order: one thread stores few values again and again, another one sees some of
+/// them, in any order, and overwrites some.
+fn race(random: &mut Random) -> Program {
+    let mut stored = Vec::new();
+    let mut store = |random: &mut Random| {
+        let store = (*random.pick(&["x", "x", "y"]), *random.pick(&["1", "1", "2"]));
+        stored.push(store);
+        format!("{} = {};", store.0, store.1)
+    };
+    let mut stores = store(random);
+    for _ in 0..1 + random.below(4) {
+        stores += &match random.below(14) {
+            0 | 1 => format!("loop {{ choose {{ {} }} or {{ break; }} }}", store(random)),
+            2 => format!("choose {{ {} }} or {{ {} }}", store(random), store(random)),
+            3 => "fence;".to_string(),
+            4 => "sfence;".to_string(),
+            5 => format!("assume z == 1; {}", store(random)),
+            6 => format!("atomic {{ {} }}", store(random)),
+            _ => store(random),
+        };
+    }
+    let mut sees = String::new();
+    for _ in 0..1 + random.below(4) {
+        let (cell, value) = *random.pick(&stored);
+        let value = if random.one_in(6) { "0" } else { value };
+        sees += &match random.below(12) {
+            0..=4 => format!("assume {cell} == {value};"),
+            5..=7 => format!("assume {cell} == {value}; {cell} = 0; fence;"),
+            8 => format!("assume {cell} == {value}; z = 1;"),
+            9 => format!("lock; assume {cell} == {value}; {cell} = 0; unlock;"),
+            10 => format!("{cell} = 2;"),
+            _ => format!(
+                "loop {{ choose {{ {cell} = 0; fence; }} or {{ assume {cell} == {value}; break; }} }}"
+            ),
+        };
+    }
+    let and = random.pick(&["", "", " && t1@end1", " && t1@end1 && x == 0"]);
+    load(&format!(
+        "shared x, y, z; thread t1 {{ {stores} end1: skip; }} thread t2 {{ {sees} goal: skip; }} forbid goal: t2@goal{and};"
+    ))
+}
+
+/// Properties that are about all reachable states.
+fn about_states(property: &&Property) -> bool {
+    matches!(property.kind, PropertyKind::Never(_) | PropertyKind::Assertions)
+}
+
+/// What the plain machine reaches if copies are counted like this; nothing if that is too much.
+fn reached(program: &Program, model: MemoryModel, counts: Counts) -> Option<Reachable<'_>> {
+    let machine = AbstractMachine::new(program, model, Abstraction::multiset(counts));
+    explore(machine, MOST_STATES, &mut || false).ok()
+}
+
+/// Forward: whether multisets satisfy each of the properties, and up to which number copies had to be counted.
+fn forward(program: &Program, model: MemoryModel, properties: &[&Property]) -> Vec<Option<(bool, u32)>> {
+    let mut answers = vec![None; properties.len()];
+    for many in 1..=MOST_COUNTED {
+        for (counts, answer) in [(Counts::OrMore(many), true), (Counts::UpTo(many), false)] {
+            if answers.iter().all(Option::is_some) {
+                return answers;
+            }
+            let Some(reached) = reached(program, model, counts) else { continue };
+            for (property, known) in properties.iter().zip(&mut answers) {
+                if known.is_none() && reached.satisfies(property) == Some(answer) {
+                    *known = Some((answer, many));
+                }
+            }
+        }
+    }
+    answers
+}
+
+#[test]
+fn backward_and_forward_agree_wherever_both_decide() {
+    let wanted = programs_or(1_100);
+    let mut tally = Tally::default();
+    let mut seed = 0;
+    while tally.programs < wanted {
+        seed += 1;
+        let mut random = Random::new(seed);
+        let program = if seed % 2 == 0 { race(&mut random) } else { random_program(&mut random) };
+        let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Pso]);
+        let properties: Vec<&Property> = program.properties.iter().filter(about_states).collect();
+        let answers = forward(&program, model, &properties);
+        let exact = oracle::explore(&program, model, MOST_STATES, &mut || false).ok();
+        let mut both = false;
+        for (property, forward) in properties.into_iter().zip(answers) {
+            let backward = decide(&program, model, property, &few_bytes());
+            if let (Ok(decision), Some((safe, many))) = (&backward, forward) {
+                let what = || format!("seed {seed}, {model:?}, {}: {decision:?}", property.name);
+                assert_eq!(decision.safe, safe, "{}, forward counting up to {many}", what());
+                both = true;
+                tally.decided(safe, many);
+            }
+            tally.one_sided(backward.is_ok(), forward.is_some());
+            // Both include what exact buffers reach.
+            let exact = exact.as_ref().and_then(|exact| exact.satisfies(&program, model, property));
+            if let (Ok(Decision { safe, .. }), Some(exactly)) = (&backward, exact) {
+                assert!(exactly || !safe, "seed {seed}, {model:?}, {}: a violation is missed", property.name);
+                tally.spurious += usize::from(exactly && !safe);
+            }
+        }
+        tally.programs += usize::from(both);
+    }
+    println!("{tally:?} of {seed}");
+    let few = wanted / 100;
+    assert!(tally.safe_beyond_sets > few && tally.unsafe_beyond_one > few / 4, "{tally:?}");
+    assert!(tally.spurious > few / 2, "{tally:?}");
+}
+
+/// What was compared.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Programs of which some property was decided both ways.
+    programs: usize,
+    /// Properties that hold, and that do not.
+    safe: usize,
+    violated: usize,
+    /// Those that hold of multisets and not of sets.
+    safe_beyond_sets: usize,
+    /// Those for the violation of which some store must be buffered more than once at a time.
+    unsafe_beyond_one: usize,
+    /// Those that exact buffers do not violate and multisets do.
+    spurious: usize,
+    only_backward: usize,
+    only_forward: usize,
+}
+
+impl Tally {
+    fn decided(&mut self, safe: bool, many: u32) {
+        match safe {
+            true => {
+                (self.safe, self.safe_beyond_sets) =
+                    (self.safe + 1, self.safe_beyond_sets + usize::from(many > 1))
+            }
+            false => {
+                (self.violated, self.unsafe_beyond_one) =
+                    (self.violated + 1, self.unsafe_beyond_one + usize::from(many > 1));
+            }
+        }
+    }
+
+    fn one_sided(&mut self, backward: bool, forward: bool) {
+        self.only_backward += usize::from(backward && !forward);
+        self.only_forward += usize::from(forward && !backward);
+    }
+}
+
+fn load(text: &str) -> Program {
+    fencewright_lang::load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program
+}
+
+fn example(name: &str, defines: &[(String, i64)]) -> Program {
+    let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(&path).expect("the example is readable");
+    fencewright_lang::load(name, &bytes, None, defines).expect("it loads").program
+}
+
+/// Whether the first property that is not about assertions holds of multisets.
+fn is_safe(program: &Program, model: MemoryModel) -> bool {
+    let goal = program.properties.iter().find(|p| matches!(p.kind, PropertyKind::Never(_))).expect("a goal");
+    decide(program, model, goal, &few_bytes()).expect("values are finitely many").safe
+}
+
+#[test]
+fn examples_of_the_thesis_are_decided() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        assert!(is_safe(&example("thesis-3-3.fw", &[]), model));
+        assert!(is_safe(&example("thesis-3-7.fw", &[]), model));
+        let unwinding = |n| example("unwinding-dekker.fw", &[("N".to_string(), n)]);
+        assert!(is_safe(&unwinding(1), model));
+        assert!(!is_safe(&unwinding(2), model));
+    }
+}
+
+/// A value that is stored n times can be seen n times after it was overwritten, and not once more.
+#[test]
+fn copies_are_counted_whatever_their_number() {
+    for n in 1..=5 {
+        let program = |seen: usize| {
+            let stores = "x = 1; ".repeat(n);
+            let sees = "await x == 1; x = 0; fence; ".repeat(seen);
+            load(&format!(
+                "shared x; thread t1 {{ {stores} }} thread t2 {{ {sees} goal: skip; }} forbid goal: t2@goal;"
+            ))
+        };
+        assert!(!is_safe(&program(n), MemoryModel::Tso), "{n} stores are seen {n} times");
+        assert!(is_safe(&program(n + 1), MemoryModel::Tso), "{n} stores are seen once more");
+    }
+}
+
+/// The value that was added last leaves last, but any other may overtake, and a second copy of the last one too.
+#[test]
+fn the_value_that_was_added_last_leaves_last() {
+    let program = |stores: &str| {
+        load(&format!(
+            "shared x, y; thread t1 {{ {stores} assume y == 1; x = 3; }}
+             thread t2 {{ assume x == 2; y = 1; assume x == 1; goal: skip; }} forbid goal: t2@goal;"
+        ))
+    };
+    let safe = |stores: &str| is_safe(&program(stores), MemoryModel::Tso);
+    assert!(safe("x = 1; x = 2;"));
+    assert!(!safe("x = 1; x = 2; x = 2;"));
+    assert!(!safe("x = 1; x = 2; x = 3;"));
+    assert!(!safe("x = 2; x = 1;"));
+}
+
+#[test]
+fn what_cannot_be_decided_is_said() {
+    let endless = load("shared x; thread t { var r; loop { r = r + 1; x = r; } } forbid below: t.r < 0;");
+    let goal = &endless.properties[0];
+    let reason =
+        decide(&endless, MemoryModel::Tso, goal, &few_bytes()).expect_err("values are infinitely many");
+    assert!(matches!(reason, Reason::Memory(_)), "{reason:?}");
+    let limits = Limits::default();
+    assert!(limits.token.cancel());
+    let reason = decide(&endless, MemoryModel::Tso, goal, &limits).expect_err("it is cancelled");
+    assert_eq!(reason, Reason::Cancelled);
+    let soon = Limits::starting_now(Some(std::time::Duration::from_millis(50)), None, Token::default());
+    let reason = decide(&endless, MemoryModel::Tso, goal, &soon).expect_err("there is no time");
+    assert!(matches!(reason, Reason::Timeout(_)), "{reason:?}");
+
+    let choice = load("shared x; thread t { var r; r = *; x = r; } forbid below: t.r < 0;");
+    let reason = decide(&choice, MemoryModel::Tso, &choice.properties[0], &few_bytes());
+    assert!(matches!(reason, Err(Reason::Unsupported(..))), "{reason:?}");
+    let deadlock = Property::deadlock();
+    let reason = decide(&choice, MemoryModel::Tso, &deadlock, &few_bytes());
+    assert!(matches!(reason, Err(Reason::Unsupported(..))), "{reason:?}");
+}
