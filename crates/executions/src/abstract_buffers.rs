@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | (LS-Q) | a store is appended to the queue | it has fewer than k stores, and, the oldest being kept, the multisets are empty |
 //! | (LS-S) | the oldest are kept: a store is added to its multiset and becomes the last one | otherwise |
-//! | | the newest are kept: the oldest store of the queue (of nothing, if k = 0, the new one) is added to its multiset, then (LS-Q) | otherwise |
+//! | | the newest are kept: the oldest store of the queue is added to its multiset, and the new one is appended; if k = 0, the new one is added | otherwise |
 //! | (WM-Q) | the oldest store of the queue goes to memory | the newest being kept, the multisets are empty |
 //! | (WM-D) | a value goes to memory and one copy of it leaves its multiset | the oldest being kept, the queue is empty; the value is not the last one of its cell, or occurs more than once, or is the only one of its cell |
 //! | (WM-ND) | a value goes to memory and its multiset stays | the oldest being kept, the queue is empty; the count of the value means as many *or more* |
