@@ -16,7 +16,7 @@ use fencewright_program::{
     Expr, LocationId, MemoryModel, Program, Property, PropertyKind, Span, State, ThreadId,
 };
 use fencewright_smt::Prover;
-use fencewright_testing::{Random, Shape, contend, program, programs_or, separate};
+use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate};
 
 use super::{BufferDomain, Buffers, Options};
 use crate::explicit::abstracted::{self, Outcome};
@@ -422,4 +422,40 @@ fn nothing_is_proved_about_deadlocks() {
     let set = all_states(&program, MemoryModel::Tso, Abstraction::SET).expect("it is a proof");
     assert_eq!(accepted((*set).clone(), &program, &["goal"]), Ok(()));
     assert!(matches!(accepted((*set).clone(), &program, &["deadlock"]), Err(Rejection::Format(_))));
+}
+
+/// Any abstraction, not only those that are asked for, on programs in which stores come in groups, too.
+#[test]
+fn any_abstraction_reaches_what_the_plain_machine_reaches() {
+    let mut compared = 0;
+    for seed in 0..programs_or(300) {
+        let mut random = Random::new(seed as u64);
+        let shape = Shape { threads: 2, length: 6, loops: random.one_in(3), corners: false };
+        let mut program = program(&mut random, shape);
+        match random.below(4) {
+            0 => group(&mut random, &mut program),
+            1 => separate(&mut random, &mut program),
+            _ => contend(&mut random, &mut program, 4),
+        }
+        let program = with_a_truth(program);
+        let model = *random.pick(&WEAK);
+        for _ in 0..3 {
+            let kept = *random.pick(&[Kept::Oldest, Kept::Newest]);
+            let (k, many) = (random.below(4) as u32, 1 + random.below(3) as u32);
+            let abstraction = Abstraction { k, kept, many, cut: false };
+            let machine = AbstractMachine::new(&program, model, plainly(abstraction));
+            let Ok(plain) = plain::explore(machine, 1_000, &mut || false) else { continue };
+            let plain: HashSet<Visible> = plain.states.into_iter().map(|s| seen(s.visible)).collect();
+            let Some(set) = all_states(&program, model, abstraction) else { continue };
+            assert!(visible(&set) == plain, "seed {seed}, {model:?}, {abstraction:?}");
+            assert_eq!(
+                accepted((*set).clone(), &program, &["truth"]),
+                Ok(()),
+                "seed {seed}, {abstraction:?}"
+            );
+            compared += 1;
+        }
+    }
+    println!("{compared} compared");
+    assert!(compared > 200);
 }
