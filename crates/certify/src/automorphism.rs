@@ -16,8 +16,9 @@
 //! * (e) in `g s` the image of e has the value that e has in s; or, where e is the number of a thread, this value with x and y exchanged.
 //!
 //! (e) holds of a constant, which is exchanged where it is a number; of a register whose kind is the one expected; of any operator on
-//! values that are no numbers, by induction; and of `==` and `!=` between two numbers, because to exchange x and y is injective. Everything
-//! else, such as `<` or `+` on numbers, has no image, and the exchange is refused. By (e), and because ranges and array bounds that numbers are
+//! values that are no numbers, by induction; of `==` and `!=` between two numbers, because to exchange x and y is injective; and of a
+//! comparison of a number with a constant that x and y compare alike with. Everything else, such as `<` between numbers or `+`, has no image,
+//! and the exchange is refused. By (e), and because ranges and array bounds that numbers are
 //! checked against contain both x and y or neither, an operation does in s what its image does in `g s`: it is enabled, faults, and has as
 //! many results, each being the image of the other. Fences, flushes and the lock treat all threads alike. Initial states are mapped to
 //! initial ones, because initial values are compared in the same way. A property has the same truth in `g s` as in s, because its image is
@@ -231,10 +232,13 @@ impl Exchange<'_> {
         let local = |thread: ThreadId, n: usize| self.reductions.local[thread.index()][n];
         let mut missing: HashMap<(LocationId, LocationId, bool, Action), usize> = HashMap::new();
         for (n, edge) in to.edges.iter().enumerate() {
-            *missing.entry((edge.from, edge.to, local(other, n), edge.action.clone())).or_default() += 1;
+            let action = self.ordered(to, edge.action.clone());
+            *missing.entry((edge.from, edge.to, local(other, n), action)).or_default() += 1;
         }
         from.edges.iter().enumerate().all(|(n, edge)| {
-            let image = self.action(id, edge).map(|action| (edge.from, edge.to, local(id, n), action));
+            let image = self
+                .action(id, edge)
+                .map(|action| (edge.from, edge.to, local(id, n), self.ordered(from, action)));
             match image.and_then(|image| missing.get_mut(&image)) {
                 Some(count) if *count > 0 => {
                     *count -= 1;
@@ -243,6 +247,26 @@ impl Exchange<'_> {
                 _ => false,
             }
         })
+    }
+
+    /// The same step with neighbouring stores of constants in the order of their cells: what goes straight to memory within one step is seen together.
+    fn ordered(&self, thread: &Thread, mut action: Action) -> Action {
+        let constant = |op: &Op| match op {
+            Op::Store(Address { variable, index }, Expr::Const(_)) => match index {
+                None => Some((*variable, 0)),
+                Some(Expr::Const(index)) => Some((*variable, *index)),
+                Some(_) => None,
+            },
+            _ => None,
+        };
+        // A store that faults is the last one that counts.
+        let cell = |op: &Op| constant(op).filter(|_| !self.program.op_may_fault(&thread.registers, op));
+        if let Action::Atomic { ops, drains: true } = &mut action {
+            for run in ops.chunk_by_mut(|a, b| cell(a).is_some() && cell(b).is_some()) {
+                run.sort_by_key(cell);
+            }
+        }
+        action
     }
 
     /// The image of what an edge does; nothing if it has none, or if the kinds of registers after it are not those where it leads.
@@ -331,6 +355,16 @@ impl Exchange<'_> {
         self.expr(formula, false, &leaf).is_some_and(|image| same(formula, &image))
     }
 
+    /// Whether this compares one value with a constant, and both numbers compare alike.
+    fn are_alike<L>(&self, op: BinaryOp, left: &Expr<L>, right: &Expr<L>) -> bool {
+        let [a, b] = match (left, right) {
+            (Expr::Leaf(_), Expr::Const(c)) => self.numbers.map(|n| op.apply(n, *c)),
+            (Expr::Const(c), Expr::Leaf(_)) => self.numbers.map(|n| op.apply(*c, n)),
+            _ => return false,
+        };
+        op.is_comparison() && a.is_ok() && a == b
+    }
+
     /// The image of an expression that is or is not the number of a thread; nothing if it has none. `leaf` says of a leaf whether it
     /// is one, and what becomes of it.
     fn expr<L>(&self, e: &Expr<L>, number: bool, leaf: &impl Fn(&L) -> Option<(bool, L)>) -> Option<Expr<L>> {
@@ -348,6 +382,14 @@ impl Exchange<'_> {
             // No other operator gives the number of a thread.
             _ if number => None,
             Expr::Unary(op, operand) => Some(Expr::unary(*op, self.expr(operand, false, leaf)?)),
+            // Which side of a constant a number is on does not matter if both numbers are on the same side.
+            Expr::Binary(op, left, right) if self.are_alike(*op, left, right) => {
+                let image = |e: &Expr<L>| match e {
+                    Expr::Leaf(l) => Some(Expr::Leaf(leaf(l)?.1)),
+                    constant => self.expr(constant, false, leaf),
+                };
+                Some(Expr::binary(*op, image(left)?, image(right)?))
+            }
             Expr::Binary(op, left, right) => {
                 let is_number = |e: &Expr<L>| is_number(e, &|l| Some(leaf(l)?.0)) == Some(true);
                 let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);

@@ -48,6 +48,8 @@ pub enum Rejection {
     Numbers(usize, String),
     /// A step from this state takes more than explicit computation can do.
     Beyond(usize, String),
+    /// It has more than the checker looks at.
+    TooLarge(String),
 }
 
 impl fmt::Display for Rejection {
@@ -71,6 +73,7 @@ impl fmt::Display for Rejection {
                 write!(f, "state {n} of the certificate: {step} takes numbers beyond 64 bits")
             }
             Rejection::Beyond(n, what) => write!(f, "state {n} of the certificate: {what}"),
+            Rejection::TooLarge(what) => write!(f, "too large for the checker: {what}"),
         }
     }
 }

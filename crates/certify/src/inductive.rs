@@ -279,7 +279,7 @@ impl<'a> Checker<'a> {
         for cube in &self.states[n].differences {
             index.meet(cube);
             if index.len() > MOST_MET {
-                return Err(Rejection::Format(format!("state {n} compares more than {MOST_MET} cells")));
+                return Err(Rejection::TooLarge(format!("state {n} compares more than {MOST_MET} cells")));
             }
             if (self.stop)() {
                 return Err(Rejection::Stopped);
@@ -296,12 +296,12 @@ impl<'a> Checker<'a> {
         target: Option<&Target>,
         index: &mut Index,
     ) -> Result<Vec<PreparedBranch>, Rejection> {
-        // Values that nothing is known about are variables of their own, numbered after the cells.
-        let mut unknown = self.machine.cells.len() as CellId;
         let wanted = target.map(|t| &self.states[t.state]);
         let wanted = wanted.map_or(Vec::new(), |w| w.cubes.iter().zip(&w.differences).collect());
         let named = |d: &Difference| d.renamed(&|cell| self.name(target, cell));
         let mut prepare = |simple: Vec<Simple>| {
+            // Values that nothing is known about are variables of their own, numbered after the cells. No two branches meet.
+            let mut unknown = self.machine.cells.len() as CellId;
             let branch = Branch::through(simple, &mut unknown);
             let mut wanted_before = Vec::with_capacity(wanted.len());
             for (n, (cube, differences)) in wanted.iter().enumerate() {
@@ -333,7 +333,7 @@ impl<'a> Checker<'a> {
             let mut position = |cell: CellId| index.position(Some(cell));
             let copies = branch.copies.iter().map(|&(copy, s)| (position(copy), position(s))).collect();
             if index.len() > MOST_MET {
-                return Err(Rejection::Format(format!("a step compares more than {MOST_MET} cells")));
+                return Err(Rejection::TooLarge(format!("a step compares more than {MOST_MET} cells")));
             }
             Ok(PreparedBranch { branch, copies, assumed, wanted: wanted_before })
         };

@@ -2,8 +2,8 @@
 //!
 //! In an instance of `thread p[me in 0..N]` the number of the thread is a constant. Where the code of two instances differs in a constant, that
 //! constant is taken to be the number of a thread, and so is whatever it is copied to, compared with or used as an index of: registers,
-//! variables and indices that meet like this are put into one class (unification). A class that meets arithmetic, `<` or the result of a
-//! comparison holds plain values.
+//! variables and indices that meet like this are put into one class (unification). A class that meets arithmetic, the result of a comparison, or
+//! another class in a comparison by `<` holds plain values.
 //!
 //! This is a guess. What counts is the comparison of the program with its image in [`fencewright_certify::automorphism`].
 
@@ -287,10 +287,15 @@ impl<'a> Kinds<'a> {
             }
             Expr::Binary(op, left, right) => {
                 self.unite(class, PLAIN);
-                let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
-                let operands = if equality { self.fresh(1) } else { PLAIN };
-                self.expr(left, operands, leaf, constants);
-                self.expr(right, operands, leaf, constants);
+                let has_constant = matches!(**left, Expr::Const(_)) || matches!(**right, Expr::Const(_));
+                let [of_left, of_right] = match op {
+                    BinaryOp::Eq | BinaryOp::Ne => [self.fresh(1); 2],
+                    // The numbers of all threads may be on the same side of the constant.
+                    _ if op.is_comparison() && has_constant => [self.fresh(1), self.fresh(1)],
+                    _ => [PLAIN; 2],
+                };
+                self.expr(left, of_left, leaf, constants);
+                self.expr(right, of_right, leaf, constants);
             }
         }
     }

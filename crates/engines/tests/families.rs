@@ -9,6 +9,7 @@ use fencewright_certify::automorphism::Family;
 use fencewright_certify::states::{PackedStates, StateSet};
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
 use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::robust;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_executions::oracle::explore;
 use fencewright_fingerprint::fingerprint;
@@ -269,4 +270,22 @@ fn large_families_without_numbers_are_sorted_not_tried_in_all_orders() {
             assert!(accepted(&program, without(&set, n), &claim).is_err(), "without state {n}");
         }
     }
+}
+
+#[test]
+fn attacks_of_a_family_are_taken_up_to_symmetry() {
+    let text = include_str!("../../../examples/mcs-lock.fw");
+    let program = load("mcs-lock.fw", text.as_bytes(), None, &[("N".into(), 3)]).expect("an example").program;
+    let states = |symmetry: bool| {
+        let options = robust::Options {
+            search: robust::Search::Explicit,
+            explicit: Options { symmetry, ..Options::default() },
+            ..robust::Options::default()
+        };
+        let found = robust::analyse(&program, &options, &Limits::default(), &Progress::default());
+        assert_eq!((found.robust(), found.checked()), (Ok(true), Some(true)));
+        found.states
+    };
+    let (all, orbits) = (states(false), states(true));
+    assert!(orbits * 5 < all, "{orbits} of {all} states up to symmetry of three threads");
 }

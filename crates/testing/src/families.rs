@@ -80,7 +80,7 @@ impl Writer {
                 _ => "r = me;".into(),
             };
         }
-        match random.below(20) {
+        match random.below(23) {
             0 => format!("x = {bit};"),
             1 => format!("flag[me] = {bit};"),
             2 | 3 => "tail = me;".into(),
@@ -102,6 +102,18 @@ impl Writer {
             17 => format!("t = * in {low}..{};", high + 1),
             18 => "assert t != me || r == 0;".into(),
             19 => format!("lock; tail = {nobody}; x = {bit}; unlock;"),
+            20 => {
+                let compare = *random.pick(&["<", "<=", ">", ">="]);
+                format!("if t {compare} {} {{ x = {bit}; }}", random.between(low - 1, high + 1))
+            }
+            21 => {
+                let reset = |n: i64| format!("flag[{n}] = {bit};");
+                let all: Vec<String> = match random.one_in(2) {
+                    true => (low..=high).map(reset).collect(),
+                    false => (low..=high).rev().map(reset).collect(),
+                };
+                format!("atomic {{ r = x; {} x = {bit}; }}", all.join(" "))
+            }
             _ => "t = me;".into(),
         }
     }

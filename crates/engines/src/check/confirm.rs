@@ -217,7 +217,7 @@ pub(crate) fn accepted(
     match fencewright_certify::check(certificate, program, &Prover, &stop) {
         Ok(_) => Ok(Evidence::Certified(Arc::clone(certificate))),
         Err(Rejection::Stopped) => Err(Reason::NotConfirmed),
-        Err(rejection @ Rejection::Numbers(..)) => {
+        Err(rejection @ (Rejection::Numbers(..) | Rejection::TooLarge(_))) => {
             Err(Reason::Unsupported(format!("the proof cannot be checked: {rejection}"), None))
         }
         Err(rejection) => Err(Reason::Contradiction(rejection.to_string())),

@@ -96,7 +96,7 @@ impl FormulaLowering<'_, '_> {
             ExprKind::Unary(op, operand) => {
                 let operand = self.formula(operand)?;
                 self.constants.check_unary(*op, operand.constant(), e.span)?;
-                Ok(Expr::unary(*op, operand))
+                Ok(folded(Expr::unary(*op, operand)))
             }
             ExprKind::Binary(op, left, right) => {
                 let left = self.formula(left)?;
@@ -116,11 +116,14 @@ impl FormulaLowering<'_, '_> {
                         "a formula may shift only by a constant from 0 to 63",
                     ));
                 }
-                Ok(Expr::binary(*op, left, right))
+                Ok(match op {
+                    BinaryOp::And | BinaryOp::Or => joined(*op, vec![left, right]),
+                    _ => folded(Expr::binary(*op, left, right)),
+                })
             }
             ExprKind::If(condition, then, otherwise) => {
                 let (condition, then) = (self.formula(condition)?, self.formula(then)?);
-                Ok(Expr::choice(condition, then, self.formula(otherwise)?))
+                Ok(folded(Expr::choice(condition, then, self.formula(otherwise)?)))
             }
             ExprKind::At(thread, label) => {
                 let (id, locations) = self.at(thread, label)?;
@@ -163,17 +166,11 @@ impl FormulaLowering<'_, '_> {
     ) -> Result<Formula> {
         let mut instances = Vec::new();
         self.expand(binders, body, &mut instances)?;
-        // Two or more instances are joined to a truth value; a single one must be made one.
-        if let [only] = instances.as_mut_slice()
-            && !is_boolean(only)
-        {
-            let value = std::mem::replace(only, Expr::Const(0));
-            *only = Expr::binary(BinaryOp::Ne, value, Expr::Const(0));
-        }
-        Ok(match quantifier {
-            Quantified::Exists => Expr::any(instances),
-            Quantified::Forall => Expr::all(instances),
-        })
+        let op = match quantifier {
+            Quantified::Exists => BinaryOp::Or,
+            Quantified::Forall => BinaryOp::And,
+        };
+        Ok(joined(op, instances))
     }
 
     fn expand(
@@ -297,6 +294,29 @@ pub fn negation(formula: Formula) -> Formula {
         Expr::Unary(fencewright_program::UnaryOp::Not, inner) if is_boolean(&inner) => *inner,
         other => other.not(),
     }
+}
+
+/// Constants folded at the root. Formulas divide and shift by constants only, so every one has a value.
+fn folded(e: Formula) -> Formula {
+    e.constant().map_or(e, Expr::Const)
+}
+
+/// The conjunction or disjunction of formulas, without those that are constants: what is said of all threads but one (`j == i || ..`) looks the same
+/// whichever thread that is, so that threads can be exchanged.
+fn joined(op: BinaryOp, mut parts: Vec<Formula>) -> Formula {
+    let decides = |value: i64| (value != 0) == (op == BinaryOp::Or);
+    if parts.iter().any(|part| part.constant().is_some_and(decides)) {
+        return Expr::Const((op == BinaryOp::Or) as i64);
+    }
+    parts.retain(|part| part.constant().is_none());
+    // Two or more are joined to a truth value; a single one must be made one.
+    if let [only] = parts.as_mut_slice()
+        && !is_boolean(only)
+    {
+        let value = std::mem::replace(only, Expr::Const(0));
+        *only = Expr::binary(BinaryOp::Ne, value, Expr::Const(0));
+    }
+    if op == BinaryOp::Or { Expr::any(parts) } else { Expr::all(parts) }
 }
 
 fn is_boolean(formula: &Formula) -> bool {

@@ -125,15 +125,13 @@ impl Extended {
         Ok(())
     }
 
-    /// A thread, to be changed. Threads that share a text may not do so any more.
+    /// A thread, to be changed.
     fn builder(&self, id: ThreadId) -> Builder {
         let mapping = &self.threads[id.index()];
         let thread = self.program.thread(id);
         let origin = |edge: EdgeId| mapping.edges[edge.index()];
         let original = |location: LocationId| mapping.locations[location.index()];
-        let mut builder = ThreadBuilder::copying(thread, origin, original);
-        builder.family = None;
-        builder
+        ThreadBuilder::copying(thread, origin, original)
     }
 
     /// Puts a changed thread in the place of the one it was made from.
