@@ -13,6 +13,8 @@ mod explicit;
 mod fences12;
 mod limits;
 mod programs;
+mod robustness;
+mod spin;
 mod states;
 mod table;
 mod thesis;
@@ -21,16 +23,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 10] = [
+const SECTIONS: [(&str, &str, fn()); 11] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
     ("states", "explicit engine: proofs by sets of states, found and checked", states::states),
     ("fences12", "engine cegar: FENCES12 Table 1, proofs with certificates", fences12::table_1),
     ("threads", "engine cegar: more threads, unbounded integers", fences12::threads),
-    ("fences", "fences for FENCES12 Table 1, from the programs without any", thesis::fences),
+    ("fences", "fences for FENCES12 Table 1, from the programs without any", fences12::fences),
     ("lazy", "engine lazy: THESIS16 Fig. 5.1", thesis::lazy),
-    ("lazy-families", "engine lazy: THESIS16 Figs. 5.3 and 5.4, growing", thesis::families),
-    ("robust", "robustness and its fences: THESIS16 Fig. 5.9", thesis::robustness),
+    ("lazy-families", "engine lazy: THESIS16 Figs. 5.3 to 5.8, growing", thesis::families),
+    ("robust", "robustness and its fences: THESIS16 Figs. 5.9 to 5.11", robustness::tables),
+    ("lamport", "explicit engine: Lamport's fast mutex, memory, and Spin beside it", spin::lamport),
     ("contexts", "engine contexts: the programs of CONTEXT24", contexts::contexts),
 ];
 
