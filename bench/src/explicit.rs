@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Statistics, Task, Verdict, check_each};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_report::words::grouped;
@@ -39,12 +39,12 @@ pub fn throughput() {
     let plain = Options {
         order: Order::BreadthFirst,
         live_variables: true,
-        local_first: false,
+        reduction: Reduction::None,
         workers: 1,
         ..Options::default()
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let reduced = Options { local_first: true, ..plain.clone() };
+    let reduced = Options { reduction: Reduction::Local, ..plain.clone() };
     let configurations = [
         ("no reduction", Options { live_variables: false, ..plain.clone() }),
         ("live variables", plain.clone()),

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fencewright_engines::explicit::{self, Order};
+use fencewright_engines::explicit::{self, Order, Reduction};
 use fencewright_engines::robust::{self, Finding, Search};
 use fencewright_engines::{Limits, Progress};
 use fencewright_fences::{Options, Robustness, synthesise};
@@ -141,11 +141,11 @@ fn with_reductions() {
         let Some(placed) = of_table(file) else { continue };
         let mut row = vec![name.to_string()];
         for order in [Order::DepthFirst, Order::BreadthFirst] {
-            for (live_variables, local_first) in [(false, false), (true, false), (false, true), (true, true)]
-            {
+            let (none, local) = (Reduction::None, Reduction::Local);
+            for (live_variables, reduction) in [(false, none), (true, none), (false, local), (true, local)] {
                 let mut options = options(order);
                 options.explicit.live_variables = live_variables;
-                options.explicit.local_first = local_first;
+                options.explicit.reduction = reduction;
                 row.push(format!("{:.1}", fences(&placed, options).1));
             }
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::explicit::{Options, Order};
+use fencewright_engines::explicit::{Options, Reduction};
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
     Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
@@ -17,7 +17,7 @@ use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, text};
 use fencewright_transform::extend::AttackingStore;
 
-use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
+use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
 use crate::input::{each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -51,15 +51,13 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
 
 /// The engine that was asked for.
 fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
-    let order = if args.search == SearchArg::Bfs { Order::BreadthFirst } else { Order::DepthFirst };
+    let searched = args.search.options(args.jobs);
     let explicit = Options {
-        order,
-        live_variables: !args.no_live,
-        local_first: !args.no_local_first,
+        reduction: if args.no_local_first { Reduction::None } else { searched.reduction },
         symmetry: !args.no_symmetry,
-        workers: if args.jobs == 0 { Options::default().workers } else { args.jobs.into() },
         buffer_bound: args.buffer,
-        ..Options::default()
+        certificates: args.certificate.is_some(),
+        ..searched
     };
     let domain = args.domain.map(|domain| match domain {
         DomainArg::Zones => DomainName::Zones,
@@ -80,7 +78,7 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
             predicates: args.fix.contains(&FixArg::Predicates),
         },
         buffer_bound: args.buffer,
-        order,
+        order: args.search.order(),
     };
     let options = EngineOptions {
         explicit,

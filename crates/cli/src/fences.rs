@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use fencewright_engines::auto::Auto;
+use fencewright_engines::explicit::Explicit;
 use fencewright_engines::robust;
 use fencewright_engines::{Limits, Progress};
 use fencewright_fences::audit::{Need, Unmet, audit};
@@ -104,7 +105,8 @@ fn goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refu
         if *model != MemoryModel::Tso {
             return refuse("--goal", "robustness is about tso");
         }
-        let options = robust::Options { notion, confirm, ..robust::Options::default() };
+        let explicit = args.search.options(0);
+        let options = robust::Options { notion, explicit, confirm, ..robust::Options::default() };
         return Ok(Box::new(Robustness { options }));
     }
     let file = loaded.sources.name();
@@ -119,7 +121,9 @@ fn goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refu
             return refuse(file, &format!("no property is called `{}`; there is {there}", escape(name)));
         }
     }
-    let goal = Safety { model: *model, properties: args.property.clone(), engine: Auto::default(), confirm };
+    let explicit = Explicit { options: args.search.options(0) };
+    let engine = Auto { explicit, ..Auto::default() };
+    let goal = Safety { model: *model, properties: args.property.clone(), engine, confirm };
     if !goal.is_about_fences(&loaded.program) {
         let help = "help: see `fencewright check`, or ask for --goal robustness";
         let Some(property) = goal.of(&loaded.program).into_iter().next() else {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use fencewright_engines::Progress;
 use fencewright_engines::robust::{Options, Robustness, Search, analyse};
-use fencewright_engines::{Progress, explicit};
 use fencewright_report::{Source, robust};
 use fencewright_transform::attack::Notion;
 
@@ -16,7 +16,6 @@ use crate::{certificate, progress, stop};
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     out.style.full = args.common.full;
-    let workers = if args.jobs == 0 { explicit::Options::default().workers } else { args.jobs.into() };
     let options = Options {
         notion: match args.notion {
             NotionArg::HappensBefore => Notion::HappensBefore,
@@ -28,7 +27,7 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
             AttackEngineArg::Explicit => Search::Explicit,
             AttackEngineArg::Cegar => Search::Cegar,
         },
-        explicit: explicit::Options { workers, ..explicit::Options::default() },
+        explicit: args.search.options(args.jobs),
         confirm: args.common.confirm(),
         certificate: args.certificate.is_some(),
         ..Options::default()

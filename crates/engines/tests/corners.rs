@@ -12,7 +12,7 @@ use fencewright_engines::auto::Auto;
 use fencewright_engines::cegar::{self, Cegar};
 use fencewright_engines::contexts::ContextBound;
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::explicit::{self, Explicit};
+use fencewright_engines::explicit::{self, Explicit, Reduction};
 use fencewright_engines::lazy::{self, Lazy, OracleName};
 use fencewright_engines::{Confirm, Engine, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_executions::oracle::{Reachable, initial_states};
@@ -53,7 +53,7 @@ fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, bool)>
 fn engines(random: &mut Random) -> Vec<(&'static str, Box<dyn Engine>)> {
     let options = explicit::Options {
         live_variables: random.one_in(2),
-        local_first: random.one_in(2),
+        reduction: if random.one_in(2) { Reduction::Local } else { Reduction::None },
         workers: 1,
         ..explicit::Options::default()
     };

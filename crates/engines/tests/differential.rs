@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::{Checked, Condition, Confirm, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_executions::oracle::{Reachable, explore};
 use fencewright_program::{
@@ -25,10 +25,9 @@ fn configurations() -> Vec<Options> {
     let mut all = Vec::new();
     for order in [Order::BreadthFirst, Order::DepthFirst] {
         for live_variables in [false, true] {
-            for local_first in [false, true] {
+            for reduction in [Reduction::None, Reduction::Local] {
                 for workers in [1, 2, 3] {
-                    let options =
-                        Options { order, live_variables, local_first, workers, ..Options::default() };
+                    let options = Options { order, live_variables, reduction, workers, ..Options::default() };
                     all.push(options);
                 }
             }
@@ -106,7 +105,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, expected: &Expected, 
     assert_eq!(found.missing(), None, "seed {seed}, {model:?}, {options:?}");
     let values: BTreeSet<Vec<i64>> = found.states().iter().map(|s| s.values.clone()).collect();
     assert_eq!(values, expected.finals, "seed {seed}, {model:?}, {options:?}: final states");
-    if !options.live_variables && !options.local_first {
+    if !options.live_variables && options.reduction == Reduction::None {
         assert_eq!(found.statistics.states, expected.states, "seed {seed}, {model:?}, {options:?}: states");
     }
 }

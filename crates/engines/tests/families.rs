@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fencewright_certify::automorphism::Family;
 use fencewright_certify::states::{PackedStates, StateSet};
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
-use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::robust;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_executions::oracle::explore;
@@ -41,7 +41,7 @@ fn options(random: &mut Random) -> Options {
     Options {
         order: *random.pick(&[Order::BreadthFirst, Order::DepthFirst]),
         live_variables: !random.one_in(4),
-        local_first: random.one_in(2),
+        reduction: if random.one_in(2) { Reduction::Local } else { Reduction::None },
         workers: 1 + random.below(3),
         threads_from: if random.one_in(4) { 0 } else { 1_000 },
         ..Options::default()

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fencewright_engines::cegar::Cegar;
-use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::{Confirm, Limits, Progress, Reason, Task, Verdict, check};
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Property};
@@ -27,11 +27,11 @@ fn verdict(text: &str, model: MemoryModel, deadlock: bool) -> &'static str {
                     order,
                     workers,
                     live_variables: reduced,
-                    local_first: reduced,
+                    reduction: if reduced { Reduction::Local } else { Reduction::None },
                     symmetry: reduced,
                     threads_from: 0,
                     buffer_bound: None,
-                    versions: false,
+                    ..Options::default()
                 };
                 let task = Task::new(&program, model, vec![property.clone()]);
                 let limits = Limits::starting_now(Some(Duration::from_secs(5)), None, Default::default());

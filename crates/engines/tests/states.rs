@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fencewright_certify::states::{BufferFields, Field, Layout, PackedStates, StateSet, Steps};
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
-use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Confirm, Limits, Progress, Task, check};
 use fencewright_executions::oracle::{Reachable, explore};
 use fencewright_fingerprint::fingerprint;
@@ -112,7 +112,8 @@ fn the_steps_of_the_checker_are_those_of_the_reference_semantics() {
         let program = random_program(seed);
         for model in MemoryModel::ALL {
             let live_variables = seed % 3 > 0;
-            let options = Options { live_variables, local_first: false, workers: 1, ..Options::default() };
+            let options =
+                Options { live_variables, reduction: Reduction::None, workers: 1, ..Options::default() };
             let Some((set, proved)) = proof(&program, model, options) else { continue };
             let local = set.validate(&program, &proved).expect("the engine knows what is live").local;
             let mut steps = Steps::new(&program, &set, &local);
@@ -295,7 +296,8 @@ fn nothing_false_is_proved_whatever_is_done_to_a_set() {
         let program = random_program(seed);
         let mut random = Random::new(seed);
         let model = *random.pick(&MemoryModel::ALL);
-        let options = Options { workers: 1, local_first: random.one_in(2), ..Options::default() };
+        let reduction = if random.one_in(2) { Reduction::Local } else { Reduction::None };
+        let options = Options { workers: 1, reduction, ..Options::default() };
         let Ok(reachable) = explore(&program, model, 3_000, &mut || false) else { continue };
         // Everything is seen, because one property holds; with the others a claim is false.
         let Some((set, proved)) = proof(&program, model, options) else { continue };

@@ -1,10 +1,12 @@
 //! Random programs for differential tests: small, with every kind of action, and with properties over labels, registers, memory, faults,
-//! deadlocks and final states. The same seed gives the same program on every machine. [`arithmetic`] makes them compute, [`bystanders`] gives
+//! deadlocks and final states. The same seed gives the same program on every machine. [`arithmetic`] makes them compute, [`apart`] has
+//! their threads keep to themselves, [`bystanders`] gives
 //! them threads that cannot matter, [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds
 //! test inputs from elsewhere, [`sets`] interprets the commands of machines with summary cells.
 
 #![forbid(unsafe_code)]
 
+pub mod apart;
 pub mod arithmetic;
 pub mod bystanders;
 pub mod corpora;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use fencewright_engines::buffers::BufferDomain;
 
 use super::values::buffer_domain;
-use super::{AnalysisArgs, ModelArg};
+use super::{AnalysisArgs, ModelArg, SearchArgs};
 
 /// `check`
 #[derive(Args)]
@@ -27,20 +27,16 @@ pub struct CheckArgs {
     /// Check only this property, may be repeated; `deadlock` is always available
     #[arg(long, value_name = "NAME")]
     pub property: Vec<String>,
-    /// The order of the search: bfs gives the shortest counterexamples, dfs needs less memory
-    #[arg(long, value_name = "ORDER", default_value = "bfs")]
-    pub search: SearchArg,
+    #[command(flatten)]
+    pub search: SearchArgs,
     /// How many threads to search with; 0 means all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
     pub jobs: u16,
     /// At most N buffered stores in each thread; a run that needs more is `unknown`
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
-    /// Switch off live variables: keep the values of registers that no longer matter
-    #[arg(long)]
-    pub no_live: bool,
-    /// Switch off local events first: explore every interleaving
-    #[arg(long)]
+    /// The same as --reduction none: explore every interleaving
+    #[arg(long, conflicts_with = "reduction")]
     pub no_local_first: bool,
     /// Switch off symmetry: store all states that differ only in which thread of a family does what
     #[arg(long)]
@@ -91,14 +87,6 @@ pub struct LazyArgs {
     /// Engine lazy: give up after N rounds; for `show --extended`, how many (1 without it)
     #[arg(long, value_name = "N")]
     pub rounds: Option<u32>,
-}
-
-/// The order of the search.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum SearchArg {
-    Bfs,
-    Dfs,
 }
 
 /// What engine cegar is not to refine.

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use fencewright_fences::Prices;
 
-use super::{AnalysisArgs, ModelArg};
+use super::{AnalysisArgs, ModelArg, SearchArgs};
 
 /// `fences`
 #[derive(Args)]
@@ -38,6 +38,8 @@ pub struct FencesArgs {
     /// Do not show for each fence what happens without it
     #[arg(long)]
     pub no_evidence: bool,
+    #[command(flatten)]
+    pub search: SearchArgs,
 }
 
 /// What fences are for.

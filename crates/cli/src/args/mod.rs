@@ -11,6 +11,7 @@ mod generate;
 mod litmus;
 mod robust;
 mod run;
+mod search;
 mod show;
 mod values;
 
@@ -18,7 +19,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 pub use certify::CertifyArgs;
-pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg, SearchArg};
+pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;
@@ -28,6 +29,7 @@ pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;
 pub use robust::{AttackEngineArg, NotionArg, RobustArgs};
 pub use run::RunArgs;
+pub use search::SearchArgs;
 pub use show::ShowArgs;
 
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::AnalysisArgs;
+use super::{AnalysisArgs, SearchArgs};
 
 /// `robust`
 #[derive(Args)]
@@ -24,6 +24,8 @@ pub struct RobustArgs {
     /// The engine that runs the attacks
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: AttackEngineArg,
+    #[command(flatten)]
+    pub search: SearchArgs,
     /// How many threads to search with; 0 means all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
     pub jobs: u16,

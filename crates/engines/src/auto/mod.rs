@@ -98,6 +98,7 @@ impl Engine for Auto {
                 "--jobs",
                 "--buffer",
                 "--no-live",
+                "--reduction",
                 "--no-local-first",
                 "--no-symmetry",
                 "--k",

@@ -75,7 +75,15 @@ impl Engine for Buffers {
             models: &MemoryModel::ALL,
             machines: &["set", "multiset", "partial"],
             domains: &["concrete"],
-            options: &["--search", "--jobs", "--no-live", "--no-local-first", "--kept", "--buffer-domain"],
+            options: &[
+                "--search",
+                "--jobs",
+                "--no-live",
+                "--reduction",
+                "--no-local-first",
+                "--kept",
+                "--buffer-domain",
+            ],
         }
     }
 

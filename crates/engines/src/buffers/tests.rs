@@ -68,7 +68,7 @@ fn options(reduced: bool) -> explicit::Options {
     explicit::Options {
         workers: 1,
         live_variables: reduced,
-        local_first: reduced,
+        reduction: if reduced { explicit::Reduction::Local } else { explicit::Reduction::None },
         ..explicit::Options::default()
     }
 }

@@ -16,6 +16,7 @@ use super::instructions::{ExprCode, Instruction, compile};
 use super::layout::{Bounds, Sizes};
 use super::liveness::Liveness;
 use super::orbits::Orbits;
+use super::reduction::{Reduction, Summaries};
 use super::versions::Versions;
 use crate::families::families;
 use crate::liveness::LiveRegisters;
@@ -39,6 +40,8 @@ pub struct Code {
     pub memory: Slot,
     /// Whether local events come first (THESIS16 Algorithms 4.2 and 4.3).
     pub local_first: bool,
+    /// What threads may still do, if a reduction wants to know.
+    pub summaries: Option<Summaries>,
     /// How many slots there are.
     pub slots: usize,
     /// The slots of each shared variable, in order.
@@ -195,7 +198,8 @@ impl Code {
             model: task.model,
             threads: compiled,
             memory,
-            local_first: options.local_first,
+            local_first: options.reduction == Reduction::Local,
+            summaries: None,
             slots: next as usize,
             arrays: program
                 .variables
@@ -207,6 +211,9 @@ impl Code {
             versions: None,
             abstraction: abstraction.filter(|_| task.model != MemoryModel::Sc),
         };
+        if options.reduction.needs_summaries() && abstraction.is_none() {
+            code.summaries = Some(Summaries::new(program, task.model, &code.threads, limits)?);
+        }
         code.formulas = task.properties.iter().map(|p| p.formula().map(|f| code.formula(f))).collect();
         // What is observed in final states may tell threads apart.
         if options.symmetry

@@ -32,6 +32,17 @@ pub enum StepKind<'a> {
     Edge(&'a EdgeCode, &'a [i64]),
     /// A flush of this cell.
     Flush(u32),
+    /// Several edges, one after the other: a reduction may leave out the states between them.
+    Run,
+}
+
+/// Some of the steps of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Those along its edges.
+    Edges(usize),
+    /// The flushes of its buffer; if a kind of entries is named, only of these.
+    Flushes(usize, Option<u64>),
 }
 
 /// Where successors go.
@@ -128,6 +139,24 @@ impl<'c> Expander<'c> {
         holder: usize,
         sink: &mut S,
     ) -> Result<(), Growth> {
+        self.edges(layout, state, t, holder, sink)?;
+        let access = holder == 0 || holder == t + 1;
+        let empty = layout.buffers.get(t).is_none_or(|b| b.count.raw(state) == 0);
+        if access && !empty {
+            self.flushes(layout, state, t, |_| true, sink)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn edges<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        state: &[u64],
+        t: usize,
+        holder: usize,
+        sink: &mut S,
+    ) -> Result<(), Growth> {
         let code = self.code;
         let access = holder == 0 || holder == t + 1;
         let empty = layout.buffers.get(t).is_none_or(|b| b.count.raw(state) == 0);
@@ -146,10 +175,33 @@ impl<'c> Expander<'c> {
                 self.edge(layout, state, t, edge, sink)?;
             }
         }
-        if access && !empty {
-            self.flushes(layout, state, t, sink)?;
-        }
         Ok(())
+    }
+
+    /// Gives the steps of some parts of threads to the sink, as [`Expander::expand`] does with all steps.
+    pub fn expand_parts<S: Sink>(
+        &mut self,
+        layout: &Layout,
+        state: &[u64],
+        parts: impl IntoIterator<Item = Part>,
+        sink: &mut S,
+    ) -> Result<Summary, Growth> {
+        self.summary = Summary::default();
+        self.next.resize(layout.words, 0);
+        let holder = layout.slots[self.code.lock()].raw(state) as usize;
+        for part in parts {
+            match part {
+                Part::Edges(t) => self.edges(layout, state, t, holder, sink)?,
+                Part::Flushes(t, kind) => {
+                    let access = holder == 0 || holder == t + 1;
+                    if access && layout.buffers.get(t).is_some_and(|b| b.count.raw(state) > 0) {
+                        let wanted = |other| kind.is_none_or(|kind| kind == other);
+                        self.flushes(layout, state, t, wanted, sink)?;
+                    }
+                }
+            }
+        }
+        Ok(self.summary)
     }
 
     #[inline]
@@ -453,6 +505,7 @@ impl<'c> Expander<'c> {
         layout: &Layout,
         state: &[u64],
         t: usize,
+        wanted: impl Fn(u64) -> bool,
         sink: &mut S,
     ) -> Result<(), Growth> {
         let code = self.code;
@@ -474,6 +527,9 @@ impl<'c> Expander<'c> {
                 continue;
             }
             previous = kind;
+            if !wanted(kind) {
+                continue;
+            }
             copy(state, &mut self.next);
             let cell = thread.buffered_cells[kind as usize];
             let value = fields.entries[position].1.get(state);

@@ -1,7 +1,7 @@
 //! Engine `explicit`: all reachable states, one by one (THESIS16 Algorithms 2.3 and 2.4, chapter 4).
 //!
 //! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)), found by breadth-first or depth-first search
-//! on all cores, and reduced by live variables, local events first and symmetry of threads. If the search ends by itself, the state space is finite and the
+//! on all cores, and reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If the search ends by itself, the state space is finite and the
 //! answer is a proof. If buffers or integers grow without end, or a `*` has infinitely many values, the search goes on until it finds a
 //! violation or reaches a limit; then the answer is `unknown`, never `safe`.
 //!
@@ -23,6 +23,7 @@ mod liveness;
 mod mail;
 mod orbits;
 mod proof;
+mod reduction;
 mod search;
 mod store;
 mod trace;
@@ -43,6 +44,7 @@ pub use crate::task::Order;
 pub(crate) use abstract_buffer::Abstraction;
 use code::Code;
 pub(crate) use divergence::buffers_may_grow;
+pub use reduction::Reduction;
 use search::{Decided, Found};
 
 /// How to search.
@@ -52,8 +54,8 @@ pub struct Options {
     pub order: Order,
     /// Forget the values of registers that no longer matter.
     pub live_variables: bool,
-    /// Local events first.
-    pub local_first: bool,
+    /// Which interleavings are left out.
+    pub reduction: Reduction,
     /// Up to symmetry: of states that differ only in which thread of a family does what, one is stored.
     pub symmetry: bool,
     /// How many threads to search with.
@@ -62,6 +64,9 @@ pub struct Options {
     pub threads_from: usize,
     /// At most so many buffered stores in each thread; a run that needs more is `unknown`.
     pub buffer_bound: Option<u32>,
+    /// Whether a proof must be a set of states that can be checked: then a reduction that leaves such states out is followed by a search
+    /// without it.
+    pub certificates: bool,
     /// Tags, version counters and identities without bound up to their order: finds proofs only, of programs that have some.
     pub versions: bool,
 }
@@ -71,11 +76,12 @@ impl Default for Options {
         Options {
             order: Order::BreadthFirst,
             live_variables: true,
-            local_first: true,
+            reduction: Reduction::Local,
             symmetry: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             threads_from: 1_000,
             buffer_bound: None,
+            certificates: false,
             versions: false,
         }
     }
@@ -99,12 +105,25 @@ impl Engine for Explicit {
             models: &MemoryModel::ALL,
             machines: &["exact"],
             domains: &["concrete"],
-            options: &["--search", "--jobs", "--buffer", "--no-live", "--no-local-first", "--no-symmetry"],
+            options: &[
+                "--search",
+                "--jobs",
+                "--buffer",
+                "--no-live",
+                "--reduction",
+                "--no-local-first",
+                "--no-symmetry",
+            ],
         }
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        let options = &self.options;
+        let mut options = self.options.clone();
+        if options.versions {
+            // A search up to the order of versions is for its proof.
+            options.reduction = options.reduction.with_proof();
+        }
+        let options = &options;
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
         let give_up = |report: Report, reason: Reason| Report {
@@ -171,14 +190,44 @@ impl Engine for Explicit {
             }
             report.finals = found.finals.iter().cloned().collect();
             let proofs = match &incomplete {
-                None => Proofs::new(task, &code, &answers, found, limits),
-                Some(_) => Proofs::default(),
+                // What a reduced search has seen is closed under the steps it has taken, not under all.
+                None if !options.reduction.needs_summaries() => {
+                    Proofs::new(task, &code, &answers, found, limits)
+                }
+                _ => Proofs::default(),
             };
             let answers = answers.into_iter().enumerate();
             report.answers = answers
                 .map(|(n, known)| known.unwrap_or_else(|| not_shown(task, n, &incomplete, &proofs)))
                 .collect();
+            if options.certificates && options.reduction.needs_summaries() {
+                self.certify(task, limits, progress, &mut report);
+            }
             return report;
+        }
+    }
+}
+
+impl Explicit {
+    /// Searches once more, with states that are a proof, for the certificates of what a reduced search has shown.
+    fn certify(&self, task: &Task<'_>, limits: &Limits, progress: &Progress, report: &mut Report) {
+        let shown = |answer: &Answer| matches!(answer, Answer::Holds(None) | Answer::Violated(None));
+        if !report.answers.iter().any(shown) {
+            return;
+        }
+        let options = Options { reduction: Reduction::Local, ..self.options.clone() };
+        let again = Explicit { options }.run(task, limits, progress);
+        report.bytes = report.bytes.max(again.bytes);
+        for (answer, again) in report.answers.iter_mut().zip(again.answers) {
+            match again {
+                again @ Answer::Certified(_) if shown(answer) => *answer = again,
+                Answer::Holds(Some(_)) | Answer::Violated(Some(_)) if shown(answer) => {
+                    let what = "a reduced search has missed a state that decides the property";
+                    *answer = Answer::Unknown(Reason::Contradiction(what.into()));
+                }
+                // There was no time for it: the first search counts.
+                _ => {}
+            }
         }
     }
 }

@@ -1,12 +1,13 @@
 //! From a stored state back to an execution: the chain of states it was reached through, and for each link the event that
-//! leads from one to the next. Events are not stored but found again, by expanding the earlier state once more.
+//! leads from one to the next. Events are not stored but found again, by expanding the earlier state once more. Where a reduction has left
+//! out the states between, several events of one thread are found.
 
 use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
 
 use super::abstracted::Path;
 use super::code::Code;
-use super::expand::{Expander, Sink, Step, StepKind};
-use super::layout::{Layout, LiveSlots, Sizes};
+use super::expand::{Expander, Part, Sink, Step, StepKind};
+use super::layout::{Growth, Layout, LiveSlots, Sizes};
 use super::orbits::Representatives;
 use super::search::Decided;
 use super::store::NONE;
@@ -55,11 +56,11 @@ pub fn path(
             return Err(reason);
         }
         match walk.step_to(found.layout, state(next)) {
-            Some(event) => {
-                if let EventKind::Flush { cell } = event.kind {
+            Some(found) => {
+                if let [Event { kind: EventKind::Flush { cell }, .. }] = found.as_slice() {
                     flushed.push(walk.layout.slots[(code.memory + cell) as usize].get(&walk.present));
                 }
-                events.push(event);
+                events.extend(found);
             }
             None => return Ok(None),
         }
@@ -80,8 +81,8 @@ struct Walk<'c> {
 }
 
 impl Walk<'_> {
-    /// Takes a step to a state that a stored one of the given layout stands for.
-    fn step_to(&mut self, stored_layout: &Layout, stored: &[u64]) -> Option<Event> {
+    /// Takes a step, or a run of one thread, to a state that a stored one of the given layout stands for.
+    fn step_to(&mut self, stored_layout: &Layout, stored: &[u64]) -> Option<Vec<Event>> {
         loop {
             let mut target = repacked(self.code, stored_layout, stored, &self.layout);
             self.representatives.replace(&self.layout, &mut target);
@@ -92,22 +93,90 @@ impl Walk<'_> {
                 found: None,
             };
             let expanded = self.expander.expand(&self.layout, &self.present, &mut finder);
-            match (finder.found, expanded) {
+            let growth = match (finder.found, expanded) {
                 (Some((event, next)), _) => {
                     self.present = next;
-                    return Some(event);
+                    return Some(vec![event]);
                 }
-                (None, Ok(_)) => return None,
+                (None, Ok(_)) => match self.run_to(&target) {
+                    Ok(run) => return run,
+                    Err(growth) => growth,
+                },
                 // Another step of this state needs a wider layout, which a search that has not ended may not have made.
-                (None, Err(growth)) => {
-                    self.sizes.grow(self.code, growth);
-                    let wider = Layout::new(self.code, &self.sizes);
-                    self.present = repacked(self.code, &self.layout, &self.present, &wider);
-                    self.layout = wider;
-                }
-            }
+                (None, Err(growth)) => growth,
+            };
+            self.sizes.grow(self.code, growth);
+            let wider = Layout::new(self.code, &self.sizes);
+            self.present = repacked(self.code, &self.layout, &self.present, &wider);
+            self.layout = wider;
         }
     }
+
+    /// Finds a run of one thread to a state that the target stands for, through states that a reduction may have passed over.
+    fn run_to(&mut self, target: &[u64]) -> Result<Option<Vec<Event>>, Growth> {
+        let Some(summaries) = &self.code.summaries else { return Ok(None) };
+        let mut passed = Passed { events: Vec::new(), states: Vec::new(), from: NONE };
+        let mut at = 0;
+        // Every thread starts from the present state, and all go on side by side.
+        for t in 0..self.code.threads.len() {
+            let parts = [Part::Edges(t)];
+            self.expander.expand_parts(&self.layout, &self.present, parts, &mut passed)?;
+        }
+        while let Some(state) = passed.states.get(at).cloned() {
+            let t = passed.events[at].1.thread.index();
+            if self.representatives.of(&self.layout, &state) == target {
+                let mut run = Vec::new();
+                let mut back = at as u32;
+                while back != NONE {
+                    let (before, event) = &passed.events[back as usize];
+                    run.push(event.clone());
+                    back = *before;
+                }
+                run.reverse();
+                self.present = state;
+                return Ok(Some(run));
+            }
+            let came_from = match passed.events[at].0 {
+                NONE => &self.present,
+                before => &passed.states[before as usize],
+            };
+            let may_pass = summaries.place(self.code, &self.layout, came_from, t).may_be_passed();
+            if may_pass && passed.states.len() < MOST_PASSED {
+                passed.from = at as u32;
+                self.expander.expand_parts(&self.layout, &state, [Part::Edges(t)], &mut passed)?;
+            }
+            at += 1;
+        }
+        Ok(None)
+    }
+}
+
+/// At most so many states are looked at to find a run: many times more than a reduction passes over.
+const MOST_PASSED: usize = 1 << 16;
+
+/// States on the way, each with the event that leads to it and the number of the state before.
+struct Passed {
+    events: Vec<(u32, Event)>,
+    states: Vec<Vec<u64>>,
+    /// The state that is being expanded.
+    from: u32,
+}
+
+impl Sink for Passed {
+    fn take(&mut self, step: Step<'_>, state: &[u64]) {
+        self.events.push((self.from, event(step)));
+        self.states.push(state.to_vec());
+    }
+}
+
+/// What happened in a step.
+fn event(step: Step<'_>) -> Event {
+    let kind = match step.kind {
+        StepKind::Edge(edge, chosen) => EventKind::Step { edge: edge.id, chosen: chosen.to_vec() },
+        StepKind::Flush(cell) => EventKind::Flush { cell },
+        StepKind::Run => unreachable!("only reductions pass states over"),
+    };
+    Event { thread: ThreadId(step.thread), kind }
 }
 
 /// A state of one layout in another.
@@ -130,11 +199,7 @@ impl Sink for Finder<'_, '_> {
         if self.found.is_some() || self.representatives.of(self.layout, state) != self.target {
             return;
         }
-        let kind = match step.kind {
-            StepKind::Edge(edge, chosen) => EventKind::Step { edge: edge.id, chosen: chosen.to_vec() },
-            StepKind::Flush(cell) => EventKind::Flush { cell },
-        };
-        self.found = Some((Event { thread: ThreadId(step.thread), kind }, state.to_vec()));
+        self.found = Some((event(step), state.to_vec()));
     }
 }
 

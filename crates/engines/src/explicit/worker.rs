@@ -14,6 +14,7 @@ use super::expand::{Expander, Summary};
 use super::layout::{Growth, Layout, Sizes};
 use super::mail::{Batch, FAULT, Origin, Sorter};
 use super::orbits::Representatives;
+use super::reduction::Reducer;
 use super::search::{Found, Shared};
 use super::store::Store;
 use super::versions::Renaming;
@@ -34,6 +35,7 @@ pub struct Worker<'a, 's> {
     pub(super) layout: Layout,
     pub(super) store: Store,
     expander: Expander<'s>,
+    reducer: Option<Reducer<'s>>,
     representatives: Representatives<'s>,
     renaming: Renaming,
     /// Depth first: states not yet expanded.
@@ -71,6 +73,7 @@ impl<'a, 's> Worker<'a, 's> {
             layout: layout.clone(),
             store: Store::new(layout.words),
             expander: Expander::new(shared.code, samples, shared.options.buffer_bound),
+            reducer: Reducer::new(shared.code, shared.options.reduction),
             representatives: Representatives::new(shared.code),
             renaming: Renaming::default(),
             stack: Vec::new(),
@@ -191,7 +194,10 @@ impl<'a, 's> Worker<'a, 's> {
             made: &mut self.made,
         };
         let state = self.store.state(number);
-        let expanded = self.expander.expand(&self.layout, state, &mut sorter);
+        let expanded = match &mut self.reducer {
+            None => self.expander.expand(&self.layout, state, &mut sorter),
+            Some(reducer) => reducer.expand(&mut self.expander, &self.layout, state, &mut sorter),
+        };
         let summary = match expanded.and_then(|summary| sorter.growth.map_or(Ok(summary), Err)) {
             Ok(summary) => summary,
             Err(growth) => {

@@ -112,6 +112,7 @@ impl Engine for Lazy {
                 "--search",
                 "--jobs",
                 "--no-live",
+                "--reduction",
                 "--no-local-first",
                 "--no-symmetry",
                 "--domain",

@@ -18,7 +18,7 @@ mod shrink;
 
 use std::collections::BTreeSet;
 
-use fencewright_engines::explicit::{Explicit, Options, Order};
+use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_lang::ast::File;
 use fencewright_lang::{fw, load};
@@ -162,8 +162,9 @@ fn explicit_finals(engine: &Explicit, program: &Program, model: MemoryModel) -> 
 /// The explicit engine in a configuration that depends on the seed.
 fn engine(seed: u64) -> Explicit {
     let order = if seed & 1 == 0 { Order::BreadthFirst } else { Order::DepthFirst };
-    let (live_variables, local_first) = (seed & 2 == 0, seed & 4 == 0);
-    Explicit { options: Options { order, live_variables, local_first, workers: 1, ..Options::default() } }
+    let live_variables = seed & 2 == 0;
+    let reduction = if seed & 4 == 0 { Reduction::Local } else { Reduction::None };
+    Explicit { options: Options { order, live_variables, reduction, workers: 1, ..Options::default() } }
 }
 
 /// Compares one program under all models: true if it was small enough. Panics if there is a difference.

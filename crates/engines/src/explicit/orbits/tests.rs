@@ -11,7 +11,7 @@ use fencewright_testing::families::family;
 use super::super::code::Code;
 use super::super::layout::Layout;
 use super::super::search::{Found, search};
-use super::super::{Options, Order};
+use super::super::{Options, Order, Reduction};
 use super::{Class, Representatives, next_permutation};
 use crate::task::{Limits, Progress, Task};
 
@@ -89,7 +89,7 @@ fn orbits_of_the_stored_states_are_all_states() {
         let task = Task::new(&program, model, program.properties.clone());
         let options = Options {
             order: *random.pick(&[Order::BreadthFirst, Order::DepthFirst]),
-            local_first: random.one_in(2),
+            reduction: if random.one_in(2) { Reduction::Local } else { Reduction::None },
             workers: 1 + random.below(2),
             ..Options::default()
         };

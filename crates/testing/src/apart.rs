@@ -1,0 +1,58 @@
+//! Programs with something for partial order reductions to leave out: threads that mostly keep to themselves, and threads that lock.
+
+use fencewright_program::{Action, Address, Init, Op, Program, Span, Variable, VariableId};
+
+use crate::Random;
+
+/// Gives each thread a variable of its own, and has most of its accesses go there; a few go to that of another thread instead.
+pub fn keep_apart(random: &mut Random, program: &mut Program) {
+    let first = program.variables.len();
+    let threads = program.threads.len();
+    for t in 0..threads {
+        program.variables.push(Variable {
+            name: format!("own{t}"),
+            base: program.cells() as u32,
+            indices: None,
+            open: false,
+            range: None,
+            init: vec![Init::Value(0)],
+            span: Span::default(),
+        });
+    }
+    for (t, thread) in program.threads.iter_mut().enumerate() {
+        for edge in &mut thread.edges {
+            let ops = match &mut edge.action {
+                Action::Op(op) => std::slice::from_mut(op),
+                Action::Atomic { ops, .. } => ops.as_mut_slice(),
+                Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => continue,
+            };
+            for op in ops {
+                let (Op::Load(_, address) | Op::Store(address, _)) = op else { continue };
+                let whose = match random.below(8) {
+                    0 => random.below(threads),
+                    1..=4 => t,
+                    _ => continue,
+                };
+                *address = Address { variable: VariableId((first + whose) as u32), index: None };
+            }
+        }
+    }
+}
+
+/// Makes the start of most threads a locked section: they begin with `lock`, and give the lock back at some later location.
+pub fn lock_sections(random: &mut Random, program: &mut Program) {
+    for thread in &mut program.threads {
+        let places = thread.locations.len() - 1;
+        if places < 3 || random.one_in(3) {
+            continue;
+        }
+        let last = 1 + random.below(places - 2);
+        for edge in &mut thread.edges {
+            match edge.from.index() {
+                0 => edge.action = Action::Lock,
+                from if from == last => edge.action = Action::Unlock,
+                _ => {}
+            }
+        }
+    }
+}
