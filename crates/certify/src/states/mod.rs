@@ -58,6 +58,7 @@
 //! which states of an orbit the set has, nor how many.
 
 pub mod abstraction;
+mod buffer;
 mod layout;
 mod orbits;
 mod reductions;

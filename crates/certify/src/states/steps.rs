@@ -5,15 +5,15 @@
 //! reference; memory is changed where it is packed. Tests compare the steps from thousands of states of random programs with the
 //! reference, one by one.
 
-use fencewright_program::reference::{Buffered, Limit};
+use fencewright_program::reference::Limit;
 use fencewright_program::{
     Action, Address, Edge, EdgeId, EvalError, Expr, LocationId, MemoryModel, Numbers, Op, Program, Range,
     RegisterId, ThreadId,
 };
 
-use super::abstraction::{Abstraction, Leaving};
-use super::{Field, StateSet};
-use crate::certificate::KeptEnd;
+use super::StateSet;
+use super::abstraction::Abstraction;
+use super::buffer::{Buffer, Flush};
 
 /// Takes steps.
 pub struct Steps<'a> {
@@ -28,10 +28,10 @@ pub struct Steps<'a> {
     next: Vec<u64>,
     /// The registers of the thread that takes it.
     registers: Vec<i64>,
-    /// Its store buffer; if it forgets, the stores that are in order.
-    buffer: Vec<Buffered>,
-    /// The other stores of a buffer that forgets: sorted by cells, each with its values as [`Abstraction`] has them.
-    rest: Vec<(u32, Vec<i64>)>,
+    /// Its store buffer.
+    buffer: Buffer,
+    /// The stores that can leave it.
+    flushes: Vec<Flush>,
     /// The values chosen for the `*`s of the step so far, each with the greatest one.
     chosen: Vec<(i64, i64)>,
 }
@@ -57,11 +57,6 @@ enum Halt {
     Misfit,
 }
 
-/// Whether this is a store to the cell.
-fn is_to(entry: &Buffered, cell: u32) -> bool {
-    matches!(entry, Buffered::Store { cell: c, .. } if *c == cell)
-}
-
 fn require(condition: bool) -> Result<(), Halt> {
     if condition { Ok(()) } else { Err(Halt::Disabled) }
 }
@@ -78,8 +73,8 @@ impl<'a> Steps<'a> {
             register_bits,
             next: vec![0; set.layout.words],
             registers: Vec::new(),
-            buffer: Vec::new(),
-            rest: Vec::new(),
+            buffer: Buffer::new(set),
+            flushes: Vec::new(),
             chosen: Vec::new(),
         }
     }
@@ -153,83 +148,23 @@ impl<'a> Steps<'a> {
             }
         }
         self.unpack(state, t);
-        let pso = self.model == MemoryModel::Pso;
-        for position in 0..if self.may_access(t) { self.buffer.len() } else { 0 } {
+        let mut flushes = std::mem::take(&mut self.flushes);
+        flushes.clear();
+        if self.may_access(t) {
+            self.buffer.flushes(&mut flushes);
+        }
+        for flush in &flushes {
             self.unpack(state, t);
-            let Buffered::Store { cell, value } = self.buffer[position] else { break };
-            if position > 0 && !pso {
-                break;
-            }
-            let older = self.keeps(KeptEnd::Newest) && self.rest.iter().any(|(c, _)| !pso || *c == cell);
-            if older || self.buffer[..position].iter().any(|e| is_to(e, cell)) {
-                continue;
-            }
-            self.dequeue(position);
-            self.flush(t, cell, value).ok_or(Escape::Leaves(id))?;
+            self.buffer.leave(*flush);
+            let layout = &self.set.layout;
+            let stored = layout.memory[flush.cell as usize].put(&mut self.next, flush.value);
+            let packed = stored.and_then(|()| self.pack_buffer(t));
+            packed.and_then(|()| layout.favourite.put(&mut self.next, 0)).ok_or(Escape::Leaves(id))?;
             visit(id, &self.next);
-            moved = true;
         }
-        if let Some(abstraction) = self.set.abstraction {
-            moved |= self.flush_rest(state, t, abstraction, visit)?;
-        }
+        moved |= !flushes.is_empty();
+        self.flushes = flushes;
         Ok(moved)
-    }
-
-    /// All ways in which a store whose order is forgotten can leave the buffer of a thread.
-    fn flush_rest(
-        &mut self,
-        state: &[u64],
-        t: usize,
-        abstraction: Abstraction,
-        visit: &mut impl FnMut(ThreadId, &[u64]),
-    ) -> Result<bool, Escape> {
-        let id = ThreadId(t as u32);
-        self.unpack(state, t);
-        let mut moved = false;
-        for n in 0..if self.may_access(t) { self.rest.len() } else { 0 } {
-            self.unpack(state, t);
-            let (cell, values) = self.rest[n].clone();
-            let pso = self.model == MemoryModel::Pso;
-            let is_older = |e: &Buffered| !pso || *e == Buffered::Barrier || is_to(e, cell);
-            if abstraction.kept == KeptEnd::Oldest && self.buffer.iter().any(is_older) {
-                continue;
-            }
-            for (value, leaving) in abstraction.leaving(&values) {
-                self.unpack(state, t);
-                match leaving {
-                    Leaving::Stays => {}
-                    Leaving::One(position) => _ = self.rest[n].1.remove(position),
-                    Leaving::All => _ = self.rest.remove(n),
-                }
-                self.flush(t, cell, value).ok_or(Escape::Leaves(id))?;
-                visit(id, &self.next);
-                moved = true;
-            }
-        }
-        Ok(moved)
-    }
-
-    /// Ends a step by which a store reaches memory. Nothing if there is no room for it.
-    fn flush(&mut self, t: usize, cell: u32, value: i64) -> Option<()> {
-        let layout = &self.set.layout;
-        layout.memory[cell as usize].put(&mut self.next, value)?;
-        self.pack_buffer(t)?;
-        layout.favourite.put(&mut self.next, 0)
-    }
-
-    /// Takes a store out of what is in order. A barrier that no store is before is gone, and so is a second one.
-    fn dequeue(&mut self, position: usize) -> Buffered {
-        let taken = self.buffer.remove(position);
-        self.buffer.dedup_by(|e, before| *e == Buffered::Barrier && *before == Buffered::Barrier);
-        if self.buffer.first() == Some(&Buffered::Barrier) {
-            self.buffer.remove(0);
-        }
-        taken
-    }
-
-    /// Whether buffers forget, and keep this end in order.
-    fn keeps(&self, end: KeptEnd) -> bool {
-        self.set.abstraction.is_some_and(|abstraction| abstraction.kept == end)
     }
 
     /// Starts with a step of a thread: `next` is the state before it.
@@ -241,31 +176,7 @@ impl<'a> Steps<'a> {
         for &register in &self.set.live[t][layout.locations[t].get(state) as usize] {
             self.registers[register as usize] = layout.registers[t][register as usize].get(state);
         }
-        self.buffer.clear();
-        self.rest.clear();
-        let Some(buffer) = layout.buffers.get(t) else { return };
-        let entries = &buffer.entries[..buffer.count.get(state) as usize];
-        let is_border = |(kind, _): &(Field, Field)| kind.get(state) > buffer.cells.len() as i64;
-        let rest = match self.set.abstraction {
-            None => 0..0,
-            Some(abstraction) => match (abstraction.kept, entries.iter().position(is_border)) {
-                (KeptEnd::Oldest, Some(border)) => border..entries.len(),
-                (KeptEnd::Newest, Some(border)) => 0..border + 1,
-                (_, None) => 0..if abstraction.has_border() { 0 } else { entries.len() },
-            },
-        };
-        for (n, (kind, value)) in entries.iter().enumerate() {
-            let (cell, value) = (buffer.cells.get(kind.get(state) as usize), value.get(state));
-            match (cell, self.rest.last_mut()) {
-                (Some(&cell), Some((last, values))) if rest.contains(&n) && *last == cell => {
-                    values.push(value)
-                }
-                (Some(&cell), _) if rest.contains(&n) => self.rest.push((cell, vec![value])),
-                (Some(&cell), _) => self.buffer.push(Buffered::Store { cell, value }),
-                (None, _) if rest.contains(&n) => {}
-                (None, _) => self.buffer.push(Buffered::Barrier),
-            }
-        }
+        self.buffer.unpack(layout.buffers.get(t), state);
     }
 
     /// Ends a step of a thread along an edge: puts what belongs to the thread back into `next`, live registers only, and chooses who moves
@@ -285,43 +196,7 @@ impl<'a> Steps<'a> {
     }
 
     fn pack_buffer(&mut self, t: usize) -> Option<()> {
-        let Some(fields) = self.set.layout.buffers.get(t) else { return Some(()) };
-        let rest: usize = self.rest.iter().map(|(_, values)| values.len()).sum();
-        let border = (rest > 0 && self.set.abstraction?.has_border()) as usize;
-        let count = self.buffer.len() + border + rest;
-        fields.count.put(&mut self.next, count as i64)?;
-        if count > fields.entries.len() {
-            return None;
-        }
-        for (kind, value) in &fields.entries {
-            kind.clear(&mut self.next);
-            value.clear(&mut self.next);
-        }
-        // Older stores come first.
-        let (in_order, others) = match self.keeps(KeptEnd::Newest) {
-            true => (rest + border, 0),
-            false => (0, self.buffer.len() + border),
-        };
-        if border > 0 {
-            let between = &fields.entries[in_order.max(others) - 1].0;
-            between.put(&mut self.next, fields.cells.len() as i64 + 1)?;
-        }
-        let number = |cell: u32| fields.cells.binary_search(&cell).ok().map(|number| number as i64);
-        for (entry, (kind, value)) in self.buffer.iter().zip(&fields.entries[in_order..]) {
-            match *entry {
-                Buffered::Barrier => kind.put(&mut self.next, fields.cells.len() as i64)?,
-                Buffered::Store { cell, value: stored } => {
-                    kind.put(&mut self.next, number(cell)?)?;
-                    value.put(&mut self.next, stored)?;
-                }
-            }
-        }
-        let forgotten = self.rest.iter().flat_map(|(cell, values)| values.iter().map(|v| (*cell, *v)));
-        for ((cell, stored), (kind, value)) in forgotten.zip(&fields.entries[others..]) {
-            kind.put(&mut self.next, number(cell)?)?;
-            value.put(&mut self.next, stored)?;
-        }
-        Some(())
+        self.buffer.pack(self.set.layout.buffers.get(t), &mut self.next)
     }
 
     /// Goes on to the next values for the `*`s that the last try has met; false if all were tried.
@@ -346,17 +221,10 @@ impl<'a> Steps<'a> {
     fn take(&mut self, t: usize, edge: &Edge) -> Result<(), Halt> {
         let lock = self.set.layout.lock;
         let (holder, me) = (lock.get(&self.next), t as i64 + 1);
-        let empty = self.buffer.is_empty() && self.rest.is_empty();
+        let empty = self.buffer.is_empty();
         match &edge.action {
             Action::Fence => require(empty)?,
-            Action::StoreFence => {
-                if self.model == MemoryModel::Pso
-                    && !matches!(self.buffer.last(), None | Some(Buffered::Barrier))
-                    && (self.rest.is_empty() || self.keeps(KeptEnd::Newest))
-                {
-                    self.buffer.push(Buffered::Barrier);
-                }
-            }
+            Action::StoreFence => self.buffer.fence(),
             Action::Lock => {
                 require(empty && holder == 0)?;
                 lock.put(&mut self.next, me).ok_or(Halt::Misfit)?;
@@ -410,15 +278,7 @@ impl<'a> Steps<'a> {
             Op::Load(register, address) => {
                 require(self.may_access(t))?;
                 let cell = self.cell(address)?;
-                let in_order = self.buffer.iter().rev().find_map(|entry| match entry {
-                    Buffered::Store { cell: c, value } if *c == cell => Some(*value),
-                    _ => None,
-                });
-                let other = self.rest.iter().find(|(c, _)| *c == cell).and_then(|(_, values)| values.last());
-                let own = match self.keeps(KeptEnd::Oldest) {
-                    true => other.copied().or(in_order),
-                    false => in_order.or(other.copied()),
-                };
+                let own = self.buffer.newest(cell);
                 let value = own.unwrap_or_else(|| self.set.layout.memory[cell as usize].get(&self.next));
                 self.write(t, *register, value)?;
             }
@@ -431,55 +291,11 @@ impl<'a> Steps<'a> {
                 if direct {
                     self.set.layout.memory[cell as usize].put(&mut self.next, value).ok_or(Halt::Misfit)?;
                 } else {
-                    self.delay(cell, value);
+                    self.buffer.store(cell, value);
                 }
             }
         }
         Ok(())
-    }
-
-    /// A store enters the buffer.
-    fn delay(&mut self, cell: u32, value: i64) {
-        let Some(Abstraction { k, kept, .. }) = self.set.abstraction else {
-            return self.enqueue(cell, value);
-        };
-        let pso = self.model == MemoryModel::Pso;
-        let counts = |e: &Buffered| *e != Buffered::Barrier && (!pso || is_to(e, cell));
-        let full = self.buffer.iter().filter(|e| counts(e)).count() >= k as usize;
-        match kept {
-            KeptEnd::Oldest if full || self.rest.iter().any(|(c, _)| !pso || *c == cell) => {
-                self.forget(cell, value);
-            }
-            KeptEnd::Newest if k == 0 => self.forget(cell, value),
-            KeptEnd::Newest if full => {
-                let oldest = self.buffer.iter().position(counts).expect("there are k of them");
-                if let Buffered::Store { cell, value } = self.dequeue(oldest) {
-                    self.forget(cell, value);
-                }
-                self.enqueue(cell, value);
-            }
-            KeptEnd::Oldest | KeptEnd::Newest => self.enqueue(cell, value),
-        }
-    }
-
-    /// A store joins those whose order is forgotten.
-    fn forget(&mut self, cell: u32, value: i64) {
-        let Some(abstraction) = self.set.abstraction else { return };
-        let n = self.rest.partition_point(|(c, _)| *c < cell);
-        match self.rest.get_mut(n) {
-            Some((c, values)) if *c == cell => *values = abstraction.added(std::mem::take(values), value),
-            _ => self.rest.insert(n, (cell, vec![value])),
-        }
-    }
-
-    /// A store joins those that are in order. Under PSO the entries after the last barrier are sorted by cell, those of the same cell by age.
-    fn enqueue(&mut self, cell: u32, value: i64) {
-        let mut position = self.buffer.len();
-        if self.model == MemoryModel::Pso {
-            let later = |e: &&Buffered| matches!(e, Buffered::Store { cell: c, .. } if *c > cell);
-            position -= self.buffer.iter().rev().take_while(later).count();
-        }
-        self.buffer.insert(position, Buffered::Store { cell, value });
     }
 
     fn value(&self, e: &Expr<RegisterId>) -> Result<i64, Halt> {

@@ -1,11 +1,19 @@
 //! What a path of an abstract machine is worth: it may be an execution, or one of multisets, and otherwise it says how many stores must be kept in order.
+//!
+//! A path is an execution if its events are one, or if they are one with other flushes: of all executions that take the same steps of the program in the same
+//! order, whatever they read, it is looked at as many as there are up to a bound.
+
+use std::collections::HashSet;
 
 use fencewright_memory::Kept;
-use fencewright_program::reference::{Buffered, State};
-use fencewright_program::{EventKind, MemoryModel, Property, Reference, Trace};
+use fencewright_program::reference::{Buffered, State, decided_by, holds};
+use fencewright_program::{Event, EventKind, MemoryModel, Property, PropertyKind, Reference, Trace};
 
 use crate::explicit::abstracted::Path;
 use crate::task::{Limits, Task};
+
+/// So many states are looked at for other flushes.
+const MOST_STATES: usize = 2_000;
 
 /// What a path is.
 pub enum Examined {
@@ -30,7 +38,72 @@ pub fn examine(task: &Task<'_>, path: &Path, property: &Property, kept: Kept, li
     let stop = || finishing.exceeded(0).is_some();
     match path.trace.replay_for_until(task.program, task.model, property, &stop) {
         Ok(_) => Examined::Execution(path.trace.clone()),
-        Err(_) => Examined::Spurious(spurious(task, path, kept, limits)),
+        Err(_) => match with_other_flushes(task, path, property, limits) {
+            Some(trace) => Examined::Execution(trace),
+            None => Examined::Spurious(spurious(task, path, kept, limits)),
+        },
+    }
+}
+
+/// An execution that takes the same steps of the program in the same order and decides the property.
+fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
+    let reference = Reference::new(task.program, task.model);
+    let Trace { registers, memory, events } = path.trace.clone();
+    let start = reference.initial(registers.clone(), memory.clone())?;
+    // The states after the same number of steps, each with the position of the one before it and the event that led to it.
+    let mut reached: Vec<(State, usize, Option<Event>)> = vec![(start, 0, None)];
+    let mut level = 0..1;
+    let mut steps = events.into_iter().filter(|event| matches!(event.kind, EventKind::Step { .. }));
+    loop {
+        let mut seen: HashSet<State> =
+            reached[level.clone()].iter().map(|(state, ..)| state.clone()).collect();
+        let mut n = level.start;
+        while n < reached.len() {
+            if reached.len() > MOST_STATES || limits.exceeded(0).is_some() {
+                return None;
+            }
+            let flushes = reference.candidates(&reached[n].0, &[]).into_iter();
+            for event in flushes.filter(|event| matches!(event.kind, EventKind::Flush { .. })) {
+                if let Ok((next, _)) = reference.step(&reached[n].0, &event)
+                    && seen.insert(next.clone())
+                {
+                    reached.push((next, n, Some(event)));
+                }
+            }
+            n += 1;
+        }
+        level.end = reached.len();
+        let Some(step) = steps.next() else { break };
+        let mut seen = HashSet::new();
+        for n in level.clone() {
+            if let Ok((next, _)) = reference.step(&reached[n].0, &step)
+                && seen.insert(next.clone())
+            {
+                reached.push((next, n, Some(step.clone())));
+            }
+        }
+        level = level.end..reached.len();
+    }
+    let mut n = level.into_iter().find(|&n| decides(&reference, &reached[n].0, property))?;
+    let mut events = Vec::new();
+    while let (_, before, Some(event)) = &reached[n] {
+        events.push(event.clone());
+        n = *before;
+    }
+    events.reverse();
+    Some(Trace { registers, memory, events })
+}
+
+/// Whether a state decides a property.
+fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> bool {
+    match &property.kind {
+        PropertyKind::Never(formula) => holds(state, formula) == Some(true),
+        PropertyKind::Assertions => reference.has_fault(state),
+        PropertyKind::NoDeadlock => false,
+        PropertyKind::Finally(quantifier, formula) => {
+            let decision = holds(state, formula).and_then(|holds| decided_by(*quantifier, holds));
+            reference.is_final(state) && decision.is_some()
+        }
     }
 }
 
