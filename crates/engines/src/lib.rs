@@ -12,6 +12,7 @@ pub mod cegar;
 mod check;
 pub mod contexts;
 pub mod domain;
+pub mod dynamic;
 mod encode;
 mod examine;
 mod execution;

@@ -12,6 +12,7 @@ use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
 use crate::domain::DomainName;
+use crate::dynamic::Executions;
 pub use crate::limits::{Limits, Token};
 
 /// A question: which of these properties hold of this program under this memory model?
@@ -361,13 +362,15 @@ pub struct Statistics {
     pub predicates: usize,
     /// For engines that allow more and more contexts, what each number of them took.
     pub rounds: Vec<Round>,
+    /// How many executions were explored, if they were explored one by one.
+    pub executions: Option<Executions>,
 }
 
 impl Report {
     /// What the run took.
     pub(crate) fn statistics(&self) -> Statistics {
-        let Report { states, bytes, state_bytes, predicates, .. } = *self;
-        Statistics { states, bytes, state_bytes, predicates, rounds: self.rounds.clone() }
+        let Report { states, bytes, state_bytes, predicates, executions, .. } = *self;
+        Statistics { states, bytes, state_bytes, predicates, rounds: self.rounds.clone(), executions }
     }
 }
 
@@ -398,6 +401,8 @@ pub struct Report {
     pub(crate) growth: Vec<(String, Option<Span>)>,
     /// For each property without an answer what was tried, if several engines work together.
     pub(crate) tried: Vec<Vec<Tried>>,
+    /// How many executions were explored, if they were explored one by one.
+    pub(crate) executions: Option<Executions>,
 }
 
 /// Who gives answers.

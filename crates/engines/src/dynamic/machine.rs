@@ -1,0 +1,641 @@
+//! The interpreter of a search that keeps no states: the steps of one agent from one state, with what they read and write.
+//!
+//! Rules are those of `fencewright_program::reference`. A step of a program runs on through local work that nobody sees and that has one
+//! outcome, so that most steps are accesses. A step with several outcomes (edges that leave one location, values of a `*`) has that
+//! many *alternatives*, numbered in a fixed order; its footprint is that of all of them together.
+
+use std::hash::{Hash, Hasher};
+
+use fencewright_program::reference::Limit;
+use fencewright_program::{
+    Action, Address, Edge, EdgeId, EvalError, Event, EventKind, Expr, LocationId, MemoryModel, Op, Program,
+    Range, RegisterId, Span, ThreadId,
+};
+use rustc_hash::FxHasher;
+
+use super::footprint::{Awaited, Footprint, Item, Key, Tables, add, is_local};
+use crate::task::Task;
+
+/// No event.
+pub const NONE: u32 = u32::MAX;
+
+/// A step runs on through at most this much local work: a loop of it must not go on without anybody looking at limits.
+const MOST_LOCAL: usize = 256;
+
+/// A state of a whole program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The holder of the lock plus 1, locations, registers, memory.
+    values: Vec<i64>,
+    /// All buffered stores, those of each thread in the order in which they were issued.
+    buffers: Vec<Buffered>,
+    /// For each thread how many stores and store fences it has issued; empty under SC.
+    issued: Vec<[u32; 2]>,
+}
+
+/// A store that has not reached memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Buffered {
+    thread: u32,
+    cell: u32,
+    value: i64,
+    /// How many stores, and store fences, of the thread came before.
+    issued: [u32; 2],
+    /// The event that issued it.
+    event: u32,
+    /// The last event that loaded it from the buffer.
+    reader: u32,
+}
+
+impl State {
+    /// A hash of everything that decides what can happen next.
+    pub fn identity(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.values.hash(&mut hasher);
+        for (n, store) in self.buffers.iter().enumerate() {
+            // Of store fences it matters which stores they separate.
+            let mine = |b: &&Buffered| b.thread == store.thread;
+            let fenced = self.buffers[n + 1..].iter().find(mine).map(|next| next.issued[1]);
+            let fenced = fenced.unwrap_or(self.issued[store.thread as usize][1]) > store.issued[1];
+            (store.thread, store.cell, store.value, fenced).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+/// A flush, for the order of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flushed {
+    /// The event that issued the store.
+    pub issuer: u32,
+    /// The last event that loaded it from the buffer.
+    pub reader: u32,
+    /// How many store fences of the thread came before the store.
+    pub fences: u32,
+}
+
+/// What a step did.
+pub struct Stepped {
+    /// How many alternatives the step has.
+    pub total: u32,
+    /// What the alternatives read and write.
+    pub footprint: Footprint,
+    /// The state after the alternative that was asked for.
+    pub next: State,
+    /// Whether this one waits until the own buffer is empty.
+    pub drains: bool,
+    /// Whether this one frees the lock.
+    pub unlocks: bool,
+    /// The store that was flushed, if the agent is a buffer.
+    pub flushed: Option<Flushed>,
+}
+
+/// How operations went.
+enum Flow {
+    Done,
+    Disabled,
+    Fault,
+    Limit(Limit),
+}
+
+/// What the alternatives of one step are gathered in.
+struct Gathered<'l> {
+    wanted: u32,
+    total: u32,
+    items: Vec<Item>,
+    found: Option<(State, bool, bool)>,
+    log: Option<&'l mut Vec<Event>>,
+}
+
+/// The interpreter.
+pub struct Machine<'p> {
+    program: &'p Program,
+    model: MemoryModel,
+    /// What footprints are made of.
+    pub tables: Tables,
+    samples: &'p [i64],
+    /// Where the registers of each thread are in a state, and memory.
+    registers: Vec<usize>,
+    memory: usize,
+    /// The number of the event that steps are taken for.
+    pub now: u32,
+    /// Whether a `*` was tried with samples only.
+    pub sampled: bool,
+    /// An action whose result cannot be represented.
+    pub limit: Option<(Limit, Span)>,
+}
+
+impl<'p> Machine<'p> {
+    /// The interpreter for a task; an unbounded `*` is tried with samples.
+    pub fn new(task: &Task<'p>, samples: &'p [i64]) -> Self {
+        let program = task.program;
+        let mut next = 1 + program.threads.len();
+        let mut registers = Vec::new();
+        for thread in &program.threads {
+            registers.push(next);
+            next += thread.registers.len();
+        }
+        Machine {
+            program,
+            model: task.model,
+            tables: Tables::new(task),
+            samples,
+            registers,
+            memory: next,
+            now: NONE,
+            sampled: false,
+            limit: None,
+        }
+    }
+
+    /// The state with these registers and memory, after the local work that every thread begins with.
+    pub fn initial(&mut self, registers: &[Vec<i64>], memory: &[i64], mut log: Option<&mut Vec<Event>>) -> State {
+        let threads = self.program.threads.len();
+        let mut values = vec![0];
+        values.extend(self.program.threads.iter().map(|t| i64::from(t.entry.0)));
+        values.extend(registers.iter().flatten().chain(memory));
+        let issued = if self.model == MemoryModel::Sc { Vec::new() } else { vec![[0; 2]; threads] };
+        let mut state = State { values, buffers: Vec::new(), issued };
+        self.now = NONE;
+        for thread in 0..threads {
+            self.settle(&mut state, thread, log.as_deref_mut());
+        }
+        state
+    }
+
+    /// The step of an agent from a state, with the outcome of one of its alternatives (the first one if there are not so many); nothing if
+    /// none is enabled. What happens is added to the log.
+    pub fn step(
+        &mut self,
+        state: &State,
+        agent: usize,
+        alternative: u32,
+        log: Option<&mut Vec<Event>>,
+    ) -> Option<Stepped> {
+        match self.tables.agents.buffer(agent) {
+            Some((thread, cell)) => self.flush(state, thread, cell, log),
+            None => self.advance(state, agent, alternative, log),
+        }
+    }
+
+    /// What the step of an agent waits for, whether it is enabled or not.
+    pub fn awaited(&self, state: &State, agent: usize) -> Vec<Key> {
+        let mut keys = Vec::new();
+        match self.tables.agents.buffer(agent) {
+            Some((thread, cell)) => {
+                let mine = |b: &Buffered| b.thread == thread && cell.is_none_or(|c| c == b.cell);
+                if state.buffers.iter().any(mine) {
+                    keys.extend(self.tables.lock);
+                }
+            }
+            None => {
+                let items = &mut Vec::new();
+                self.waits(state, agent, items);
+                keys.extend(items.iter().filter(|i| i.waits()).map(|i| i.key));
+            }
+        }
+        keys
+    }
+
+    /// Where a thread is.
+    pub fn location(&self, state: &State, thread: usize) -> LocationId {
+        LocationId(state.values[1 + thread] as u32)
+    }
+
+    /// The value of a register.
+    pub fn register(&self, state: &State, thread: usize, register: RegisterId) -> i64 {
+        state.values[self.registers[thread] + register.index()]
+    }
+
+    /// The value of a memory cell.
+    pub fn cell(&self, state: &State, cell: u32) -> i64 {
+        state.values[self.memory + cell as usize]
+    }
+
+    /// Whether all buffers are empty.
+    pub fn is_drained(&self, state: &State) -> bool {
+        state.buffers.is_empty()
+    }
+
+    /// How many bytes a state takes.
+    pub fn bytes(&self, state: &State) -> usize {
+        std::mem::size_of::<State>() + state.values.len() * 8 + state.buffers.len() * 40 + state.issued.len() * 8
+    }
+
+    fn holder(&self, state: &State) -> usize {
+        state.values[0] as usize
+    }
+
+    fn may_access(&self, state: &State, thread: usize) -> bool {
+        let holder = self.holder(state);
+        holder == 0 || holder == thread + 1
+    }
+
+    fn is_empty(&self, state: &State, thread: usize) -> bool {
+        !state.buffers.iter().any(|b| b.thread == thread as u32)
+    }
+
+    /// What steps from the location of a thread see whether they are taken or not.
+    fn waits(&self, state: &State, thread: usize, items: &mut Vec<Item>) {
+        let location = self.location(state, thread);
+        let Some(place) = self.tables.places[thread].get(location.index()) else { return };
+        if place.locks {
+            items.extend(self.tables.lock.map(Item::wait));
+        }
+        if place.sees_emptiness {
+            items.push(Item::read(self.tables.buffer(thread)));
+        }
+        match &place.awaited {
+            Awaited::Nothing => {}
+            Awaited::Class(class) => items.push(Item::wait(*class)),
+            // Where there is no such cell, the step faults whatever memory contains.
+            Awaited::Cell(address) => {
+                if let Ok(cell) = self.address(state, thread, address) {
+                    add(items, Item::wait(Key::from(cell)));
+                }
+            }
+        }
+    }
+
+    /// (WM): TSO flushes the oldest store, PSO the oldest of a cell if no store fence keeps it.
+    fn flush(
+        &mut self,
+        state: &State,
+        thread: u32,
+        cell: Option<u32>,
+        log: Option<&mut Vec<Event>>,
+    ) -> Option<Stepped> {
+        if !self.may_access(state, thread as usize) {
+            return None;
+        }
+        let mine = |b: &&Buffered| b.thread == thread;
+        let oldest = state.buffers.iter().find(mine)?;
+        let position =
+            state.buffers.iter().position(|b| b.thread == thread && cell.is_none_or(|c| c == b.cell))?;
+        let store = state.buffers[position];
+        if store.issued[1] > oldest.issued[1] {
+            return None;
+        }
+        let mut next = state.clone();
+        next.buffers.remove(position);
+        next.values[self.memory + store.cell as usize] = store.value;
+        let mut items = Vec::new();
+        self.tables.add_write(&mut items, store.cell);
+        items.extend(self.tables.lock.map(Item::wait));
+        items.push(Item::write(Tables::store(thread, store.issued[0])));
+        if self.tables.sees_emptiness[thread as usize] {
+            items.push(Item::flush(self.tables.buffer(thread as usize)));
+        }
+        items.extend(self.tables.seen_cells[store.cell as usize].iter().map(|key| Item::write(*key)));
+        if let Some(log) = log {
+            log.push(Event { thread: ThreadId(thread), kind: EventKind::Flush { cell: store.cell } });
+        }
+        let flushed = Flushed { issuer: store.event, reader: store.reader, fences: store.issued[1] };
+        Some(Stepped {
+            total: 1,
+            footprint: items.into(),
+            next,
+            drains: false,
+            unlocks: false,
+            flushed: Some(flushed),
+        })
+    }
+
+    /// One edge of a thread, and local work after it.
+    fn advance(
+        &mut self,
+        state: &State,
+        thread: usize,
+        alternative: u32,
+        log: Option<&mut Vec<Event>>,
+    ) -> Option<Stepped> {
+        let program = self.program;
+        let location = self.location(state, thread);
+        let code = &program.threads[thread];
+        if location.index() >= code.locations.len() {
+            return None;
+        }
+        let mut gathered = Gathered { wanted: alternative, total: 0, items: Vec::new(), found: None, log };
+        for (id, edge) in code.edges_from(location) {
+            self.edge(state, thread, id, edge, &mut gathered);
+        }
+        let Gathered { total, mut items, found, mut log, .. } = gathered;
+        let (mut next, drains, unlocks) = found?;
+        let mut seen = Vec::new();
+        self.waits(state, thread, &mut seen);
+        seen.into_iter().for_each(|item| add(&mut items, item));
+        self.settle(&mut next, thread, log.as_deref_mut());
+        Some(Stepped { total, footprint: items.into(), next, drains, unlocks, flushed: None })
+    }
+
+    fn edge(&mut self, state: &State, thread: usize, id: EdgeId, edge: &Edge, gathered: &mut Gathered<'_>) {
+        if edge.action.drains() && !self.is_empty(state, thread) {
+            return;
+        }
+        let mut path = Vec::new();
+        match &edge.action {
+            Action::Op(op) => {
+                self.ops(state.clone(), thread, (id, edge), std::slice::from_ref(op), &mut Vec::new(), &mut path, gathered);
+            }
+            Action::Atomic { ops, .. } => {
+                if self.may_access(state, thread) {
+                    self.ops(state.clone(), thread, (id, edge), ops, &mut Vec::new(), &mut path, gathered);
+                }
+            }
+            Action::Fence => self.alternative(state, thread, (id, edge), &[], &path, Flow::Done, gathered),
+            Action::StoreFence => {
+                let mut next = state.clone();
+                if let Some(issued) = next.issued.get_mut(thread) {
+                    issued[1] += 1;
+                }
+                self.alternative(&next, thread, (id, edge), &[], &path, Flow::Done, gathered);
+            }
+            Action::Lock | Action::Unlock => {
+                let locks = edge.action == Action::Lock;
+                if self.holder(state) == if locks { 0 } else { thread + 1 } {
+                    let mut next = state.clone();
+                    next.values[0] = if locks { thread as i64 + 1 } else { 0 };
+                    path.extend(self.tables.lock.map(Item::write));
+                    self.alternative(&next, thread, (id, edge), &[], &path, Flow::Done, gathered);
+                }
+            }
+        }
+    }
+
+    /// Operations of one step, with all values for the `*`s among them.
+    #[allow(clippy::too_many_arguments)]
+    fn ops(
+        &mut self,
+        mut state: State,
+        thread: usize,
+        (id, edge): (EdgeId, &Edge),
+        ops: &[Op],
+        chosen: &mut Vec<i64>,
+        path: &mut Vec<Item>,
+        gathered: &mut Gathered<'_>,
+    ) {
+        let program = self.program;
+        let direct = matches!(edge.action, Action::Atomic { drains: true, .. });
+        for (n, op) in ops.iter().enumerate() {
+            let Op::Havoc(register, range) = op else {
+                let flow = self.perform(&mut state, thread, op, direct, path);
+                match flow {
+                    Flow::Done => continue,
+                    Flow::Disabled => return,
+                    Flow::Fault | Flow::Limit(_) => {
+                        return self.alternative(&state, thread, (id, edge), chosen, path, flow, gathered);
+                    }
+                }
+            };
+            let sampled = program.is_sampled(&edge.action);
+            self.sampled |= sampled;
+            let bounds = program.chosen(*range).range();
+            let values: Box<dyn Iterator<Item = i64>> = if sampled {
+                Box::new(self.samples.iter().copied().filter(move |&v| bounds.contains(v)))
+            } else {
+                Box::new(bounds.low..=bounds.high)
+            };
+            let writable = program.writable(program.threads[thread].registers[register.index()].range);
+            let (known, mut skipped) = (path.len(), false);
+            for value in values {
+                path.truncate(known);
+                chosen.push(value);
+                if !writable.contains(value) {
+                    self.alternative(&state, thread, (id, edge), chosen, path, Flow::Fault, gathered);
+                } else if n + 1 < ops.len() || gathered.total == gathered.wanted {
+                    let mut next = state.clone();
+                    next.values[self.registers[thread] + register.index()] = value;
+                    self.ops(next, thread, (id, edge), &ops[n + 1..], chosen, path, gathered);
+                } else {
+                    // Nobody asks for this outcome, and its footprint is that of every other one.
+                    gathered.total += 1;
+                    skipped = true;
+                }
+                chosen.pop();
+            }
+            if skipped {
+                path.truncate(known);
+                self.gather(thread, id, path, gathered);
+            }
+            return;
+        }
+        self.alternative(&state, thread, (id, edge), chosen, path, Flow::Done, gathered);
+    }
+
+    /// One enabled alternative: how it ends, and what it reads and writes.
+    #[allow(clippy::too_many_arguments)]
+    fn alternative(
+        &mut self,
+        state: &State,
+        thread: usize,
+        (id, edge): (EdgeId, &Edge),
+        chosen: &[i64],
+        path: &[Item],
+        flow: Flow,
+        gathered: &mut Gathered<'_>,
+    ) {
+        self.gather(thread, id, path, gathered);
+        if gathered.total == gathered.wanted {
+            let mut next = state.clone();
+            self.arrive(&mut next, thread, edge, &flow);
+            let unlocks = edge.action == Action::Unlock;
+            gathered.found = Some((next, edge.action.drains(), unlocks));
+            if let Some(log) = &mut gathered.log {
+                log.push(taken(thread, id, chosen));
+            }
+        }
+        gathered.total += 1;
+    }
+
+    /// Adds what an enabled alternative reads and writes.
+    fn gather(&self, thread: usize, id: EdgeId, path: &[Item], gathered: &mut Gathered<'_>) {
+        let seen = self.tables.seen[thread][id.index()].iter().map(|key| Item::write(*key));
+        path.iter().copied().chain(seen).for_each(|item| add(&mut gathered.items, item));
+    }
+
+    /// Moves a thread along an edge. At a limit it goes to a location that does not exist, and never moves again.
+    fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
+        state.values[1 + thread] = match flow {
+            Flow::Fault => i64::from(self.program.threads[thread].fault.0),
+            Flow::Limit(limit) => {
+                self.limit.get_or_insert((*limit, edge.span));
+                i64::from(NONE)
+            }
+            Flow::Done | Flow::Disabled => i64::from(edge.to.0),
+        };
+    }
+
+    /// Local work that nobody sees and that has one outcome.
+    fn settle(&mut self, state: &mut State, thread: usize, mut log: Option<&mut Vec<Event>>) {
+        let code = &self.program.threads[thread];
+        for _ in 0..MOST_LOCAL {
+            let location = self.location(state, thread);
+            let Some(place) = self.tables.places[thread].get(location.index()) else { return };
+            if !place.local {
+                return;
+            }
+            let mut only: Option<(EdgeId, &Edge, Flow, Option<State>)> = None;
+            let several = code.edges_from(location).count() > 1;
+            for (id, edge) in code.edges_from(location) {
+                debug_assert!(is_local(&edge.action, self.model), "the location is local");
+                // With one edge there is nothing to go back to.
+                let mut copy = several.then(|| state.clone());
+                let flow = match &edge.action {
+                    Action::Op(Op::Havoc(..)) => return,
+                    Action::Op(op) => {
+                        let on = copy.as_mut().unwrap_or(&mut *state);
+                        self.perform(on, thread, op, false, &mut Vec::new())
+                    }
+                    _ => {
+                        let on = copy.as_mut().unwrap_or(&mut *state);
+                        if let Some(issued) = on.issued.get_mut(thread) {
+                            issued[1] += 1;
+                        }
+                        Flow::Done
+                    }
+                };
+                match flow {
+                    Flow::Disabled => {}
+                    // A limit is met by a step of its own.
+                    Flow::Limit(_) => return,
+                    Flow::Done | Flow::Fault if only.is_some() => return,
+                    Flow::Done | Flow::Fault => only = Some((id, edge, flow, copy)),
+                }
+            }
+            let Some((id, edge, flow, copy)) = only else { return };
+            if let Some(next) = copy {
+                *state = next;
+            }
+            self.arrive(state, thread, edge, &flow);
+            if let Some(log) = &mut log {
+                log.push(taken(thread, id, &[]));
+            }
+        }
+    }
+
+    /// One operation other than a choice.
+    fn perform(
+        &mut self,
+        state: &mut State,
+        thread: usize,
+        op: &Op,
+        direct: bool,
+        path: &mut Vec<Item>,
+    ) -> Flow {
+        let result = match op {
+            Op::Skip => Ok(()),
+            Op::Assign(register, e) => {
+                self.eval(state, thread, e).and_then(|value| self.write(state, thread, *register, value))
+            }
+            Op::Assume(e) => self.eval(state, thread, e).and_then(|v| if v == 0 { Err(Flow::Disabled) } else { Ok(()) }),
+            Op::Assert(e, _) => self.eval(state, thread, e).and_then(|v| if v == 0 { Err(Flow::Fault) } else { Ok(()) }),
+            Op::Load(register, address) => self.load(state, thread, *register, address, path),
+            Op::Store(address, e) => self.store(state, thread, address, e, direct, path),
+            Op::Havoc(..) => unreachable!("choices are made elsewhere"),
+        };
+        match result {
+            Ok(()) => Flow::Done,
+            Err(flow) => flow,
+        }
+    }
+
+    /// (RB) and (RM): the newest own buffered value, else memory.
+    fn load(
+        &mut self,
+        state: &mut State,
+        thread: usize,
+        register: RegisterId,
+        address: &Address,
+        path: &mut Vec<Item>,
+    ) -> Result<(), Flow> {
+        if !self.may_access(state, thread) {
+            return Err(Flow::Disabled);
+        }
+        let cell = self.address(state, thread, address)?;
+        let newest = state.buffers.iter_mut().rev().find(|b| b.thread == thread as u32 && b.cell == cell);
+        let value = match newest {
+            Some(store) => {
+                store.reader = self.now;
+                add(path, Item::read(Tables::store(thread as u32, store.issued[0])));
+                store.value
+            }
+            None => {
+                add(path, Item::read(Key::from(cell)));
+                self.cell(state, cell)
+            }
+        };
+        self.write(state, thread, register, value)
+    }
+
+    /// (LS), or (LSWM) for stores that go to memory at once.
+    fn store(
+        &mut self,
+        state: &mut State,
+        thread: usize,
+        address: &Address,
+        e: &Expr<RegisterId>,
+        direct: bool,
+        path: &mut Vec<Item>,
+    ) -> Result<(), Flow> {
+        let direct = direct || self.model == MemoryModel::Sc;
+        if direct && !self.may_access(state, thread) {
+            return Err(Flow::Disabled);
+        }
+        let cell = self.address(state, thread, address)?;
+        let value = self.eval(state, thread, e)?;
+        let range = self.program.variables[address.variable.index()].range;
+        if !self.program.writable(range).contains(value) {
+            return Err(Flow::Fault);
+        }
+        if direct {
+            self.tables.add_write(path, cell);
+            state.values[self.memory + cell as usize] = value;
+        } else {
+            let issued = state.issued[thread];
+            state.issued[thread][0] += 1;
+            let event = self.now;
+            let store = Buffered { thread: thread as u32, cell, value, issued, event, reader: NONE };
+            state.buffers.push(store);
+        }
+        Ok(())
+    }
+
+    fn write(&self, state: &mut State, thread: usize, register: RegisterId, value: i64) -> Result<(), Flow> {
+        let range: Option<Range> = self.program.threads[thread].registers[register.index()].range;
+        if !self.program.writable(range).contains(value) {
+            return Err(Flow::Fault);
+        }
+        state.values[self.registers[thread] + register.index()] = value;
+        Ok(())
+    }
+
+    fn eval(&self, state: &State, thread: usize, e: &Expr<RegisterId>) -> Result<i64, Flow> {
+        let registers = &state.values[self.registers[thread]..];
+        e.eval(&mut |r| registers[r.index()]).map_err(|error| match error {
+            EvalError::DivisionByZero | EvalError::ShiftOutOfRange => Flow::Fault,
+            EvalError::Overflow => Flow::Limit(Limit::Overflow),
+        })
+    }
+
+    fn address(&self, state: &State, thread: usize, address: &Address) -> Result<u32, Flow> {
+        let variable = &self.program.variables[address.variable.index()];
+        match (&address.index, variable.indices) {
+            (Some(index), Some(range)) => {
+                let index = self.eval(state, thread, index)?;
+                if range.contains(index) {
+                    Ok(variable.base + (index - range.low) as u32)
+                } else if variable.open {
+                    Err(Flow::Limit(Limit::Window))
+                } else {
+                    Err(Flow::Fault)
+                }
+            }
+            _ => Ok(variable.base),
+        }
+    }
+}
+
+fn taken(thread: usize, edge: EdgeId, chosen: &[i64]) -> Event {
+    let kind = EventKind::Step { edge, chosen: chosen.to_vec() };
+    Event { thread: ThreadId(thread as u32), kind }
+}

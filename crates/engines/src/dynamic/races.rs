@@ -1,0 +1,261 @@
+//! Events of the present execution: what happens before what, and which races are to be reversed.
+
+use super::explore::Search;
+use super::footprint::{Item, Key};
+use super::machine::{NONE, State, Stepped};
+use super::wakeup::{Branch, insert};
+
+/// When an event happens after others: for each agent, the number of its last event that happens before, plus 1.
+type Clock = Box<[u32]>;
+
+/// An event of the present execution.
+pub(super) struct Event {
+    pub(super) branch: Branch,
+    clock: Clock,
+    /// What happens before the event whatever it reads and writes: kept if it waits.
+    base: Option<Clock>,
+    /// For each item of the footprint the accesses before this one.
+    links: Box<[Link]>,
+    /// The previous event of the agent.
+    previous: u32,
+    /// Events that conflict with this one, with nothing between them.
+    races: Vec<u32>,
+    /// Whether it frees the lock.
+    unlocks: bool,
+    /// For a flush, how many store fences came before the store.
+    fences: u32,
+}
+
+/// The last access to something, and the last write; [`NONE`] if there was none.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    access: u32,
+    write: u32,
+}
+
+/// No access.
+pub(super) const NOWHERE: Link = Link { access: NONE, write: NONE };
+
+impl Event {
+    /// Whether the event with this number, of this agent, happens before this one or is this one.
+    fn is_after(&self, number: u32, agent: u32) -> bool {
+        self.clock[agent as usize] > number
+    }
+
+    fn item(&self, key: Key) -> usize {
+        self.branch.footprint.iter().position(|i| i.key == key).expect("the event has accessed it")
+    }
+}
+
+fn join(clock: &mut [u32], other: &[u32]) {
+    clock.iter_mut().zip(other).for_each(|(a, b)| *a = (*a).max(*b));
+}
+
+impl Search<'_> {
+    fn at(&self, number: u32) -> &Event {
+        self.nodes[number as usize].event.as_ref().expect("the event has happened")
+    }
+
+    /// What the step of an agent happens after whatever it reads and writes: program order, a store before its flush, flushes before what
+    /// waits for an empty buffer, and flushes that a store fence keeps in order.
+    fn base(&self, agent: usize, step: Option<&Stepped>) -> Clock {
+        let agents = &self.machine.tables.agents;
+        let mut clock = vec![0; self.last.len()].into_boxed_slice();
+        let mut after = |number: u32| {
+            if number != NONE {
+                join(&mut clock, &self.at(number).clock);
+            }
+        };
+        after(self.last[agent]);
+        if let Some(flushed) = step.and_then(|s| s.flushed) {
+            after(flushed.issuer);
+            let fenced = flushed.fences > 0;
+            let others = agents.flushers(agents.thread(agent)).filter(|other| fenced && *other != agent);
+            for other in others {
+                let mut number = self.last[other];
+                while number != NONE && self.at(number).fences >= flushed.fences {
+                    number = self.at(number).previous;
+                }
+                after(number);
+            }
+        }
+        if step.is_some_and(|s| s.drains) {
+            agents.flushers(agent).for_each(|flusher| after(self.last[flusher]));
+        }
+        clock
+    }
+
+    /// Events of other agents that a step conflicts with, the last ones only where these come after all others.
+    fn conflicts(&self, agent: usize, step: &Stepped) -> Vec<u32> {
+        let agents = &self.machine.tables.agents;
+        let mut found = Vec::new();
+        for item in step.footprint.iter() {
+            if item.is_store() {
+                found.extend(step.flushed.map(|f| f.reader));
+                continue;
+            }
+            let Link { mut access, write } = self.heads[item.key as usize];
+            if item.flushes() {
+                found.push(access);
+            } else if item.writes() {
+                while access != NONE {
+                    found.push(access);
+                    let event = self.at(access);
+                    let n = event.item(item.key);
+                    access = if event.branch.footprint[n].writes() { NONE } else { event.links[n].access };
+                }
+            } else {
+                found.push(write);
+                if let Some(thread) = self.machine.tables.buffer_owner(item.key) {
+                    found.extend(agents.flushers(thread).map(|flusher| self.last[flusher]));
+                }
+            }
+        }
+        found.retain(|&number| number != NONE && self.at(number).branch.agent != agent as u32);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The event that a step is, if it is taken now.
+    pub(super) fn event(&self, number: u32, branch: Branch, step: &Stepped) -> Event {
+        let agent = branch.agent as usize;
+        let base = self.base(agent, Some(step));
+        let conflicts = self.conflicts(agent, step);
+        let mut clock = base.clone();
+        conflicts.iter().for_each(|&c| join(&mut clock, &self.at(c).clock));
+        clock[agent] = number + 1;
+        let is_race = |&e: &u32| {
+            let of = self.at(e).branch.agent;
+            let between = |&d: &u32| d != e && self.at(d).is_after(e, of);
+            base[of as usize] <= e && !conflicts.iter().any(between)
+        };
+        let races = conflicts.iter().copied().filter(is_race).collect();
+        let waits = branch.footprint.iter().any(|item| item.waits());
+        Event {
+            clock,
+            base: waits.then_some(base),
+            links: branch.footprint.iter().map(|item| self.link(item)).collect(),
+            previous: self.last[agent],
+            races,
+            unlocks: step.unlocks,
+            fences: step.flushed.map_or(0, |f| f.fences),
+            branch,
+        }
+    }
+
+    fn link(&self, item: &Item) -> Link {
+        if item.is_store() { NOWHERE } else { self.heads[item.key as usize] }
+    }
+
+    /// The event happens.
+    pub(super) fn enter(&mut self, number: u32, event: Event) {
+        for item in event.branch.footprint.iter().filter(|i| !i.is_store() && !i.flushes()) {
+            let head = &mut self.heads[item.key as usize];
+            head.access = number;
+            if item.writes() {
+                head.write = number;
+            }
+        }
+        self.last[event.branch.agent as usize] = number;
+        self.nodes[number as usize].event = Some(event);
+    }
+
+    /// The event has not happened.
+    pub(super) fn leave(&mut self, number: usize) {
+        let event = self.nodes[number].event.take().expect("the event has happened");
+        for (item, link) in event.branch.footprint.iter().zip(&event.links) {
+            if !item.is_store() {
+                self.heads[item.key as usize] = *link;
+            }
+        }
+        self.last[event.branch.agent as usize] = event.previous;
+    }
+
+    /// Adds sequences that reverse the races of the present execution to the trees of its nodes. Races between events that earlier
+    /// executions had too were reversed then.
+    pub(super) fn reverse_races(&mut self) {
+        for number in self.fresh as u32..self.nodes.len() as u32 - 1 {
+            let event = self.at(number);
+            let agent = event.branch.agent;
+            let mut tried = Vec::new();
+            if let Some(base) = event.base.clone() {
+                let waits = event.branch.footprint.iter().zip(&event.links).filter(|(item, _)| item.waits());
+                let waits: Vec<(Key, u32)> = waits.map(|(item, link)| (item.key, link.write)).collect();
+                for (key, write) in waits {
+                    self.reverse_wait(key, write, agent, &base, &mut tried);
+                }
+            }
+            for race in self.at(number).races.clone() {
+                if !tried.contains(&race) {
+                    self.reverse(race, agent);
+                }
+            }
+        }
+        // Steps that are not enabled at the end may have been so before.
+        for agent in 0..self.last.len() as u32 {
+            let awaited = self.machine.awaited(self.state(), agent as usize);
+            if awaited.is_empty() {
+                continue;
+            }
+            let base = self.base(agent as usize, None);
+            for key in awaited {
+                let write = self.heads[key as usize].write;
+                self.reverse_wait(key, write, agent, &base, &mut Vec::new());
+            }
+        }
+    }
+
+    /// Goes back through the writes of something that an agent waits for, until one is found before which its step was enabled.
+    fn reverse_wait(&mut self, key: Key, mut write: u32, agent: u32, base: &[u32], tried: &mut Vec<u32>) {
+        while write != NONE {
+            let event = self.at(write);
+            let of = event.branch.agent;
+            let before = event.links[event.item(key)].write;
+            let unlocks = event.unlocks;
+            if base[of as usize] > write {
+                return;
+            }
+            // Before the lock was freed, its holder had it.
+            if !unlocks && of != agent {
+                tried.push(write);
+                if self.reverse(write, agent) {
+                    return;
+                }
+            }
+            write = before;
+        }
+    }
+
+    /// Adds the sequence in which the step of an agent comes before an event, and before all that happens after that: what else has
+    /// happened, and then this step. Whether it is enabled there.
+    fn reverse(&mut self, number: u32, agent: u32) -> bool {
+        let of = self.at(number).branch.agent;
+        let mut state: State = self.nodes[number as usize].state.clone();
+        let mut sequence: Vec<Branch> = Vec::new();
+        for n in number + 1..self.nodes.len() as u32 - 1 {
+            let event = self.nodes[n as usize].event.as_ref().expect("the event has happened");
+            if event.is_after(number, of) {
+                continue;
+            }
+            let branch = event.branch.clone();
+            let step = self.machine.step(&state, branch.agent as usize, branch.alternative, None);
+            state = step.expect("an event does not depend on what does not happen before it").next;
+            sequence.push(branch);
+        }
+        let Some(step) = self.machine.step(&state, agent as usize, 0, None) else { return false };
+        let node = &mut self.nodes[number as usize];
+        for alternative in 0..step.total {
+            let footprint = step.footprint.clone();
+            let mut sequence = sequence.clone();
+            sequence.push(Branch { agent, alternative, total: step.total, footprint });
+            let added = insert(&mut node.trees, &node.asleep, sequence);
+            self.waiting += added;
+            // The other alternatives follow when the first one is taken.
+            if added > 0 {
+                break;
+            }
+        }
+        true
+    }
+}

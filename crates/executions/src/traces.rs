@@ -1,0 +1,367 @@
+//! All maximal traces of a small program, counted by brute force: every execution of the reference semantics, one step at a time, up to
+//! equality of traces.
+//!
+//! A trace is `Tr` = po, fo and cf (THESIS16 s.4.2): program order of each thread, each store before its flush, and the order of conflicting
+//! accesses. It is written as the events of each agent (the program of a thread; its buffer; under PSO its buffer for a cell) with, for each event,
+//! how many events of every agent happen before it. Which events are dependent is written here once more, on the
+//! reference semantics and pair by pair, as a check of the dynamic reduction, whose module says why:
+//! * events of one agent;
+//! * accesses to a memory cell, one of them a write; the buffered store that a load takes and its flush; a store and its flush;
+//! * `lock` and `unlock` with all accesses of other threads;
+//! * a flush and a later step of the thread that waits for an empty buffer; flushes of stores that an `sfence` keeps in order;
+//! * at a location, what some step waits for, whichever is taken: the lock, cells, and, if only some wait for that, the empty buffer; several cells
+//!   that are waited for at one location count as one when they are written;
+//! * what steps that are enabled together at one location access, whichever is taken.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use fencewright_program::reference::{Access, Refusal};
+use fencewright_program::{
+    Action, Address, Event, EventKind, LocationId, MemoryModel, Op, Program, Reference, State, ThreadId,
+};
+
+use crate::oracle::initial_states;
+
+/// How many maximal traces a program has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traces {
+    /// Those after which every thread has ended or faulted.
+    pub complete: u64,
+    /// Those after which some thread waits forever.
+    pub blocked: u64,
+}
+
+/// The number of maximal traces; nothing if more than `limit` traces, those that are not maximal included, would have to be
+/// looked at, or if some step cannot be computed.
+pub fn count(program: &Program, model: MemoryModel, limit: usize) -> Option<Traces> {
+    let reference = Reference::new(program, model);
+    let places = Places::new(program, model);
+    let mut found = Traces::default();
+    let mut looked_at = 0;
+    for initial in initial_states(&reference, limit, &mut || false).ok()? {
+        let mut level = vec![Execution::new(program, initial)];
+        while !level.is_empty() {
+            let mut next: HashMap<Trace, Execution> = HashMap::new();
+            for execution in level {
+                let steps = execution.steps(&reference)?;
+                if steps.is_empty() {
+                    let unfinished = |(t, code): (ThreadId, &fencewright_program::Thread)| {
+                        let at = execution.state.locations[t.index()];
+                        at != code.fault && !code.is_end(at)
+                    };
+                    match program.threads().any(unfinished) {
+                        true => found.blocked += 1,
+                        false => found.complete += 1,
+                    }
+                }
+                for (event, after, _) in &steps {
+                    looked_at += 1;
+                    if looked_at > limit {
+                        return None;
+                    }
+                    let done = places.done(program, &execution, &steps, event);
+                    let longer = execution.with(event.clone(), done, after.clone());
+                    let known = next.entry(longer.trace.clone()).or_insert_with(|| longer.clone());
+                    // Lemma 18.
+                    assert_eq!(known.state, longer.state, "a trace decides the state that it leads to");
+                }
+            }
+            level = next.into_values().collect();
+        }
+    }
+    Some(found)
+}
+
+/// Each thread's locations, and what is waited for there.
+struct Places {
+    model: MemoryModel,
+    /// For each thread and location.
+    of: Vec<Vec<Place>>,
+    /// For each cell that is waited for together with others, the first of its class.
+    classes: BTreeMap<u32, u32>,
+    uses_lock: bool,
+}
+
+#[derive(Clone, Default)]
+struct Place {
+    /// Whether some step needs the lock.
+    locks: bool,
+    /// Whether some steps wait for an empty buffer, and some do not.
+    sees_emptiness: bool,
+    /// The loads whose values steps wait for, and whether their addresses can be computed before the step.
+    awaited: Vec<Address>,
+    fixed: bool,
+}
+
+impl Place {
+    /// Whether steps wait for one cell, known from registers.
+    fn is_single(&self) -> bool {
+        self.fixed && self.awaited.windows(2).all(|pair| pair[0] == pair[1])
+    }
+}
+
+impl Places {
+    fn new(program: &Program, model: MemoryModel) -> Self {
+        let mut places = Places { model, of: Vec::new(), classes: BTreeMap::new(), uses_lock: false };
+        let mut together: Vec<BTreeSet<u32>> = Vec::new();
+        for thread in &program.threads {
+            let mut of = Vec::new();
+            for location in 0..thread.locations.len() {
+                let actions: Vec<&Action> =
+                    thread.edges_from(LocationId(location as u32)).map(|(_, e)| &e.action).collect();
+                places.uses_lock |= actions.contains(&&Action::Lock);
+                let drains = actions.iter().filter(|a| a.drains()).count();
+                let mut place = Place { fixed: true, ..Place::default() };
+                place.sees_emptiness = model != MemoryModel::Sc && 0 < drains && drains < actions.len();
+                place.locks = actions.iter().any(|action| match action {
+                    Action::Lock | Action::Unlock | Action::Atomic { .. } => true,
+                    Action::Op(Op::Load(..)) => true,
+                    Action::Op(Op::Store(..)) => model == MemoryModel::Sc,
+                    Action::Op(_) | Action::Fence | Action::StoreFence => false,
+                });
+                for action in actions.iter().filter(|a| matches!(a, Action::Atomic { .. })) {
+                    let ops = action.ops();
+                    let last = ops.iter().rposition(|op| matches!(op, Op::Assume(_))).unwrap_or(0);
+                    let mut written = Vec::new();
+                    for op in &ops[..last] {
+                        if let Op::Load(_, address) = op {
+                            let index = address.index.iter();
+                            index.for_each(|i| i.for_each_leaf(&mut |r| place.fixed &= !written.contains(r)));
+                            place.awaited.push(address.clone());
+                        }
+                        if let Op::Assign(r, _) | Op::Havoc(r, _) | Op::Load(r, _) = op {
+                            written.push(*r);
+                        }
+                    }
+                }
+                if !place.is_single() {
+                    together.push(place.awaited.iter().flat_map(|a| cells(program, a)).collect());
+                }
+                of.push(place);
+            }
+            places.of.push(of);
+        }
+        // Sets that overlap are one class.
+        while let Some((a, b)) = (0..together.len())
+            .flat_map(|a| (0..a).map(move |b| (a, b)))
+            .find(|&(a, b)| !together[a].is_disjoint(&together[b]))
+        {
+            let merged = together.swap_remove(a);
+            together[b].extend(merged);
+        }
+        for class in together {
+            let first = class.first().copied();
+            places.classes.extend(class.into_iter().filter_map(|cell| Some((cell, first?))));
+        }
+        places
+    }
+
+    fn written(&self, cell: u32) -> impl Iterator<Item = Thing> {
+        let class = self.classes.get(&cell).map(|first| Thing::Class(*first));
+        [Thing::Cell(cell)].into_iter().chain(class)
+    }
+
+    /// What an event does, one of the steps of an execution.
+    fn done(&self, program: &Program, execution: &Execution, steps: &[Step], event: &Event) -> Done {
+        let thread = event.thread;
+        let t = thread.index();
+        let buffer = &execution.buffers[t];
+        let mut done = Done::default();
+        let EventKind::Step { edge, .. } = &event.kind else {
+            let EventKind::Flush { cell } = event.kind else { unreachable!() };
+            let (_, number, fences) = *buffer.iter().find(|s| s.0 == cell).expect("it is in the buffer");
+            done.agent = (thread.0, Some((self.model == MemoryModel::Pso).then_some(cell)));
+            done.reads.extend(self.uses_lock.then_some(Thing::Lock));
+            done.writes.extend(self.written(cell).chain([Thing::Store(thread.0, number)]));
+            done.flushes = Some((number, fences));
+            return done;
+        };
+        done.agent = (thread.0, None);
+        let action = &program.thread(thread).edge(*edge).action;
+        done.drains = action.drains();
+        done.fences = *action == Action::StoreFence;
+        let location = execution.state.locations[t];
+        let place = &self.of[t][location.index()];
+        done.sees_emptiness = place.sees_emptiness;
+        done.reads.extend((self.uses_lock && place.locks).then_some(Thing::Lock));
+        for address in &place.awaited {
+            let cells: Vec<u32> = cells(program, address).collect();
+            if !place.is_single() {
+                done.reads.insert(Thing::Class(self.classes[&cells[0]]));
+            } else if let Some(cell) = single(program, &execution.state, thread, address) {
+                done.reads.insert(Thing::Cell(cell));
+            }
+        }
+        for (other, _, accesses) in steps.iter().filter(|(other, ..)| other.thread == thread) {
+            let EventKind::Step { edge, .. } = &other.kind else { continue };
+            let is_lock = matches!(program.thread(thread).edge(*edge).action, Action::Lock | Action::Unlock);
+            done.writes.extend((self.uses_lock && is_lock).then_some(Thing::Lock));
+            for access in accesses {
+                match *access {
+                    Access::Read { cell, buffered: false, .. } => _ = done.reads.insert(Thing::Cell(cell)),
+                    Access::Read { cell, buffered: true, .. } => {
+                        let newest = buffer.iter().rev().find(|s| s.0 == cell).expect("it is in the buffer");
+                        done.reads.insert(Thing::Store(thread.0, newest.1));
+                    }
+                    Access::Write { cell, buffered: false, .. } => done.writes.extend(self.written(cell)),
+                    Access::Write { cell, buffered: true, .. } if other == event => {
+                        done.issues = Some((cell, execution.issued[t].0));
+                    }
+                    Access::Write { .. } | Access::Fault(_) => {}
+                }
+            }
+        }
+        done
+    }
+}
+
+/// The cells that an address may denote.
+fn cells(program: &Program, address: &Address) -> std::ops::Range<u32> {
+    let variable = &program.variables[address.variable.index()];
+    match (variable.indices, address.index.as_ref().map(|i| i.constant())) {
+        (Some(range), Some(Some(i))) if range.contains(i) => {
+            let cell = variable.base + (i - range.low) as u32;
+            cell..cell + 1
+        }
+        _ => variable.cells().start as u32..variable.cells().end as u32,
+    }
+}
+
+/// The cell that an address denotes, if there is one.
+fn single(program: &Program, state: &State, thread: ThreadId, address: &Address) -> Option<u32> {
+    let variable = &program.variables[address.variable.index()];
+    let (Some(index), Some(range)) = (&address.index, variable.indices) else { return Some(variable.base) };
+    let index = index.eval(&mut |r| state.registers[thread.index()][r.index()]).ok()?;
+    range.contains(index).then(|| variable.base + (index - range.low) as u32)
+}
+
+/// Whose event: the thread, and for a flush its buffer, under PSO of which cell.
+type Agent = (u32, Option<Option<u32>>);
+
+/// Something that events read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Thing {
+    Cell(u32),
+    Lock,
+    /// The cells that are waited for together with this one, which is the first of them.
+    Class(u32),
+    /// The store of a thread with this number.
+    Store(u32, u32),
+}
+
+/// What an event has done.
+#[derive(Clone, Debug, Default)]
+struct Done {
+    agent: Agent,
+    reads: BTreeSet<Thing>,
+    writes: BTreeSet<Thing>,
+    /// For a flush, which store of the thread, and how many store fences came before that.
+    flushes: Option<(u32, u32)>,
+    /// The cell and the number of the store that the event puts into the buffer.
+    issues: Option<(u32, u32)>,
+    /// Whether it is an `sfence`.
+    fences: bool,
+    /// Whether it waits for an empty buffer, or sees whether it is empty.
+    drains: bool,
+    sees_emptiness: bool,
+    /// For each agent how many of its events happen before, this one included.
+    before: BTreeMap<Agent, u32>,
+}
+
+impl Done {
+    fn is_dependent(&self, later: &Done) -> bool {
+        let same_thread = self.agent.0 == later.agent.0;
+        let (flush, later_flush) = (self.flushes.is_some(), later.flushes.is_some());
+        self.agent == later.agent
+            || self.writes.iter().any(|thing| later.reads.contains(thing) || later.writes.contains(thing))
+            || self.reads.iter().any(|thing| later.writes.contains(thing))
+            || (same_thread && flush && (later.drains || later.sees_emptiness))
+            || (same_thread && later_flush && self.sees_emptiness)
+            || (same_thread && self.issues.is_some() && later.flushes.map(|f| f.0) == self.issues.map(|i| i.1))
+            || (same_thread && flush && later_flush && self.flushes.map(|f| f.1) < later.flushes.map(|f| f.1))
+    }
+}
+
+/// For each agent its events, each with what happens before it.
+type Trace = BTreeMap<Agent, Vec<(Event, BTreeMap<Agent, u32>)>>;
+
+#[derive(Clone)]
+struct Execution {
+    state: State,
+    done: Vec<Done>,
+    trace: Trace,
+    /// For each thread how many stores and store fences it has issued.
+    issued: Vec<(u32, u32)>,
+    /// The buffered stores of each thread: cell, number, store fences before it.
+    buffers: Vec<Vec<(u32, u32, u32)>>,
+}
+
+/// A step: the event, the state after it, what it accesses.
+type Step = (Event, State, Vec<Access>);
+
+impl Execution {
+    fn new(program: &Program, state: State) -> Self {
+        let threads = program.threads.len();
+        Execution {
+            state,
+            done: Vec::new(),
+            trace: Trace::new(),
+            issued: vec![(0, 0); threads],
+            buffers: vec![Vec::new(); threads],
+        }
+    }
+
+    /// The enabled steps; nothing if some cannot be computed.
+    fn steps(&self, reference: &Reference<'_>) -> Option<Vec<Step>> {
+        let mut steps: Vec<Step> = Vec::new();
+        for mut event in reference.candidates(&self.state, &[]) {
+            match reference.step(&self.state, &event) {
+                Ok((after, accesses)) => {
+                    // A step that faults does not come to the choices after that.
+                    while let EventKind::Step { chosen, .. } = &mut event.kind
+                        && let Some(last) = chosen.pop()
+                    {
+                        if reference.step(&self.state, &event).is_err() {
+                            let EventKind::Step { chosen, .. } = &mut event.kind else { unreachable!() };
+                            chosen.push(last);
+                            break;
+                        }
+                    }
+                    if !steps.iter().any(|(known, ..)| *known == event) {
+                        steps.push((event, after, accesses));
+                    }
+                }
+                Err(Refusal::Disabled(_)) => {}
+                Err(Refusal::Limit(..)) => return None,
+            }
+        }
+        Some(steps)
+    }
+
+    /// The execution with one more event.
+    fn with(&self, event: Event, mut done: Done, state: State) -> Self {
+        let mut longer = Execution { state, ..self.clone() };
+        let mut before: BTreeMap<Agent, u32> = BTreeMap::new();
+        for earlier in self.done.iter().filter(|earlier| earlier.is_dependent(&done)) {
+            for (agent, count) in &earlier.before {
+                let known = before.entry(*agent).or_default();
+                *known = (*known).max(*count);
+            }
+        }
+        done.before = before;
+        let events = longer.trace.entry(done.agent).or_default();
+        done.before.insert(done.agent, events.len() as u32 + 1);
+        events.push((event, done.before.clone()));
+        let t = done.agent.0 as usize;
+        if let Some((number, _)) = done.flushes {
+            longer.buffers[t].retain(|store| store.1 != number);
+        }
+        longer.issued[t].1 += u32::from(done.fences);
+        if let Some((cell, number)) = done.issues {
+            longer.buffers[t].push((cell, number, self.issued[t].1));
+            longer.issued[t].0 += 1;
+        }
+        longer.done.push(done);
+        longer
+    }
+}
