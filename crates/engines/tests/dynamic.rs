@@ -9,6 +9,9 @@ use fencewright_executions::traces;
 use fencewright_program::{MemoryModel, Program};
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
 
+/// Programs with more states than this have too many traces.
+const MOST_STATES: usize = 400;
+
 fn wanted(usual: u64, long: u64) -> u64 {
     let asked = std::env::var("FENCEWRIGHT_PROGRAMS").ok().and_then(|n| n.parse().ok());
     let usual = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { long } else { usual };
@@ -61,7 +64,7 @@ fn verdicts_are_those_of_the_reference_semantics() {
     for seed in 0..wanted(2_000, 20_000) {
         let program = acyclic(1_000_000 + seed);
         for model in MemoryModel::ALL {
-            let Ok(reachable) = explore(&program, model, 2_000, &mut || false) else { continue };
+            let Ok(reachable) = explore(&program, model, MOST_STATES, &mut || false) else { continue };
             let task = Task::new(&program, model, program.properties.clone());
             let checks =
                 check_each(&Dynamic, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
@@ -79,4 +82,29 @@ fn verdicts_are_those_of_the_reference_semantics() {
         }
     }
     println!("{compared} programs");
+}
+
+fn example(name: &str, defines: &[(&str, i64)]) -> Program {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    let bytes = std::fs::read(path).expect("readable");
+    let defines: Vec<(String, i64)> = defines.iter().map(|(n, v)| (n.to_string(), *v)).collect();
+    fencewright_lang::load::load(name, &bytes, None, &defines).expect("it loads").program
+}
+
+/// C. Flanagan and P. Godefroid, 2005: eleven threads never collide, and each further one collides in three slots with one of the others.
+#[test]
+fn the_indexer_has_one_trace_until_threads_collide() {
+    for model in MemoryModel::ALL {
+        for (threads, traces) in [(2, 1), (10, 1), (11, 1), (12, 8), (13, 64), (14, 512)] {
+            let program = example("indexer.fw", &[("N", threads)]);
+            let task = Task::new(&program, model, program.properties.clone());
+            let start = std::time::Instant::now();
+            let checks =
+                check_each(&Dynamic, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
+            let found = checks.statistics.executions.expect("executions were counted");
+            println!("{threads} {model:?} {found:?} {:?}", start.elapsed());
+            assert_eq!((found.complete, found.blocked, found.redundant), (traces, 0, 0), "{threads} threads");
+            assert!(checks.verdicts.iter().all(|c| matches!(c.verdict(), Verdict::Safe)));
+        }
+    }
 }
