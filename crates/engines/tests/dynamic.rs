@@ -2,11 +2,14 @@
 //!
 //! `FENCEWRIGHT_LONG_TESTS=1` takes many more programs, `FENCEWRIGHT_PROGRAMS` says how many.
 
+use std::time::{Duration, Instant};
+
 use fencewright_engines::dynamic::Dynamic;
-use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check_each};
-use fencewright_executions::oracle::explore;
+use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdict, check_each};
+use fencewright_executions::oracle::{Incomplete, explore};
 use fencewright_executions::traces;
-use fencewright_program::{MemoryModel, Program};
+use fencewright_program::{Action, MemoryModel, Op, Program, Property};
+use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
 
 /// Programs with more states than this have too many traces.
@@ -18,6 +21,11 @@ fn wanted(usual: u64, long: u64) -> u64 {
     asked.unwrap_or(usual)
 }
 
+fn run(program: &Program, model: MemoryModel, properties: &[Property], limits: &Limits) -> Checks {
+    let task = Task::new(program, model, properties.to_vec());
+    check_each(&Dynamic, &task, limits, &Progress::default(), Confirm::NOTHING, &mut |_, _| {})
+}
+
 fn acyclic(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let shape = Shape { loops: false, corners: seed % 4 == 3, ..Shape::default() };
@@ -25,6 +33,7 @@ fn acyclic(seed: u64) -> Program {
     match seed % 8 {
         1 | 5 => contend(&mut random, &mut program, 3),
         2 => group(&mut random, &mut program),
+        3 | 4 => wait(&mut random, &mut program),
         6 => {
             contend(&mut random, &mut program, 3);
             separate(&mut random, &mut program);
@@ -42,9 +51,7 @@ fn one_execution_of_each_trace_is_explored() {
         program.properties.clear();
         for model in MemoryModel::ALL {
             let Some(expected) = traces::count(&program, model, 3_000) else { continue };
-            let task = Task::new(&program, model, Vec::new());
-            let checks =
-                check_each(&Dynamic, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
+            let checks = run(&program, model, &program.properties, &Limits::default());
             let found = checks.statistics.executions.expect("executions were counted");
             assert_eq!(found.redundant, 0, "seed {seed}, {model:?}: {found:?}, {expected:?}");
             assert_eq!(found.cut, 0, "seed {seed}, {model:?}");
@@ -55,7 +62,7 @@ fn one_execution_of_each_trace_is_explored() {
             met[1] += expected.blocked;
         }
     }
-    println!("{compared} programs, {met:?} traces");
+    assert!(compared > 1_000 && met[0] > 10_000 && met[1] > 5_000, "{compared} programs with {met:?} traces");
 }
 
 #[test]
@@ -65,9 +72,7 @@ fn verdicts_are_those_of_the_reference_semantics() {
         let program = acyclic(1_000_000 + seed);
         for model in MemoryModel::ALL {
             let Ok(reachable) = explore(&program, model, MOST_STATES, &mut || false) else { continue };
-            let task = Task::new(&program, model, program.properties.clone());
-            let checks =
-                check_each(&Dynamic, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
+            let checks = run(&program, model, &program.properties, &Limits::default());
             for checked in checks.verdicts {
                 let expected = reachable.satisfies(&program, model, &checked.property).expect("small values");
                 let same = match checked.verdict() {
@@ -81,7 +86,7 @@ fn verdicts_are_those_of_the_reference_semantics() {
             compared += 1;
         }
     }
-    println!("{compared} programs");
+    assert!(compared > 4_000, "{compared} programs");
 }
 
 fn example(name: &str, defines: &[(&str, i64)]) -> Program {
@@ -97,14 +102,88 @@ fn the_indexer_has_one_trace_until_threads_collide() {
     for model in MemoryModel::ALL {
         for (threads, traces) in [(2, 1), (10, 1), (11, 1), (12, 8), (13, 64), (14, 512)] {
             let program = example("indexer.fw", &[("N", threads)]);
-            let task = Task::new(&program, model, program.properties.clone());
-            let start = std::time::Instant::now();
-            let checks =
-                check_each(&Dynamic, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
+            let checks = run(&program, model, &program.properties, &Limits::default());
             let found = checks.statistics.executions.expect("executions were counted");
-            println!("{threads} {model:?} {found:?} {:?}", start.elapsed());
             assert_eq!((found.complete, found.blocked, found.redundant), (traces, 0, 0), "{threads} threads");
             assert!(checks.verdicts.iter().all(|c| matches!(c.verdict(), Verdict::Safe)));
         }
     }
+}
+
+/// Whether a run has a proof of a property that does not hold, or a violation of one that does; and how many have no verdict.
+fn unknown(program: &Program, model: MemoryModel, what: &str) -> usize {
+    let reachable = explore(program, model, MOST_STATES, &mut || false);
+    let limits = Limits::starting_now(Some(Duration::from_millis(100)), None, Default::default());
+    let mut unknown = 0;
+    for checked in run(program, model, &program.properties, &limits).verdicts {
+        let expected = match &reachable {
+            Ok(reachable) => reachable.satisfies(program, model, &checked.property),
+            // What was not explored is no proof.
+            Err(Incomplete::UnboundedChoice | Incomplete::Limit) if checked.trace().is_none() => None,
+            Err(_) => continue,
+        };
+        let right = match checked.verdict() {
+            Verdict::Safe => expected == Some(true),
+            Verdict::Unsafe => expected == Some(false),
+            Verdict::Unknown(Reason::Contradiction(_)) => false,
+            Verdict::Unknown(_) => {
+                unknown += 1;
+                true
+            }
+        };
+        assert!(
+            right,
+            "{what}, {model:?}, {}: {:?}, expected {expected:?}",
+            checked.property.name,
+            checked.verdict()
+        );
+    }
+    unknown
+}
+
+#[test]
+fn an_execution_that_does_not_end_is_never_a_proof() {
+    let mut without = 0;
+    for seed in 0..wanted(150, 20_000) {
+        let mut random = Random::new(2_000_000 + seed);
+        let program = program(&mut random, Shape { length: 3, ..Shape::default() });
+        without += MemoryModel::ALL
+            .map(|model| unknown(&program, model, &format!("seed {seed}")))
+            .iter()
+            .sum::<usize>();
+    }
+    assert!(without > 100, "{without} properties without a verdict");
+}
+
+#[test]
+fn a_value_that_was_not_tried_is_never_a_proof() {
+    let mut without = 0;
+    for seed in 0..wanted(300, 20_000) {
+        let mut program = acyclic(3_000_000 + seed);
+        match seed % 2 {
+            0 => program.variables.iter_mut().for_each(|v| v.open = true),
+            _ => {
+                for edge in program.threads.iter_mut().flat_map(|t| &mut t.edges) {
+                    if let Action::Op(Op::Havoc(_, range)) = &mut edge.action {
+                        *range = None;
+                    }
+                }
+            }
+        }
+        without += unknown(&program, MemoryModel::Tso, &format!("seed {seed}"));
+    }
+    assert!(without > 30, "{without} properties without a verdict");
+}
+
+#[test]
+fn limits_are_kept() {
+    let program = example("indexer.fw", &[("N", 40)]);
+    let start = Instant::now();
+    let limits = Limits::starting_now(Some(Duration::from_millis(200)), None, Default::default());
+    let checks = run(&program, MemoryModel::Tso, &program.properties, &limits);
+    assert!(matches!(checks.verdicts[0].verdict(), Verdict::Unknown(Reason::Timeout(_))));
+    assert!(start.elapsed() < Duration::from_secs(20), "it took {:?}", start.elapsed());
+    let limits = Limits::starting_now(None, Some(100_000), Default::default());
+    let checks = run(&program, MemoryModel::Tso, &program.properties, &limits);
+    assert!(matches!(checks.verdicts[0].verdict(), Verdict::Unknown(Reason::Memory(_))));
 }

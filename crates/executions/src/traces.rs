@@ -277,7 +277,9 @@ impl Done {
             || self.reads.iter().any(|thing| later.writes.contains(thing))
             || (same_thread && flush && (later.drains || later.sees_emptiness))
             || (same_thread && later_flush && self.sees_emptiness)
-            || (same_thread && self.issues.is_some() && later.flushes.map(|f| f.0) == self.issues.map(|i| i.1))
+            || (same_thread
+                && self.issues.is_some()
+                && later.flushes.map(|f| f.0) == self.issues.map(|i| i.1))
             || (same_thread && flush && later_flush && self.flushes.map(|f| f.1) < later.flushes.map(|f| f.1))
     }
 }

@@ -2,7 +2,8 @@
 //! deadlocks and final states. The same seed gives the same program on every machine. [`arithmetic`] makes them compute, [`apart`] has
 //! their threads keep to themselves, [`bystanders`] gives
 //! them threads that cannot matter, [`hard`] has programs that are hard on limits, [`measure`] measures a command on them, [`corpora`] finds
-//! test inputs from elsewhere, [`sets`] interprets the commands of machines with summary cells.
+//! test inputs from elsewhere, [`sets`] interprets the commands of machines with summary cells, [`waiting`] makes
+//! threads wait for each other.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod families;
 pub mod hard;
 pub mod measure;
 pub mod sets;
+pub mod waiting;
 
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, Expr, Fault, Formula, Hints, Init, Location, LocationId, Numbers,

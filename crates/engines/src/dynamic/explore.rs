@@ -17,8 +17,9 @@ use fencewright_program::Event as Happened;
 use rustc_hash::FxHashSet;
 
 use super::footprint::{Footprint, Item};
-use super::machine::{Machine, NONE, State, Stepped};
+use super::machine::{Machine, Stepped};
 use super::races::{Event, Link, NOWHERE};
+use super::state::{NONE, State};
 use super::wakeup::{Branch, Tree, insert};
 
 /// A state of the present execution, and what is to be done there.
@@ -164,7 +165,7 @@ impl<'p> Search<'p> {
     }
 
     fn bytes(&self) -> u64 {
-        let node = self.nodes.last().map_or(0, |n| self.machine.bytes(&n.state));
+        let node = self.nodes.last().map_or(0, |n| n.state.bytes());
         let event = self.last.len() * 8 + 400;
         (self.nodes.len() * (node + event) + self.waiting * std::mem::size_of::<Tree>() * 2) as u64
     }
@@ -229,7 +230,7 @@ impl<'p> Search<'p> {
         if step.total > 1 && !free {
             for alternative in (0..step.total).filter(|k| *k != alternative) {
                 let other = Branch { alternative, ..branch.clone() };
-                self.waiting += insert(&mut node.trees, &node.asleep, vec![other]);
+                self.waiting += insert(&mut node.trees, &node.asleep, &[other]);
             }
         }
         self.waiting = self.waiting.saturating_sub(1);

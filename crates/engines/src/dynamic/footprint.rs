@@ -169,7 +169,9 @@ impl Tables {
             }
         }
         let mut of_cells = vec![None; cells];
-        for cell in awaited.iter().flatten().flat_map(|w| if let Waiting::Several(c) = w { &c[..] } else { &[] }) {
+        for cell in
+            awaited.iter().flatten().flat_map(|w| if let Waiting::Several(c) = w { &c[..] } else { &[] })
+        {
             of_cells[*cell as usize] = Some(first_class + Key::from(classes.of(*cell)));
         }
         let seen = Seen { task, first: first_formula };
@@ -180,7 +182,8 @@ impl Tables {
                 let edges = || thread.edges_from(LocationId(l as u32));
                 let drains = edges().filter(|(_, e)| e.action.drains()).count();
                 Place {
-                    local: edges().all(|(id, e)| is_local(&e.action, task.model) && seen[id.index()].is_empty()),
+                    local: edges()
+                        .all(|(id, e)| is_local(&e.action, task.model) && seen[id.index()].is_empty()),
                     locks: uses_lock && edges().any(|(_, e)| needs_lock(&e.action, task.model)),
                     sees_emptiness: task.model != MemoryModel::Sc && drains > 0 && drains < edges().count(),
                     awaited: match awaited {
@@ -422,8 +425,7 @@ impl Seen<'_> {
                         });
                         direct && looked_at.any(|cell| cells.contains(cell))
                     }
-                    _ => written_register(op)
-                        .is_some_and(|r| leaves.contains(&Observable::Register(id, r))),
+                    _ => written_register(op).is_some_and(|r| leaves.contains(&Observable::Register(id, r))),
                 };
                 let moves = !looks.is_alike(edge.from, edge.to)
                     || (program.edge_may_fault(thread, edge) && !looks.is_alike(edge.from, thread.fault));

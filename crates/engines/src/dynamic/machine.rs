@@ -4,64 +4,17 @@
 //! outcome, so that most steps are accesses. A step with several outcomes (edges that leave one location, values of a `*`) has that
 //! many *alternatives*, numbered in a fixed order; its footprint is that of all of them together.
 
-use std::hash::{Hash, Hasher};
-
 use fencewright_program::reference::Limit;
 use fencewright_program::{
-    Action, Address, Edge, EdgeId, EvalError, Event, EventKind, Expr, LocationId, MemoryModel, Op, Program,
-    Range, RegisterId, Span, ThreadId,
+    Action, Edge, EdgeId, Event, EventKind, LocationId, MemoryModel, Op, Program, RegisterId, Span, ThreadId,
 };
-use rustc_hash::FxHasher;
 
 use super::footprint::{Awaited, Footprint, Item, Key, Tables, add, is_local};
+use super::state::{Buffered, NONE, State};
 use crate::task::Task;
-
-/// No event.
-pub const NONE: u32 = u32::MAX;
 
 /// A step runs on through at most this much local work: a loop of it must not go on without anybody looking at limits.
 const MOST_LOCAL: usize = 256;
-
-/// A state of a whole program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
-    /// The holder of the lock plus 1, locations, registers, memory.
-    values: Vec<i64>,
-    /// All buffered stores, those of each thread in the order in which they were issued.
-    buffers: Vec<Buffered>,
-    /// For each thread how many stores and store fences it has issued; empty under SC.
-    issued: Vec<[u32; 2]>,
-}
-
-/// A store that has not reached memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Buffered {
-    thread: u32,
-    cell: u32,
-    value: i64,
-    /// How many stores, and store fences, of the thread came before.
-    issued: [u32; 2],
-    /// The event that issued it.
-    event: u32,
-    /// The last event that loaded it from the buffer.
-    reader: u32,
-}
-
-impl State {
-    /// A hash of everything that decides what can happen next.
-    pub fn identity(&self) -> u64 {
-        let mut hasher = FxHasher::default();
-        self.values.hash(&mut hasher);
-        for (n, store) in self.buffers.iter().enumerate() {
-            // Of store fences it matters which stores they separate.
-            let mine = |b: &&Buffered| b.thread == store.thread;
-            let fenced = self.buffers[n + 1..].iter().find(mine).map(|next| next.issued[1]);
-            let fenced = fenced.unwrap_or(self.issued[store.thread as usize][1]) > store.issued[1];
-            (store.thread, store.cell, store.value, fenced).hash(&mut hasher);
-        }
-        hasher.finish()
-    }
-}
 
 /// A flush, for the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +44,7 @@ pub struct Stepped {
 }
 
 /// How operations went.
-enum Flow {
+pub(super) enum Flow {
     Done,
     Disabled,
     Fault,
@@ -109,14 +62,14 @@ struct Gathered<'l> {
 
 /// The interpreter.
 pub struct Machine<'p> {
-    program: &'p Program,
-    model: MemoryModel,
+    pub(super) program: &'p Program,
+    pub(super) model: MemoryModel,
     /// What footprints are made of.
     pub tables: Tables,
     samples: &'p [i64],
     /// Where the registers of each thread are in a state, and memory.
-    registers: Vec<usize>,
-    memory: usize,
+    pub(super) registers: Vec<usize>,
+    pub(super) memory: usize,
     /// The number of the event that steps are taken for.
     pub now: u32,
     /// Whether a `*` was tried with samples only.
@@ -149,7 +102,12 @@ impl<'p> Machine<'p> {
     }
 
     /// The state with these registers and memory, after the local work that every thread begins with.
-    pub fn initial(&mut self, registers: &[Vec<i64>], memory: &[i64], mut log: Option<&mut Vec<Event>>) -> State {
+    pub fn initial(
+        &mut self,
+        registers: &[Vec<i64>],
+        memory: &[i64],
+        mut log: Option<&mut Vec<Event>>,
+    ) -> State {
         let threads = self.program.threads.len();
         let mut values = vec![0];
         values.extend(self.program.threads.iter().map(|t| i64::from(t.entry.0)));
@@ -217,16 +175,11 @@ impl<'p> Machine<'p> {
         state.buffers.is_empty()
     }
 
-    /// How many bytes a state takes.
-    pub fn bytes(&self, state: &State) -> usize {
-        std::mem::size_of::<State>() + state.values.len() * 8 + state.buffers.len() * 40 + state.issued.len() * 8
-    }
-
     fn holder(&self, state: &State) -> usize {
         state.values[0] as usize
     }
 
-    fn may_access(&self, state: &State, thread: usize) -> bool {
+    pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
         let holder = self.holder(state);
         holder == 0 || holder == thread + 1
     }
@@ -319,12 +272,12 @@ impl<'p> Machine<'p> {
         for (id, edge) in code.edges_from(location) {
             self.edge(state, thread, id, edge, &mut gathered);
         }
-        let Gathered { total, mut items, found, mut log, .. } = gathered;
+        let Gathered { total, mut items, found, log, .. } = gathered;
         let (mut next, drains, unlocks) = found?;
         let mut seen = Vec::new();
         self.waits(state, thread, &mut seen);
         seen.into_iter().for_each(|item| add(&mut items, item));
-        self.settle(&mut next, thread, log.as_deref_mut());
+        self.settle(&mut next, thread, log);
         Some(Stepped { total, footprint: items.into(), next, drains, unlocks, flushed: None })
     }
 
@@ -335,20 +288,30 @@ impl<'p> Machine<'p> {
         let mut path = Vec::new();
         match &edge.action {
             Action::Op(op) => {
-                self.ops(state.clone(), thread, (id, edge), std::slice::from_ref(op), &mut Vec::new(), &mut path, gathered);
+                self.ops(
+                    state.clone(),
+                    thread,
+                    (id, edge),
+                    std::slice::from_ref(op),
+                    &mut Vec::new(),
+                    &mut path,
+                    gathered,
+                );
             }
             Action::Atomic { ops, .. } => {
                 if self.may_access(state, thread) {
                     self.ops(state.clone(), thread, (id, edge), ops, &mut Vec::new(), &mut path, gathered);
                 }
             }
-            Action::Fence => self.alternative(state, thread, (id, edge), &[], &path, Flow::Done, gathered),
+            Action::Fence => {
+                self.alternative(state.clone(), thread, (id, edge), &[], &path, Flow::Done, gathered);
+            }
             Action::StoreFence => {
                 let mut next = state.clone();
                 if let Some(issued) = next.issued.get_mut(thread) {
                     issued[1] += 1;
                 }
-                self.alternative(&next, thread, (id, edge), &[], &path, Flow::Done, gathered);
+                self.alternative(next, thread, (id, edge), &[], &path, Flow::Done, gathered);
             }
             Action::Lock | Action::Unlock => {
                 let locks = edge.action == Action::Lock;
@@ -356,7 +319,7 @@ impl<'p> Machine<'p> {
                     let mut next = state.clone();
                     next.values[0] = if locks { thread as i64 + 1 } else { 0 };
                     path.extend(self.tables.lock.map(Item::write));
-                    self.alternative(&next, thread, (id, edge), &[], &path, Flow::Done, gathered);
+                    self.alternative(next, thread, (id, edge), &[], &path, Flow::Done, gathered);
                 }
             }
         }
@@ -383,7 +346,7 @@ impl<'p> Machine<'p> {
                     Flow::Done => continue,
                     Flow::Disabled => return,
                     Flow::Fault | Flow::Limit(_) => {
-                        return self.alternative(&state, thread, (id, edge), chosen, path, flow, gathered);
+                        return self.alternative(state, thread, (id, edge), chosen, path, flow, gathered);
                     }
                 }
             };
@@ -401,7 +364,7 @@ impl<'p> Machine<'p> {
                 path.truncate(known);
                 chosen.push(value);
                 if !writable.contains(value) {
-                    self.alternative(&state, thread, (id, edge), chosen, path, Flow::Fault, gathered);
+                    self.alternative(state.clone(), thread, (id, edge), chosen, path, Flow::Fault, gathered);
                 } else if n + 1 < ops.len() || gathered.total == gathered.wanted {
                     let mut next = state.clone();
                     next.values[self.registers[thread] + register.index()] = value;
@@ -419,14 +382,14 @@ impl<'p> Machine<'p> {
             }
             return;
         }
-        self.alternative(&state, thread, (id, edge), chosen, path, Flow::Done, gathered);
+        self.alternative(state, thread, (id, edge), chosen, path, Flow::Done, gathered);
     }
 
     /// One enabled alternative: how it ends, and what it reads and writes.
     #[allow(clippy::too_many_arguments)]
     fn alternative(
         &mut self,
-        state: &State,
+        mut next: State,
         thread: usize,
         (id, edge): (EdgeId, &Edge),
         chosen: &[i64],
@@ -436,7 +399,6 @@ impl<'p> Machine<'p> {
     ) {
         self.gather(thread, id, path, gathered);
         if gathered.total == gathered.wanted {
-            let mut next = state.clone();
             self.arrive(&mut next, thread, edge, &flow);
             let unlocks = edge.action == Action::Unlock;
             gathered.found = Some((next, edge.action.drains(), unlocks));
@@ -510,127 +472,6 @@ impl<'p> Machine<'p> {
             if let Some(log) = &mut log {
                 log.push(taken(thread, id, &[]));
             }
-        }
-    }
-
-    /// One operation other than a choice.
-    fn perform(
-        &mut self,
-        state: &mut State,
-        thread: usize,
-        op: &Op,
-        direct: bool,
-        path: &mut Vec<Item>,
-    ) -> Flow {
-        let result = match op {
-            Op::Skip => Ok(()),
-            Op::Assign(register, e) => {
-                self.eval(state, thread, e).and_then(|value| self.write(state, thread, *register, value))
-            }
-            Op::Assume(e) => self.eval(state, thread, e).and_then(|v| if v == 0 { Err(Flow::Disabled) } else { Ok(()) }),
-            Op::Assert(e, _) => self.eval(state, thread, e).and_then(|v| if v == 0 { Err(Flow::Fault) } else { Ok(()) }),
-            Op::Load(register, address) => self.load(state, thread, *register, address, path),
-            Op::Store(address, e) => self.store(state, thread, address, e, direct, path),
-            Op::Havoc(..) => unreachable!("choices are made elsewhere"),
-        };
-        match result {
-            Ok(()) => Flow::Done,
-            Err(flow) => flow,
-        }
-    }
-
-    /// (RB) and (RM): the newest own buffered value, else memory.
-    fn load(
-        &mut self,
-        state: &mut State,
-        thread: usize,
-        register: RegisterId,
-        address: &Address,
-        path: &mut Vec<Item>,
-    ) -> Result<(), Flow> {
-        if !self.may_access(state, thread) {
-            return Err(Flow::Disabled);
-        }
-        let cell = self.address(state, thread, address)?;
-        let newest = state.buffers.iter_mut().rev().find(|b| b.thread == thread as u32 && b.cell == cell);
-        let value = match newest {
-            Some(store) => {
-                store.reader = self.now;
-                add(path, Item::read(Tables::store(thread as u32, store.issued[0])));
-                store.value
-            }
-            None => {
-                add(path, Item::read(Key::from(cell)));
-                self.cell(state, cell)
-            }
-        };
-        self.write(state, thread, register, value)
-    }
-
-    /// (LS), or (LSWM) for stores that go to memory at once.
-    fn store(
-        &mut self,
-        state: &mut State,
-        thread: usize,
-        address: &Address,
-        e: &Expr<RegisterId>,
-        direct: bool,
-        path: &mut Vec<Item>,
-    ) -> Result<(), Flow> {
-        let direct = direct || self.model == MemoryModel::Sc;
-        if direct && !self.may_access(state, thread) {
-            return Err(Flow::Disabled);
-        }
-        let cell = self.address(state, thread, address)?;
-        let value = self.eval(state, thread, e)?;
-        let range = self.program.variables[address.variable.index()].range;
-        if !self.program.writable(range).contains(value) {
-            return Err(Flow::Fault);
-        }
-        if direct {
-            self.tables.add_write(path, cell);
-            state.values[self.memory + cell as usize] = value;
-        } else {
-            let issued = state.issued[thread];
-            state.issued[thread][0] += 1;
-            let event = self.now;
-            let store = Buffered { thread: thread as u32, cell, value, issued, event, reader: NONE };
-            state.buffers.push(store);
-        }
-        Ok(())
-    }
-
-    fn write(&self, state: &mut State, thread: usize, register: RegisterId, value: i64) -> Result<(), Flow> {
-        let range: Option<Range> = self.program.threads[thread].registers[register.index()].range;
-        if !self.program.writable(range).contains(value) {
-            return Err(Flow::Fault);
-        }
-        state.values[self.registers[thread] + register.index()] = value;
-        Ok(())
-    }
-
-    fn eval(&self, state: &State, thread: usize, e: &Expr<RegisterId>) -> Result<i64, Flow> {
-        let registers = &state.values[self.registers[thread]..];
-        e.eval(&mut |r| registers[r.index()]).map_err(|error| match error {
-            EvalError::DivisionByZero | EvalError::ShiftOutOfRange => Flow::Fault,
-            EvalError::Overflow => Flow::Limit(Limit::Overflow),
-        })
-    }
-
-    fn address(&self, state: &State, thread: usize, address: &Address) -> Result<u32, Flow> {
-        let variable = &self.program.variables[address.variable.index()];
-        match (&address.index, variable.indices) {
-            (Some(index), Some(range)) => {
-                let index = self.eval(state, thread, index)?;
-                if range.contains(index) {
-                    Ok(variable.base + (index - range.low) as u32)
-                } else if variable.open {
-                    Err(Flow::Limit(Limit::Window))
-                } else {
-                    Err(Flow::Fault)
-                }
-            }
-            _ => Ok(variable.base),
         }
     }
 }

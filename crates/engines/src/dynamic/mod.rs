@@ -60,23 +60,24 @@
 mod explore;
 mod footprint;
 mod machine;
+mod ops;
 mod races;
+mod state;
 mod wakeup;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use fencewright_program::reference::{Limit, MOST_CHOICES, decided_by};
-use fencewright_program::{
-    EvalError, Event, Formula, Init, Observable, Program, PropertyKind, Span, Trace,
-};
+use fencewright_program::{EvalError, Event, Formula, Init, Observable, Program, PropertyKind, Span, Trace};
 
 use crate::loops::loop_depths;
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
-use explore::{Observer, Search};
 pub use explore::Executions;
+use explore::{Observer, Search};
 use footprint::Item;
-use machine::{Machine, NONE, State};
+use machine::Machine;
+use state::{NONE, State};
 
 /// The search as an engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -187,9 +188,11 @@ impl<'a> Judge<'a> {
             let decided = match &self.task.properties[n].kind {
                 _ if !self.is_open(n) => false,
                 PropertyKind::Never(formula) => self.holds(machine, state, formula) == Some(true),
-                PropertyKind::Assertions => self.task.program.threads().any(|(t, thread)| {
-                    machine.location(state, t.index()) == thread.fault
-                }),
+                PropertyKind::Assertions => self
+                    .task
+                    .program
+                    .threads()
+                    .any(|(t, thread)| machine.location(state, t.index()) == thread.fault),
                 PropertyKind::NoDeadlock | PropertyKind::Finally(..) => false,
             };
             if decided {
@@ -263,7 +266,8 @@ impl<'a> Judge<'a> {
 
 impl Observer for Judge<'_> {
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool {
-        let faulted = search.machine.location(search.state(), thread) == self.task.program.threads[thread].fault;
+        let faulted =
+            search.machine.location(search.state(), thread) == self.task.program.threads[thread].fault;
         let mut decided = false;
         for n in 0..self.answers.len() {
             let now = match &self.task.properties[n].kind {
@@ -286,10 +290,13 @@ impl Observer for Judge<'_> {
 
     fn ended(&mut self, search: &mut Search<'_>, sampled: bool) -> Option<bool> {
         let (machine, state) = (&search.machine, search.state());
-        let threads = || self.task.program.threads().map(|(t, thread)| (thread, machine.location(state, t.index())));
+        let threads =
+            || self.task.program.threads().map(|(t, thread)| (thread, machine.location(state, t.index())));
         let is_at_limit = threads().any(|(_, at)| at.0 == NONE);
-        let blocked = threads().any(|(thread, at)| at.0 == NONE || (at != thread.fault && !thread.is_end(at)));
-        let is_final = machine.is_drained(state) && threads().all(|(thread, at)| at.0 != NONE && thread.is_end(at));
+        let blocked =
+            threads().any(|(thread, at)| at.0 == NONE || (at != thread.fault && !thread.is_end(at)));
+        let is_final =
+            machine.is_drained(state) && threads().all(|(thread, at)| at.0 != NONE && thread.is_end(at));
         if is_final && !self.task.observed.is_empty() {
             let values = self.task.observed.iter().map(|leaf| observe(machine, state, leaf));
             self.finals.insert(values.collect());

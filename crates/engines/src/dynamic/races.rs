@@ -2,8 +2,9 @@
 
 use super::explore::Search;
 use super::footprint::{Item, Key};
-use super::machine::{NONE, State, Stepped};
-use super::wakeup::{Branch, insert};
+use super::machine::Stepped;
+use super::state::{NONE, State};
+use super::wakeup::{Branch, begins_known, insert};
 
 /// When an event happens after others: for each agent, the number of its last event that happens before, plus 1.
 type Clock = Box<[u32]>;
@@ -188,7 +189,7 @@ impl Search<'_> {
             }
             for race in self.at(number).races.clone() {
                 if !tried.contains(&race) {
-                    self.reverse(race, agent);
+                    self.reverse(race, agent, false);
                 }
             }
         }
@@ -219,7 +220,7 @@ impl Search<'_> {
             // Before the lock was freed, its holder had it.
             if !unlocks && of != agent {
                 tried.push(write);
-                if self.reverse(write, agent) {
+                if self.reverse(write, agent, true) {
                     return;
                 }
             }
@@ -228,33 +229,34 @@ impl Search<'_> {
     }
 
     /// Adds the sequence in which the step of an agent comes before an event, and before all that happens after that: what else has
-    /// happened, and then this step. Whether it is enabled there.
-    fn reverse(&mut self, number: u32, agent: u32) -> bool {
+    /// happened, and then this step. If `asked`, says whether the step is enabled there.
+    fn reverse(&mut self, number: u32, agent: u32, asked: bool) -> bool {
         let of = self.at(number).branch.agent;
-        let mut state: State = self.nodes[number as usize].state.clone();
-        let mut sequence: Vec<Branch> = Vec::new();
-        for n in number + 1..self.nodes.len() as u32 - 1 {
-            let event = self.nodes[n as usize].event.as_ref().expect("the event has happened");
-            if event.is_after(number, of) {
-                continue;
-            }
-            let branch = event.branch.clone();
+        let rest = &self.nodes[number as usize + 1..self.nodes.len() - 1];
+        let rest = rest.iter().map(|node| node.event.as_ref().expect("the event has happened"));
+        let mut sequence: Vec<Branch> =
+            rest.filter(|event| !event.is_after(number, of)).map(|event| event.branch.clone()).collect();
+        let node = &self.nodes[number as usize];
+        if !asked && begins_known(&node.trees, &node.asleep, &sequence) {
+            return false;
+        }
+        let mut state: State = node.state.clone();
+        for branch in &sequence {
             let step = self.machine.step(&state, branch.agent as usize, branch.alternative, None);
             state = step.expect("an event does not depend on what does not happen before it").next;
-            sequence.push(branch);
         }
         let Some(step) = self.machine.step(&state, agent as usize, 0, None) else { return false };
         let node = &mut self.nodes[number as usize];
         for alternative in 0..step.total {
             let footprint = step.footprint.clone();
-            let mut sequence = sequence.clone();
             sequence.push(Branch { agent, alternative, total: step.total, footprint });
-            let added = insert(&mut node.trees, &node.asleep, sequence);
+            let added = insert(&mut node.trees, &node.asleep, &sequence);
             self.waiting += added;
             // The other alternatives follow when the first one is taken.
             if added > 0 {
                 break;
             }
+            sequence.pop();
         }
         true
     }

@@ -74,11 +74,11 @@ impl Tree {
     }
 
     /// A tree with one sequence.
-    fn sequence(steps: Vec<Branch>) -> Option<Self> {
+    fn sequence(steps: &[Branch]) -> Option<Self> {
         let mut below: Option<Tree> = None;
-        for branch in steps.into_iter().rev() {
+        for branch in steps.iter().rev() {
             let children = below.into_iter().collect();
-            below = Some(Tree { branch, children });
+            below = Some(Tree { branch: branch.clone(), children });
         }
         below
     }
@@ -86,16 +86,17 @@ impl Tree {
 
 /// Adds a sequence to the trees that leave a state, unless its executions are explored anyway. The steps that sleep were explored. Gives
 /// the number of steps that were added.
-pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], mut sequence: Vec<Branch>) -> usize {
-    if is_covered(asleep, &sequence) {
+pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: &[Branch]) -> usize {
+    if is_covered(asleep, sequence) {
         return 0;
     }
     for n in 0..trees.len() {
         let branch = &trees[n].branch;
-        let below = match branch.relation(&sequence) {
+        let mut without = None;
+        let below = match branch.relation(sequence) {
             Relation::Dependent => continue,
             Relation::Initial(position) => {
-                sequence.remove(position);
+                without = Some([&sequence[..position], &sequence[position + 1..]].concat());
                 n..n + 1
             }
             Relation::Independent if branch.total == 1 => n..n + 1,
@@ -110,21 +111,27 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], mut sequence: Vec<B
             }
         };
         let agent = branch.agent;
+        let rest = without.as_deref().unwrap_or(sequence);
         let mut added = 0;
         for tree in trees.range_mut(below).filter(|tree| tree.branch.agent == agent) {
             // A leaf: whatever follows is explored.
-            if tree.children.is_empty() || sequence.is_empty() {
+            if tree.children.is_empty() || rest.is_empty() {
                 continue;
             }
             let still: Vec<Branch> =
                 asleep.iter().filter(|b| b.is_independent(&tree.branch)).cloned().collect();
-            added += insert(&mut tree.children, &still, sequence.clone());
+            added += insert(&mut tree.children, &still, rest);
         }
         return added;
     }
-    let added = sequence.len();
     trees.extend(Tree::sequence(sequence));
-    added
+    sequence.len()
+}
+
+/// Whether a sequence need not be added however it goes on: one of its initials was explored, or will be with all that may follow.
+pub fn begins_known(trees: &VecDeque<Tree>, asleep: &[Branch], sequence: &[Branch]) -> bool {
+    let is_initial = |branch: &Branch| matches!(branch.relation(sequence), Relation::Initial(_));
+    asleep.iter().any(is_initial) || trees.iter().any(|t| t.children.is_empty() && is_initial(&t.branch))
 }
 
 /// Whether all executions that begin with a sequence have been explored from steps that sleep, or will be found by their races.

@@ -1,0 +1,135 @@
+//! Single operations of the interpreter.
+
+use fencewright_program::reference::Limit;
+use fencewright_program::{Address, EvalError, Expr, MemoryModel, Op, Range, RegisterId};
+
+use super::footprint::{Item, Key, Tables, add};
+use super::machine::{Flow, Machine};
+use super::state::{Buffered, NONE, State};
+
+impl Machine<'_> {
+    /// One operation other than a choice.
+    pub(super) fn perform(
+        &mut self,
+        state: &mut State,
+        thread: usize,
+        op: &Op,
+        direct: bool,
+        path: &mut Vec<Item>,
+    ) -> Flow {
+        let result = match op {
+            Op::Skip => Ok(()),
+            Op::Assign(register, e) => {
+                self.eval(state, thread, e).and_then(|value| self.write(state, thread, *register, value))
+            }
+            Op::Assume(e) => {
+                self.eval(state, thread, e).and_then(|v| if v == 0 { Err(Flow::Disabled) } else { Ok(()) })
+            }
+            Op::Assert(e, _) => {
+                self.eval(state, thread, e).and_then(|v| if v == 0 { Err(Flow::Fault) } else { Ok(()) })
+            }
+            Op::Load(register, address) => self.load(state, thread, *register, address, path),
+            Op::Store(address, e) => self.store(state, thread, address, e, direct, path),
+            Op::Havoc(..) => unreachable!("choices are made elsewhere"),
+        };
+        match result {
+            Ok(()) => Flow::Done,
+            Err(flow) => flow,
+        }
+    }
+
+    /// (RB) and (RM): the newest own buffered value, else memory.
+    fn load(
+        &mut self,
+        state: &mut State,
+        thread: usize,
+        register: RegisterId,
+        address: &Address,
+        path: &mut Vec<Item>,
+    ) -> Result<(), Flow> {
+        if !self.may_access(state, thread) {
+            return Err(Flow::Disabled);
+        }
+        let cell = self.address(state, thread, address)?;
+        let newest = state.buffers.iter_mut().rev().find(|b| b.thread == thread as u32 && b.cell == cell);
+        let value = match newest {
+            Some(store) => {
+                store.reader = self.now;
+                add(path, Item::read(Tables::store(thread as u32, store.issued[0])));
+                store.value
+            }
+            None => {
+                add(path, Item::read(Key::from(cell)));
+                self.cell(state, cell)
+            }
+        };
+        self.write(state, thread, register, value)
+    }
+
+    /// (LS), or (LSWM) for stores that go to memory at once.
+    fn store(
+        &mut self,
+        state: &mut State,
+        thread: usize,
+        address: &Address,
+        e: &Expr<RegisterId>,
+        direct: bool,
+        path: &mut Vec<Item>,
+    ) -> Result<(), Flow> {
+        let direct = direct || self.model == MemoryModel::Sc;
+        if direct && !self.may_access(state, thread) {
+            return Err(Flow::Disabled);
+        }
+        let cell = self.address(state, thread, address)?;
+        let value = self.eval(state, thread, e)?;
+        let range = self.program.variables[address.variable.index()].range;
+        if !self.program.writable(range).contains(value) {
+            return Err(Flow::Fault);
+        }
+        if direct {
+            self.tables.add_write(path, cell);
+            state.values[self.memory + cell as usize] = value;
+        } else {
+            let issued = state.issued[thread];
+            state.issued[thread][0] += 1;
+            let event = self.now;
+            let store = Buffered { thread: thread as u32, cell, value, issued, event, reader: NONE };
+            state.buffers.push(store);
+        }
+        Ok(())
+    }
+
+    fn write(&self, state: &mut State, thread: usize, register: RegisterId, value: i64) -> Result<(), Flow> {
+        let range: Option<Range> = self.program.threads[thread].registers[register.index()].range;
+        if !self.program.writable(range).contains(value) {
+            return Err(Flow::Fault);
+        }
+        state.values[self.registers[thread] + register.index()] = value;
+        Ok(())
+    }
+
+    fn eval(&self, state: &State, thread: usize, e: &Expr<RegisterId>) -> Result<i64, Flow> {
+        let registers = &state.values[self.registers[thread]..];
+        e.eval(&mut |r| registers[r.index()]).map_err(|error| match error {
+            EvalError::DivisionByZero | EvalError::ShiftOutOfRange => Flow::Fault,
+            EvalError::Overflow => Flow::Limit(Limit::Overflow),
+        })
+    }
+
+    pub(super) fn address(&self, state: &State, thread: usize, address: &Address) -> Result<u32, Flow> {
+        let variable = &self.program.variables[address.variable.index()];
+        match (&address.index, variable.indices) {
+            (Some(index), Some(range)) => {
+                let index = self.eval(state, thread, index)?;
+                if range.contains(index) {
+                    Ok(variable.base + (index - range.low) as u32)
+                } else if variable.open {
+                    Err(Flow::Limit(Limit::Window))
+                } else {
+                    Err(Flow::Fault)
+                }
+            }
+            _ => Ok(variable.base),
+        }
+    }
+}

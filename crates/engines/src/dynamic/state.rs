@@ -1,0 +1,60 @@
+//! States of the interpreter.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
+/// No event.
+pub const NONE: u32 = u32::MAX;
+
+/// A state of a whole program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The holder of the lock plus 1, locations, registers, memory.
+    pub values: Vec<i64>,
+    /// All buffered stores, those of each thread in the order in which they were issued.
+    pub buffers: Vec<Buffered>,
+    /// For each thread how many stores and store fences it has issued; empty under SC.
+    pub issued: Vec<[u32; 2]>,
+}
+
+/// A store that has not reached memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffered {
+    /// Whose it is.
+    pub thread: u32,
+    /// The memory cell.
+    pub cell: u32,
+    /// The value.
+    pub value: i64,
+    /// How many stores, and store fences, of the thread came before.
+    pub issued: [u32; 2],
+    /// The event that issued it.
+    pub event: u32,
+    /// The last event that loaded it from the buffer.
+    pub reader: u32,
+}
+
+impl State {
+    /// A hash of everything that decides what can happen next.
+    pub fn identity(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.values.hash(&mut hasher);
+        for (n, store) in self.buffers.iter().enumerate() {
+            // Of store fences it matters which stores they separate.
+            let mine = |b: &&Buffered| b.thread == store.thread;
+            let fenced = self.buffers[n + 1..].iter().find(mine).map(|next| next.issued[1]);
+            let fenced = fenced.unwrap_or(self.issued[store.thread as usize][1]) > store.issued[1];
+            (store.thread, store.cell, store.value, fenced).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// How many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<State>()
+            + size_of_val(&*self.values)
+            + size_of_val(&*self.buffers)
+            + size_of_val(&*self.issued)
+    }
+}
