@@ -36,7 +36,7 @@
 //!   them waits for: the lock, cells, and whether the own buffer is empty if only some of them wait for that.
 //! * **Alternatives.** Edges that leave one location and are enabled together, and the values of a `*`, are alternatives of one
 //!   step: each is explored, and each has the footprint of all of them. So they are independent of the same events, and one that
-//!   was explored is no reason to leave out another ([`wakeup`]).
+//!   was explored is no reason to leave out another.
 //!
 //! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`.
 //! An `await` on registers is an event of its thread alone: if it does not hold, the thread waits forever.
