@@ -87,7 +87,7 @@ impl Tree {
 /// Adds a sequence to the trees that leave a state, unless its executions are explored anyway. The steps that sleep were explored. Gives
 /// the number of steps that were added.
 pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: &[Branch]) -> usize {
-    if is_covered(asleep, sequence) {
+    if is_covered(asleep, sequence) || begins_known(trees, &[], sequence) {
         return 0;
     }
     for n in 0..trees.len() {
