@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use fencewright_engines::dynamic::Dynamic;
+use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdict, check_each};
 use fencewright_executions::oracle::{Incomplete, explore};
 use fencewright_executions::traces;
@@ -23,7 +23,8 @@ fn wanted(usual: u64, long: u64) -> u64 {
 
 fn run(program: &Program, model: MemoryModel, properties: &[Property], limits: &Limits) -> Checks {
     let task = Task::new(program, model, properties.to_vec());
-    check_each(&Dynamic, &task, limits, &Progress::default(), Confirm::NOTHING, &mut |_, _| {})
+    let engine = Explicit { options: Options { reduction: Reduction::Dynamic, ..Options::default() } };
+    check_each(&engine, &task, limits, &Progress::default(), Confirm::NOTHING, &mut |_, _| {})
 }
 
 fn acyclic(seed: u64) -> Program {

@@ -38,6 +38,7 @@ impl SearchArgs {
                 ReductionArg::Local => Reduction::Local,
                 ReductionArg::Persistent => Reduction::Persistent,
                 ReductionArg::Cartesian => Reduction::Cartesian,
+                ReductionArg::Dynamic => Reduction::Dynamic,
             },
             workers: if jobs == 0 { defaults.workers } else { jobs.into() },
             ..defaults
@@ -66,4 +67,6 @@ pub enum ReductionArg {
     Persistent,
     /// Each thread runs until its steps may depend on those of others; states in between are not stored
     Cartesian,
+    /// One execution of each trace, and no states are stored: for programs whose executions all end
+    Dynamic,
 }

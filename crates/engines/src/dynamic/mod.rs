@@ -72,30 +72,12 @@ use fencewright_program::reference::{Limit, MOST_CHOICES, decided_by};
 use fencewright_program::{EvalError, Event, Formula, Init, Observable, Program, PropertyKind, Span, Trace};
 
 use crate::loops::loop_depths;
-use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
+use crate::task::{Answer, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 pub use explore::Executions;
 use explore::{Observer, Search};
 use footprint::Item;
 use machine::Machine;
 use state::{NONE, State};
-
-/// The search as an engine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dynamic;
-
-impl Engine for Dynamic {
-    fn name(&self) -> EngineName {
-        EngineName::Explicit
-    }
-
-    fn about(&self) -> About {
-        crate::explicit::Explicit::default().about()
-    }
-
-    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        run(task, &[0, 1, -1, 2, -2], 2, limits, progress)
-    }
-}
 
 /// Explores one execution of each trace. An unbounded `*` is tried with these values, all within `radius` among them.
 pub(crate) fn run(

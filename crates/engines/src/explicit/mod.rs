@@ -38,6 +38,7 @@ use fencewright_certify::{Certificate, Claim, Proof, property};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::{Action, Expr, MemoryModel, Op, Program, Property};
 
+use crate::dynamic;
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 
 pub use crate::task::Order;
@@ -124,6 +125,9 @@ impl Engine for Explicit {
             options.reduction = options.reduction.with_proof();
         }
         let options = &options;
+        if options.reduction == Reduction::Dynamic {
+            return self.run_dynamic(task, limits, progress);
+        }
         let mut report = Report::default();
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
         let give_up = |report: Report, reason: Reason| Report {
@@ -144,7 +148,7 @@ impl Engine for Explicit {
         report.symmetry.clone_from(&symmetry);
         // An unbounded `*` is tried with more and more values, one round for each radius; a program without such a `*` needs one round
         // only.
-        let mut radius = 2;
+        let mut radius = FEW_SAMPLES;
         loop {
             let samples = samples(task.program, radius);
             let known: Vec<bool> = answers.iter().map(Option::is_some).collect();
@@ -209,6 +213,21 @@ impl Engine for Explicit {
 }
 
 impl Explicit {
+    /// Explores executions in place of states.
+    fn run_dynamic(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        if self.options.buffer_bound.is_some() {
+            let what = "a dynamic reduction has no bound on buffers: all executions must end";
+            let answer = Answer::Unknown(Reason::Unsupported(what.into(), None));
+            return Report { answers: vec![answer; task.properties.len()], ..Report::default() };
+        }
+        let samples = samples(task.program, FEW_SAMPLES);
+        let mut report = dynamic::run(task, &samples, FEW_SAMPLES, limits, progress);
+        if self.options.certificates {
+            self.certify(task, limits, progress, &mut report);
+        }
+        report
+    }
+
     /// Searches once more, with states that are a proof, for the certificates of what a reduced search has shown.
     fn certify(&self, task: &Task<'_>, limits: &Limits, progress: &Progress, report: &mut Report) {
         let shown = |answer: &Answer| matches!(answer, Answer::Holds(None) | Answer::Violated(None));
@@ -244,6 +263,9 @@ fn exchanged(program: &Program, families: &[Family]) -> Vec<Vec<String>> {
     let name = |&thread: &u32| program.threads[thread as usize].name.clone();
     families.iter().map(|family| family.threads.iter().map(name).collect()).collect()
 }
+
+/// The radius of the first samples of an unbounded `*`.
+const FEW_SAMPLES: i64 = 2;
 
 /// The largest radius: samples of an unbounded `*` that are further from 0 are not worth trying.
 const MOST_SAMPLES: i64 = 1 << 13;

@@ -52,14 +52,16 @@ pub enum Reduction {
     Persistent,
     /// Cartesian: each thread goes on until its steps may depend on those of others, and states in between are not stored.
     Cartesian,
+    /// Dynamic: one execution of each trace, and no states are stored. Only for programs all of whose executions end.
+    Dynamic,
 }
 
 impl Reduction {
-    /// All reductions.
+    /// All reductions of a search that stores states: they decide what is decided without them.
     pub const ALL: [Reduction; 5] =
         [Reduction::None, Reduction::Ample, Reduction::Local, Reduction::Persistent, Reduction::Cartesian];
 
-    /// Whether it decides by what threads may still do. If it does not, the states it finds are a proof that can be checked.
+    /// Whether it decides by what threads may still do, or have done. If it does not, the states it finds are a proof that can be checked.
     pub fn needs_summaries(self) -> bool {
         !matches!(self, Reduction::None | Reduction::Local)
     }
@@ -141,7 +143,7 @@ impl<'c> Reducer<'c> {
     pub fn new(code: &'c Code, reduction: Reduction) -> Option<Self> {
         let summaries = code.summaries.as_ref()?;
         match reduction {
-            Reduction::None | Reduction::Local => None,
+            Reduction::None | Reduction::Local | Reduction::Dynamic => None,
             Reduction::Ample => Some(Reducer::Ample(Ample::new(code, summaries))),
             Reduction::Persistent => Some(Reducer::Persistent(Persistent::new(code, summaries))),
             Reduction::Cartesian => Some(Reducer::Cartesian(Cartesian::new(code, summaries))),
