@@ -145,9 +145,7 @@ impl Run<'_, '_> {
             }
             Some(BufferDomain::Partial(k)) => {
                 self.round(Abstraction::partial(k, self.options.kept), &self.open());
-                let what = format!(
-                    "with {k} stores in order there is a violation, along a path that is no execution"
-                );
+                let what = format!("partial:{k} reaches a violation, along a path that is no execution");
                 self.give_up(&what);
             }
         }
@@ -182,7 +180,7 @@ impl Run<'_, '_> {
             k = open.iter().map(|&n| self.spurious[n].k).fold(k + 1, u32::max);
             if k > MOST_KEPT {
                 let what = format!(
-                    "with {MOST_KEPT} stores in order there is a violation, along a path that is no execution"
+                    "it takes more than {MOST_KEPT} stores in order to rule out a path that is no execution"
                 );
                 return self.give_up(&what);
             }

@@ -11,7 +11,8 @@
 //!
 //! [The checker](fencewright_certify::states::abstraction) has the rules, and the reason why everything that exact buffers do is done by these. Fig. 3.6
 //! also has a rule by which one of several values leaves for good (WM-D). A buffer that keeps it can do all that the smaller one can, if the value that was
-//! added last takes the others with it, so that rule is not needed: Fig. 3.3 has the same 256 states either way, and `unwinding-dekker.fw` has fewer.
+//! added last takes the others with it, so that rule is not needed. That saves steps more than states: 254 are left of the 256 of Fig. 3.3, and of random
+//! programs, with all abstractions, 3,043,468 of 3,047,655.
 //!
 //! There is a second way to count, for multisets that are *expanded* (`cut`): exactly, and a store of which there are `many` already is left out. What
 //! such a search reaches multisets do reach, so there is no proof by multisets.
