@@ -82,6 +82,10 @@ fn options_of_the_search_do_not_change_the_verdict() {
         &["--no-live"],
         &["--no-local-first"],
         &["--no-symmetry"],
+        &["--reduction", "none"],
+        &["--reduction", "ample"],
+        &["--reduction", "persistent", "--search", "dfs"],
+        &["--reduction", "cartesian"],
     ] {
         check(0, &[option, &["--model", "sc", "sb.fw"]].concat());
         check(1, &[option, &["sb.fw"]].concat());
@@ -101,6 +105,26 @@ fn options_of_the_search_do_not_change_the_verdict() {
     ]);
     assert_eq!(outcome.status, 3);
     assert!(outcome.stdout.contains("no answer within 10 MiB of memory"), "{outcome:?}");
+}
+
+#[test]
+fn a_reduced_search_stands_on_the_engine_until_a_certificate_is_asked_for() {
+    let files = files();
+    let (program, proof) = (files.text("sb.fw"), files.text("proof.json"));
+    let asked = ["check", "--engine", "explicit", "--model", "sc", "--json", "--reduction"];
+    for reduction in ["ample", "persistent", "cartesian"] {
+        let outcome = run([&asked[..], &[reduction, "--no-certify", &program]].concat());
+        let verdict = &outcome.json_lines()[0];
+        assert_eq!(
+            (&verdict["verdict"], &verdict["checked"]),
+            (&"safe".into(), &false.into()),
+            "{outcome:?}"
+        );
+        let outcome = run([&asked[..], &[reduction, "--certificate", &proof, &program]].concat());
+        assert_eq!(outcome.json_lines()[0]["checked"], true, "{outcome:?}");
+        assert_eq!(run(["certify", &proof, &program]).status, 0);
+    }
+    assert_eq!(run(["check", "--no-local-first", "--reduction", "local", &program]).status, 2);
 }
 
 /// `easy` is violated at once. That `hard` holds no engine can show: sums of i * i - 2 * i are never 7.

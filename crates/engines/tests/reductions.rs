@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
-use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check, robust};
 use fencewright_executions::oracle::explore;
 use fencewright_program::{
     Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, Reference, RegisterId,
@@ -102,6 +102,9 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
             assert!(same, "{}, {name}: {checked:?}, but the oracle says {holds}", context());
             if checked.trace().is_none() {
                 seen = Some(checked.states);
+                // A reduced search is no inductive invariant, and never passes for one.
+                let proof = matches!(reduction, Reduction::None | Reduction::Local);
+                assert_eq!(checked.certificate().is_some(), proof, "{}, {name}", context());
             }
         }
         if reduction == Reduction::None {
@@ -168,4 +171,34 @@ fn reductions_agree_with_the_reference_semantics() {
         };
         assert!(states <= most, "{reduction:?}: {states} of {} states", total[0]);
     }
+}
+
+#[test]
+fn robustness_does_not_depend_on_the_reduction() {
+    let (mut robust, mut not_robust) = (0, 0);
+    for seed in 0..600 {
+        let mut random = Random::new(12_000_000 + seed);
+        let mut program = program(&mut random, Shape { threads: 2, length: 6, ..Shape::default() });
+        contend(&mut random, &mut program, 12);
+        let mut answers = Vec::new();
+        for reduction in Reduction::ALL {
+            let order = *random.pick(&[Order::BreadthFirst, Order::DepthFirst]);
+            let explicit = Options { order, reduction, workers: 1, ..Options::default() };
+            let options = robust::Options {
+                search: robust::Search::Explicit,
+                explicit,
+                confirm: Confirm::NOTHING,
+                ..robust::Options::default()
+            };
+            let limits = Limits::starting_now(None, Some(16 << 20), Default::default());
+            let found = robust::analyse(&program, &options, &limits, &Progress::default());
+            answers.push(found.robust().ok());
+        }
+        // Without a reduction there may be too many states, or a value that grows.
+        if let Some(expected) = answers[0] {
+            assert!(answers.iter().all(|answer| *answer == Some(expected)), "seed {seed}: {answers:?}");
+            *(if expected { &mut robust } else { &mut not_robust }) += 1;
+        }
+    }
+    assert!(robust > 100 && not_robust > 30, "{robust} robust, {not_robust} not");
 }

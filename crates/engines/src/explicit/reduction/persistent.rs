@@ -11,6 +11,10 @@
 //! * visible steps depend on each other: with one in the set, every part joins after which there may be another.
 //!
 //! A set that may close a cycle is not taken, unless it is everything.
+//!
+//! There are no sleep sets. Where states are stored, a sleep set leaves out transitions to states that are found anyway, but no states. It would have to be
+//! stored with each state, and a state that is reached again with a smaller one expanded again. Here a transition costs less than that: most
+//! states are one word, of which the table of states has neither a number nor room for anything beside it.
 
 use super::summary::{ACCESS, Footprint, LOCK, Summaries, VISIBLE};
 use super::{View, attempt};
