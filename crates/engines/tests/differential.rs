@@ -36,6 +36,12 @@ fn configurations() -> Vec<Options> {
     all
 }
 
+/// A configuration, with any reduction.
+fn any_reduction(random: &mut Random) -> Options {
+    let reduction = *random.pick(&Reduction::ALL);
+    Options { reduction, ..random.pick(&configurations()).clone() }
+}
+
 /// A condition that every final state satisfies.
 fn ended() -> Property {
     let kind = PropertyKind::Finally(Quantifier::Forall, Expr::Const(1));
@@ -208,8 +214,7 @@ fn a_bound_on_buffers_that_is_reached_is_never_a_proof() {
         let program = program(&mut random, Shape::default());
         let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
         let Ok(reachable) = explore(&program, model, 1_000, &mut || false) else { continue };
-        let options =
-            Options { buffer_bound: Some(random.below(3) as u32), ..random.pick(&configurations()).clone() };
+        let options = Options { buffer_bound: Some(random.below(3) as u32), ..any_reduction(&mut random) };
         let task = Task::new(&program, model, program.properties.clone());
         let engine = Explicit { options };
         for checked in check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING) {
@@ -243,7 +248,7 @@ fn a_limit_of_explicit_computation_is_never_a_proof() {
         };
         met += 1;
         let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
-        let engine = Explicit { options: random.pick(&configurations()).clone() };
+        let engine = Explicit { options: any_reduction(&mut random) };
         let verdicts = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
         let is_proof = |c: &Checked| matches!((c.verdict(), c.trace()), (Verdict::Safe, None));
         assert!(
