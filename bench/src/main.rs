@@ -13,6 +13,7 @@ mod explicit;
 mod fences12;
 mod limits;
 mod programs;
+mod reductions;
 mod robustness;
 mod spin;
 mod states;
@@ -23,7 +24,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 11] = [
+const SECTIONS: [(&str, &str, fn()); 12] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
     ("states", "explicit engine: proofs by sets of states, found and checked", states::states),
@@ -33,6 +34,7 @@ const SECTIONS: [(&str, &str, fn()); 11] = [
     ("lazy", "engine lazy: THESIS16 Fig. 5.1", thesis::lazy),
     ("lazy-families", "engine lazy: THESIS16 Figs. 5.3 to 5.8, growing", thesis::families),
     ("robust", "robustness and its fences: THESIS16 Figs. 5.9 to 5.11", robustness::tables),
+    ("reductions", "partial order reductions: THESIS16 Figs. 5.13 and 5.14", reductions::tables),
     ("lamport", "explicit engine: Lamport's fast mutex, memory, and Spin beside it", spin::lamport),
     ("contexts", "engine contexts: the programs of CONTEXT24", contexts::contexts),
 ];

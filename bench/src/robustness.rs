@@ -32,7 +32,7 @@ const TABLE: [(&str, &str, f64, f64); 11] = [
 ];
 
 /// The program of a row of the table; nothing if it is in the corpora, and these are not there.
-fn of_table(file: &str) -> Option<Placed> {
+pub fn of_table(file: &str) -> Option<Placed> {
     if file.ends_with(".fw") {
         return Some(placed(file, &[("N", 4)]));
     }

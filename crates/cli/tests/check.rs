@@ -447,3 +447,30 @@ fn options_for_other_engines_are_told() {
     let outcome = run(["check", "--engine", "explicit", "--jobs", "1", "--search", "dfs", &program]);
     assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
 }
+
+#[test]
+fn executions_are_counted_where_they_are_explored_one_by_one() {
+    let files = Files::new(&[
+        (
+            "two.fw",
+            "shared x; thread p[i in 0..2] { x = i; } thread q { await x == 1; } finally f: forall x <= 1;",
+        ),
+        ("spin.fw", "shared x; thread p { while x == 0 { skip; } } forbid never: x == 2;"),
+    ]);
+    let dynamic = ["check", "--engine", "explicit", "--reduction", "dynamic", "--model", "sc", "--quiet"];
+    let check = |file: &str| run([&dynamic[..], &[&files.text(file)]].concat());
+    let outcome = check("two.fw");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(
+        outcome.stdout.contains(" executions (") && outcome.stdout.contains(" blocked), "),
+        "{outcome:?}"
+    );
+    // What has no end cannot be explored like this.
+    let outcome = check("spin.fw");
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("1 execution (1 without an end)"), "{outcome:?}");
+    let outcome = run([&dynamic[..], &["--json", &files.text("two.fw")]].concat());
+    let object = &outcome.json_lines()[0];
+    assert!(object["executions"]["blocked"].as_u64() > Some(0), "{object}");
+    assert_eq!(object["executions"]["endless"], 0, "{object}");
+}

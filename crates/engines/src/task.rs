@@ -107,6 +107,8 @@ pub(crate) struct Early {
     pub rounds: Vec<Round>,
     /// The names of threads that were exchanged.
     pub symmetry: Vec<Vec<String>>,
+    /// How many executions were explored so far, if they are explored one by one.
+    pub executions: Option<Executions>,
 }
 
 /// Some of the properties of a task, as a task of their own. Its answers go to the listener of the whole task.

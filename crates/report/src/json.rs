@@ -39,6 +39,12 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         states: checked.states,
         symmetry: &checked.symmetry,
         versions: up_to_versions(checked),
+        executions: checked.executions.map(|e| Executions {
+            complete: e.complete,
+            blocked: e.blocked,
+            endless: e.cut,
+            events: e.events,
+        }),
         slices: slices(source, checked),
         memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
@@ -135,6 +141,15 @@ pub(crate) fn micros(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e6
 }
 
+/// Executions that were explored one by one.
+#[derive(Serialize)]
+struct Executions {
+    complete: u64,
+    blocked: u64,
+    endless: u64,
+    events: u64,
+}
+
 #[derive(Serialize)]
 struct Result<'a> {
     file: &'a str,
@@ -153,6 +168,8 @@ struct Result<'a> {
     symmetry: &'a [Vec<String>],
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     versions: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executions: Option<Executions>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slices: Vec<Vec<&'a str>>,
     memory_mib: f64,

@@ -42,6 +42,20 @@ fn symmetry(checked: &Checked) -> String {
     }
 }
 
+/// What was explored: states, or executions.
+fn explored(checked: &Checked) -> String {
+    let count = |n: u64, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
+    let Some(executions) = checked.executions else { return count(checked.states, "state") };
+    let all = executions.complete + executions.blocked + executions.cut;
+    let of_these = match (executions.blocked, executions.cut) {
+        (0, 0) => String::new(),
+        (blocked, 0) => format!(" ({} blocked)", grouped(blocked)),
+        (0, cut) => format!(" ({} without an end)", grouped(cut)),
+        (blocked, cut) => format!(" ({} blocked, {} without an end)", grouped(blocked), grouped(cut)),
+    };
+    format!("{}{of_these}, {}", count(all, "execution"), count(executions.events, "event"))
+}
+
 /// Whether a proof is one up to the order of versions.
 pub(crate) fn up_to_versions(checked: &Checked) -> bool {
     let has_versions = |proof: &Proof| matches!(proof, Proof::States(set) if set.versions.is_some());
@@ -79,13 +93,12 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         Verdict::Unknown(_) => style.unsure("unknown"),
     };
     let mut line = format!(
-        "{}: {}: {word} under {} ({}, {} state{}{}{}{}, {}",
+        "{}: {}: {word} under {} ({}, {}{}{}{}, {}",
         escape(source.name()),
         style.bold(&escape(&checked.property.name)),
         model.name(),
         checked.engine,
-        grouped(checked.states),
-        if checked.states == 1 { "" } else { "s" },
+        explored(checked),
         symmetry(checked),
         if up_to_versions(checked) { " up to the order of versions" } else { "" },
         in_slices(source, checked),

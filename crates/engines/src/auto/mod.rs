@@ -3,7 +3,8 @@
 //! The explicit engine goes first, for a moment: most programs of the literature have few states, and for these it is the fastest and exact.
 //! Where buffers may grow without end, `buffers` is next, because sets of the values in them are finite. Then `contexts` runs for a moment: most violations take few contexts, whatever the values and however long the buffers. Properties that
 //! are still open go to a *portfolio* (`portfolio`): engines in threads of their own that take turns on the cores. The explicit engine finds
-//! violations and finishes large finite state spaces, and a second time, up to the order of versions, infinite ones; `cegar` proves programs
+//! violations and finishes large finite state spaces, and a second time, up to the order of versions, infinite ones; where executions end, it goes
+//! through these, too, one for each trace; `cegar` proves programs
 //! whose state space is infinite, with zones and beside them with predicates; `lazy` goes by way of SC; `contexts` goes on. An answer with
 //! its evidence passes the door at once, and then nobody works on that property any more.
 //!
@@ -31,7 +32,7 @@ use crate::buffers::{self, Buffers};
 use crate::cegar::{self, Cegar};
 use crate::contexts::{self, ContextBound};
 use crate::domain::DomainName;
-use crate::explicit::{Explicit, Options, buffers_may_grow, has_versions};
+use crate::explicit::{Explicit, Options, Traces, buffers_may_grow, has_versions};
 use crate::lazy::{self, Lazy};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
 use crate::turns;
@@ -220,7 +221,8 @@ impl Auto {
         if known.answers[n].is_definite() {
             let (states, bytes, rounds) = (known.states, known.bytes, known.rounds.clone());
             let (answer, engine) = (known.answers[n].clone(), known.engines[n]);
-            task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry: known.symmetry.clone() });
+            let (symmetry, executions) = (known.symmetry.clone(), known.executions);
+            task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry, executions });
         }
     }
 
@@ -255,6 +257,14 @@ impl Auto {
             members.push(Member {
                 part: part(2.0, 1, HEAD_START),
                 engine: Box::new(by_order),
+                domain: None,
+                numbers: all.clone(),
+            });
+        }
+        if Traces::are_promising(task.program) {
+            members.push(Member {
+                part: part(1.0, 1, Duration::ZERO),
+                engine: Box::new(Traces),
                 domain: None,
                 numbers: all.clone(),
             });

@@ -33,8 +33,7 @@ pub struct Member {
 impl Member {
     /// Whether it may find a proof for what another engine says without one.
     fn proves(&self) -> bool {
-        let name = self.engine.name();
-        matches!(name, EngineName::Auto | EngineName::Buffers | EngineName::Cegar | EngineName::Lazy)
+        !matches!(self.engine.name(), EngineName::Contexts)
     }
 }
 
@@ -154,18 +153,20 @@ impl<'a> Known<'a> {
         for (answer, (&n, &engine)) in report.answers.iter().zip(member.numbers.iter().zip(&report.engines)) {
             if answer.is_definite() && !self.task.is_settled(n) {
                 let (states, bytes, rounds) = (report.states, report.bytes, report.rounds.clone());
-                let symmetry = report.symmetry.clone();
-                self.task.tell(n, Early { answer: answer.clone(), engine, states, bytes, rounds, symmetry });
+                let (symmetry, executions) = (report.symmetry.clone(), report.executions);
+                let answer = answer.clone();
+                self.task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry, executions });
             }
         }
+        let by_states = report.executions.is_none();
         self.report.adopt(&member.numbers, report);
         let until = Instant::now() + PATIENCE.max(2 * self.start.elapsed());
         for &n in &member.numbers {
             let answer = &self.report.answers[n];
             if answer.is_definite() && !answer.has_evidence() {
                 self.unproved[n].get_or_insert(match self.report.engines[n] {
-                    // The explicit engine is exact, and a symbolic one rarely proves what has many states.
-                    EngineName::Explicit => Instant::now(),
+                    // A symbolic engine rarely proves what has so many states that there is no room for a proof.
+                    EngineName::Explicit if by_states => Instant::now(),
                     _ => until,
                 });
             }

@@ -463,3 +463,17 @@ fn a_search_that_cannot_end_leaves_the_memory_to_others() {
     assert!(!report.growth.is_empty(), "it says what grows");
     assert_eq!(report.tried[0].len(), 1, "{:?}", report.tried);
 }
+
+#[test]
+fn executions_are_gone_through_where_there_are_too_many_states() {
+    let text = include_str!("../../../../examples/indexer.fw");
+    let program = load("indexer.fw", text.as_bytes(), None, &[("N".into(), 12)]).expect("an example").program;
+    assert!(Traces::are_promising(&program));
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let limits = Limits::starting_now(Some(Duration::from_secs(60)), Some(1 << 30), Default::default());
+    let found = check(&Auto::default(), &task, &limits, &Progress::default(), Confirm::default());
+    assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
+    // A lock that is taken again and again has no last execution.
+    let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid never: x == 2;");
+    assert!(!Traces::are_promising(&endless));
+}

@@ -262,6 +262,7 @@ impl Run<'_, '_> {
             bytes,
             rounds: Vec::new(),
             symmetry: Vec::new(),
+            executions: None,
         };
         self.task.tell(n, early);
         self.answers[n] = Some(answer);

@@ -252,6 +252,7 @@ impl Run<'_, '_> {
                 bytes,
                 rounds,
                 symmetry: Vec::new(),
+                executions: None,
             },
         );
         self.answers[n] = Some(answer);

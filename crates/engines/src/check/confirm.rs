@@ -83,6 +83,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             bytes: early.bytes,
             growth: if unknown { growth.to_vec() } else { Vec::new() },
             rounds: early.rounds,
+            executions: early.executions,
             symmetry: if early.engine == EngineName::Explicit { early.symmetry } else { Vec::new() },
             tried,
         }

@@ -157,6 +157,7 @@ impl<'a, 'p> Door<'a, 'p> {
                 bytes: report.bytes,
                 rounds: report.rounds.clone(),
                 symmetry: report.symmetry.clone(),
+                executions: report.executions,
             };
             let beside =
                 Beside { growth: &report.growth, tried: report.tried.get(n).map_or(&[], Vec::as_slice) };

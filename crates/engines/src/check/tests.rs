@@ -225,6 +225,7 @@ impl Engine for Fickle {
             bytes: 1,
             rounds: Vec::new(),
             symmetry: Vec::new(),
+            executions: None,
         };
         task.tell(0, early);
         Report { answers: vec![self.then.clone()], ..Report::default() }

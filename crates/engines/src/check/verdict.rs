@@ -6,6 +6,7 @@ use std::time::Duration;
 use fencewright_certify::Certificate;
 use fencewright_program::{Property, Replayed, Span};
 
+use crate::dynamic::Executions;
 use crate::task::{EngineName, Reason, Round, Statistics, Tried};
 
 /// What the tool says about a property.
@@ -62,6 +63,8 @@ pub struct Checked {
     pub rounds: Vec<Round>,
     /// The names of threads that were exchanged, if the answer comes from a search up to symmetry.
     pub symmetry: Vec<Vec<String>>,
+    /// How many executions were explored, if the answer comes from a search that goes through them one by one.
+    pub executions: Option<Executions>,
     /// What was tried, engine by engine, if there is no verdict.
     pub tried: Vec<Tried>,
 }

@@ -225,7 +225,15 @@ impl Run<'_, '_> {
         let (states, bytes, rounds) = (self.report.states, self.report.bytes, self.report.rounds.clone());
         self.task.tell(
             n,
-            Early { answer, engine: EngineName::Contexts, states, bytes, rounds, symmetry: Vec::new() },
+            Early {
+                answer,
+                engine: EngineName::Contexts,
+                states,
+                bytes,
+                rounds,
+                symmetry: Vec::new(),
+                executions: None,
+            },
         );
     }
 

@@ -58,9 +58,6 @@ pub trait Observer {
     fn poll(&mut self, bytes: u64, count: &Executions) -> bool;
 }
 
-/// Executions with more events than this are cut.
-const MOST_EVENTS: usize = 100_000;
-
 /// A search from one initial state.
 pub struct Search<'p> {
     /// The interpreter.
@@ -80,11 +77,13 @@ pub struct Search<'p> {
     path: FxHashSet<u64>,
     /// Whether an execution could come back to a state.
     loops: bool,
+    /// Executions with more events than this are cut.
+    longest: usize,
 }
 
 impl<'p> Search<'p> {
-    /// A search that has not begun; `loops` if threads may come back to a location.
-    pub fn new(machine: Machine<'p>, loops: bool) -> Self {
+    /// A search that has not begun; `loops` if threads may come back to a location. Executions with more than `longest` events are cut.
+    pub fn new(machine: Machine<'p>, loops: bool, longest: usize) -> Self {
         let heads = vec![NOWHERE; machine.tables.keys];
         let last = vec![NONE; machine.tables.agents.count()];
         Search {
@@ -97,6 +96,7 @@ impl<'p> Search<'p> {
             waiting: 0,
             path: FxHashSet::default(),
             loops,
+            longest,
         }
     }
 
@@ -155,7 +155,7 @@ impl<'p> Search<'p> {
             if !observer.reached(self, thread, &footprint) {
                 return false;
             }
-            if again || self.nodes.len() > MOST_EVENTS {
+            if again || self.nodes.len() > self.longest {
                 self.count.cut += 1;
                 if !self.next_execution() {
                     return true;

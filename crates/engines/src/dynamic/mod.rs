@@ -79,17 +79,37 @@ use footprint::Item;
 use machine::Machine;
 use state::{NONE, State};
 
+/// What to do about an execution that does not end, or is very long: there will be no proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endless {
+    /// Cut it, and look for violations elsewhere.
+    Cut,
+    /// Give up.
+    GiveUp,
+}
+
+impl Endless {
+    /// Executions with more events than this count as endless. What waits to be explored takes memory with the square of their length.
+    fn longest(self) -> usize {
+        match self {
+            Endless::Cut => 100_000,
+            Endless::GiveUp => 2_000,
+        }
+    }
+}
+
 /// Explores one execution of each trace. An unbounded `*` is tried with these values, all within `radius` among them.
 pub(crate) fn run(
     task: &Task<'_>,
     samples: &[i64],
     radius: i64,
+    endless: Endless,
     limits: &Limits,
     progress: &Progress,
 ) -> Report {
     let loops = task.program.threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
-    let mut search = Search::new(Machine::new(task, samples), loops);
-    let mut judge = Judge::new(task, limits, progress);
+    let mut search = Search::new(Machine::new(task, samples), loops, endless.longest());
+    let mut judge = Judge::new(task, limits, progress, endless);
     let mut initial = Initial::new(task.program, samples);
     let mut ended = true;
     while let Some((registers, memory)) = initial.next() {
@@ -122,6 +142,7 @@ struct Judge<'a> {
     task: &'a Task<'a>,
     limits: &'a Limits,
     progress: &'a Progress,
+    endless: Endless,
     /// The initial registers and memory of the present executions, and the local work that threads begin with.
     start: (Vec<Vec<i64>>, Vec<i64>, Vec<Event>),
     answers: Vec<Option<Answer>>,
@@ -130,22 +151,23 @@ struct Judge<'a> {
     /// A formula whose value does not fit 64 bits.
     limit: Option<(Limit, Span)>,
     bytes: u64,
-    events: u64,
+    count: Executions,
 }
 
 impl<'a> Judge<'a> {
-    fn new(task: &'a Task<'a>, limits: &'a Limits, progress: &'a Progress) -> Self {
+    fn new(task: &'a Task<'a>, limits: &'a Limits, progress: &'a Progress, endless: Endless) -> Self {
         Judge {
             task,
             limits,
             progress,
+            endless,
             start: Default::default(),
             answers: vec![None; task.properties.len()],
             finals: BTreeSet::new(),
             stopped: None,
             limit: None,
             bytes: 0,
-            events: 0,
+            count: Executions::default(),
         }
     }
 
@@ -213,10 +235,11 @@ impl<'a> Judge<'a> {
         let early = Early {
             answer,
             engine: EngineName::Explicit,
-            states: self.events,
+            states: self.count.events,
             bytes: self.bytes,
             rounds: Vec::new(),
             symmetry: Vec::new(),
+            executions: Some(self.count),
         };
         self.task.tell(property, early);
     }
@@ -302,10 +325,12 @@ impl Observer for Judge<'_> {
 
     fn poll(&mut self, bytes: u64, count: &Executions) -> bool {
         self.bytes = self.bytes.max(bytes);
-        self.events = count.events;
+        self.count = *count;
         self.progress.states.store(count.events, Ordering::Relaxed);
         self.progress.bytes.store(bytes, Ordering::Relaxed);
-        self.stopped = self.limits.exceeded(bytes);
+        let endless = || Reason::Unsupported(ENDLESS.into(), None);
+        let gives_up = (count.cut > 0 && self.endless == Endless::GiveUp).then(endless);
+        self.stopped = gives_up.or_else(|| self.limits.exceeded(bytes));
         self.stopped.is_some() || !self.goes_on()
     }
 }

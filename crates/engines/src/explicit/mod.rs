@@ -36,9 +36,9 @@ use std::sync::Arc;
 use fencewright_certify::automorphism::Family;
 use fencewright_certify::{Certificate, Claim, Proof, property};
 use fencewright_fingerprint::fingerprint;
-use fencewright_program::{Action, Expr, MemoryModel, Op, Program, Property};
+use fencewright_program::{Action, Expr, MemoryModel, Op, Program, Property, Thread};
 
-use crate::dynamic;
+use crate::dynamic::{self, Endless};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 
 pub use crate::task::Order;
@@ -163,7 +163,8 @@ impl Engine for Explicit {
                 answers[decided.property] = Some(answer.clone());
                 let states = decided.stores.iter().map(|s| s.len() as u64).sum();
                 let (bytes, rounds, symmetry) = (decided.bytes, Vec::new(), symmetry.clone());
-                let early = Early { answer, engine: self.name(), states, bytes, rounds, symmetry };
+                let early =
+                    Early { answer, engine: self.name(), states, bytes, rounds, symmetry, executions: None };
                 task.tell(decided.property, early);
             };
             let found =
@@ -221,7 +222,7 @@ impl Explicit {
             return Report { answers: vec![answer; task.properties.len()], ..Report::default() };
         }
         let samples = samples(task.program, FEW_SAMPLES);
-        let mut report = dynamic::run(task, &samples, FEW_SAMPLES, limits, progress);
+        let mut report = dynamic::run(task, &samples, FEW_SAMPLES, Endless::Cut, limits, progress);
         if self.options.certificates {
             self.certify(task, limits, progress, &mut report);
         }
@@ -248,6 +249,45 @@ impl Explicit {
                 _ => {}
             }
         }
+    }
+}
+
+/// The search by executions as a member of a portfolio: it gives up with the first execution that does not end, because then it finds no proof.
+#[derive(Clone, Debug, Default)]
+pub struct Traces;
+
+impl Traces {
+    /// Whether every thread can come to its end, so that executions may be finite.
+    pub fn are_promising(program: &Program) -> bool {
+        let ends = |thread: &Thread| {
+            let mut reached = vec![false; thread.locations.len()];
+            let mut work = vec![thread.entry];
+            while let Some(location) = work.pop() {
+                if thread.is_end(location) {
+                    return true;
+                }
+                if !std::mem::replace(&mut reached[location.index()], true) {
+                    work.extend(thread.edges_from(location).map(|(_, edge)| edge.to));
+                }
+            }
+            false
+        };
+        program.threads.iter().all(ends)
+    }
+}
+
+impl Engine for Traces {
+    fn name(&self) -> EngineName {
+        EngineName::Explicit
+    }
+
+    fn about(&self) -> About {
+        Explicit::default().about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let samples = samples(task.program, FEW_SAMPLES);
+        dynamic::run(task, &samples, FEW_SAMPLES, Endless::GiveUp, limits, progress)
     }
 }
 
