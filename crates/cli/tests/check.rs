@@ -453,7 +453,7 @@ fn executions_are_counted_where_they_are_explored_one_by_one() {
     let files = Files::new(&[
         (
             "two.fw",
-            "shared x; thread p[i in 0..2] { x = i; } thread q { await x == 1; } finally f: forall x <= 1;",
+            "shared x; thread p[i in 0..2] { x = i; } thread q { atomic { assume x == 1; } } finally f: forall x <= 1;",
         ),
         ("spin.fw", "shared x; thread p { while x == 0 { skip; } } forbid never: x == 2;"),
     ]);
