@@ -455,7 +455,7 @@ fn executions_are_counted_where_they_are_explored_one_by_one() {
             "two.fw",
             "shared x; thread p[i in 0..2] { x = i; } thread q { atomic { assume x == 1; } } finally f: forall x <= 1;",
         ),
-        ("spin.fw", "shared x; thread p { while x == 0 { skip; } } forbid never: x == 2;"),
+        ("spin.fw", "shared x; thread p { while x == 0 { skip; } } forbid two: x == 2;"),
     ]);
     let dynamic = ["check", "--engine", "explicit", "--reduction", "dynamic", "--model", "sc", "--quiet"];
     let check = |file: &str| run([&dynamic[..], &[&files.text(file)]].concat());

@@ -474,6 +474,6 @@ fn executions_are_gone_through_where_there_are_too_many_states() {
     let found = check(&Auto::default(), &task, &limits, &Progress::default(), Confirm::default());
     assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
     // A lock that is taken again and again has no last execution.
-    let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid never: x == 2;");
+    let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid two: x == 2;");
     assert!(!Traces::are_promising(&endless));
 }
