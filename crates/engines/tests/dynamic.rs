@@ -8,6 +8,7 @@ use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdict, check_each};
 use fencewright_executions::oracle::{Incomplete, explore};
 use fencewright_executions::traces;
+use fencewright_lang::load;
 use fencewright_program::{Action, MemoryModel, Op, Program, Property};
 use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
@@ -64,6 +65,57 @@ fn one_execution_of_each_trace_is_explored() {
         }
     }
     assert!(compared > 1_000 && met[0] > 10_000 && met[1] > 5_000, "{compared} programs with {met:?} traces");
+}
+
+/// A program whose steps touch this or that, depending on values that others write.
+fn depending_on_values(random: &mut Random) -> Program {
+    let mut text = String::from("shared y, a[2];\n");
+    for t in 0..4 {
+        let statement = |random: &mut Random| match random.below(9) {
+            0 | 1 => "snapshot { s = y; s = a[s]; }".to_string(),
+            2 => "atomic { s = y; if s == 0 { a[0] = 2; } else { a[1] = 2; } }".to_string(),
+            3 => "atomic { s = y; a[s] = 3; }".to_string(),
+            4 => format!("a[{}] = {};", random.below(2), random.below(3)),
+            5 => format!("r = a[{}];", random.below(2)),
+            6 => "r = cas(a[0], 0, 1) ? 1 : 2;".to_string(),
+            7 => "atomic { assume y == 1; r = a[0]; }".to_string(),
+            _ => format!("y = {};", random.below(2)),
+        };
+        let first = statement(random);
+        let second = if random.one_in(3) { statement(random) } else { String::new() };
+        text += &format!("thread t{t} {{ var r, s; {first} {second} }}\n");
+    }
+    load("values.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{text}\n{e:?}")).program
+}
+
+#[test]
+fn steps_may_touch_something_else_when_they_come_earlier() {
+    let mut compared = 0;
+    for seed in 0..wanted(700, 20_000) {
+        let program = depending_on_values(&mut Random::new(seed));
+        let model = MemoryModel::ALL[(seed % 3) as usize];
+        let Some(expected) = traces::count(&program, model, 2_000) else { continue };
+        let checks = run(&program, model, &[], &Limits::default());
+        let found = checks.statistics.executions.expect("executions were counted");
+        let counted = traces::Traces { complete: found.complete, blocked: found.blocked };
+        assert_eq!((counted, found.redundant), (expected, 0), "seed {seed}, {model:?}: {found:?}");
+        compared += 1;
+    }
+    assert!(compared * 2 > wanted(700, 20_000), "{compared} programs");
+}
+
+#[test]
+fn a_race_is_reversed_again_when_what_follows_it_is_different() {
+    let text = "shared y, a[2], z[8];
+        thread p { var s; snapshot { s = y; s = a[s]; } }
+        thread q { a[0] = 2; }
+        thread t { var r; r = a[0]; r = a[0]; }
+        thread u { y = 1; }
+        thread beside[i in 0..8] { var k; z[i] = 1; k = z[i]; }
+        finally f: never p.s == 2 && t.r == 0;";
+    let program = load("again.fw", text.as_bytes(), None, &[]).expect("a program").program;
+    let checks = run(&program, MemoryModel::Sc, &program.properties, &Limits::default());
+    assert!(matches!(checks.verdicts[0].verdict(), Verdict::Unsafe), "{:?}", checks.verdicts[0]);
 }
 
 #[test]

@@ -69,8 +69,6 @@ pub struct Search<'p> {
     pub(super) heads: Vec<Link>,
     /// The last event of each agent.
     pub(super) last: Vec<u32>,
-    /// From this event on, races were not yet looked for.
-    pub(super) fresh: usize,
     /// How many steps wait in trees.
     pub(super) waiting: usize,
     /// The identities of the states of the present execution.
@@ -92,7 +90,6 @@ impl<'p> Search<'p> {
             nodes: Vec::new(),
             heads,
             last,
-            fresh: 0,
             waiting: 0,
             path: FxHashSet::default(),
             loops,
@@ -122,7 +119,6 @@ impl<'p> Search<'p> {
         self.heads.fill(NOWHERE);
         self.last.fill(NONE);
         self.path.clear();
-        self.fresh = 0;
         self.push(initial, Vec::new(), VecDeque::new());
         loop {
             if self.count.events.is_multiple_of(64) && observer.poll(self.bytes(), &self.count) {
@@ -230,7 +226,8 @@ impl<'p> Search<'p> {
         if step.total > 1 && !free {
             for alternative in (0..step.total).filter(|k| *k != alternative) {
                 let other = Branch { alternative, ..branch.clone() };
-                self.waiting += insert(&mut node.trees, &node.asleep, &[other]);
+                let asleep: Vec<&Branch> = node.asleep.iter().collect();
+                self.waiting += insert(&mut node.trees, &asleep, &[&other]);
             }
         }
         self.waiting = self.waiting.saturating_sub(1);
@@ -267,9 +264,7 @@ impl<'p> Search<'p> {
             let node = &mut self.nodes[number];
             let done = node.trees.pop_front().expect("the step that was taken");
             node.asleep.push(done.branch);
-            if let Some(next) = node.trees.front() {
-                // With another alternative, reversed races of earlier events are continued differently.
-                self.fresh = if next.branch.total > 1 { 0 } else { number };
+            if !node.trees.is_empty() {
                 return true;
             }
             self.pop();

@@ -1,6 +1,6 @@
 //! Events of the present execution: what happens before what, and which races are to be reversed.
 
-use super::explore::Search;
+use super::explore::{Node, Search};
 use super::footprint::{Item, Key};
 use super::machine::Stepped;
 use super::state::{NONE, State};
@@ -173,10 +173,11 @@ impl Search<'_> {
         self.last[event.branch.agent as usize] = event.previous;
     }
 
-    /// Adds sequences that reverse the races of the present execution to the trees of its nodes. Races between events that earlier
-    /// executions had too were reversed then.
+    /// Adds sequences that reverse the races of the present execution to the trees of its nodes. Races that earlier executions had too are among
+    /// them: what comes after both events is part of the sequence, and the step that is put first may touch something else there than it did
+    /// here, so that it does not commute with what it would commute with here.
     pub(super) fn reverse_races(&mut self) {
-        for number in self.fresh as u32..self.nodes.len() as u32 - 1 {
+        for number in 0..self.nodes.len() as u32 - 1 {
             let event = self.at(number);
             let agent = event.branch.agent;
             let mut tried = Vec::new();
@@ -234,29 +235,29 @@ impl Search<'_> {
         let of = self.at(number).branch.agent;
         let rest = &self.nodes[number as usize + 1..self.nodes.len() - 1];
         let rest = rest.iter().map(|node| node.event.as_ref().expect("the event has happened"));
-        let mut sequence: Vec<Branch> =
-            rest.filter(|event| !event.is_after(number, of)).map(|event| event.branch.clone()).collect();
+        let rest = rest.filter(|event| !event.is_after(number, of)).map(|event| &event.branch);
         let node = &self.nodes[number as usize];
-        if !asked && begins_known(&node.trees, &node.asleep, &sequence) {
+        if !asked && begins_known(&node.trees, &node.asleep, rest.clone()) {
             return false;
         }
+        let sequence: Vec<Branch> = rest.cloned().collect();
         let mut state: State = node.state.clone();
         for branch in &sequence {
             let step = self.machine.step(&state, branch.agent as usize, branch.alternative, None);
             state = step.expect("an event does not depend on what does not happen before it").next;
         }
         let Some(step) = self.machine.step(&state, agent as usize, 0, None) else { return false };
-        let node = &mut self.nodes[number as usize];
+        let Node { trees, asleep, .. } = &mut self.nodes[number as usize];
+        let asleep: Vec<&Branch> = asleep.iter().collect();
         for alternative in 0..step.total {
-            let footprint = step.footprint.clone();
-            sequence.push(Branch { agent, alternative, total: step.total, footprint });
-            let added = insert(&mut node.trees, &node.asleep, &sequence);
+            let last = Branch { agent, alternative, total: step.total, footprint: step.footprint.clone() };
+            let all: Vec<&Branch> = sequence.iter().chain([&last]).collect();
+            let added = insert(trees, &asleep, &all);
             self.waiting += added;
             // The other alternatives follow when the first one is taken.
             if added > 0 {
                 break;
             }
-            sequence.pop();
         }
         true
     }

@@ -35,8 +35,8 @@ impl Branch {
     }
 
     /// How the step relates to a sequence from the same state.
-    fn relation(&self, sequence: &[Branch]) -> Relation {
-        for (n, step) in sequence.iter().enumerate() {
+    fn relation<'b>(&self, sequence: impl IntoIterator<Item = &'b Branch>) -> Relation {
+        for (n, step) in sequence.into_iter().enumerate() {
             if self.is_alternative(step) {
                 return Relation::Initial(n);
             }
@@ -74,9 +74,9 @@ impl Tree {
     }
 
     /// A tree with one sequence.
-    fn sequence(steps: &[Branch]) -> Option<Self> {
+    fn sequence(steps: &[&Branch]) -> Option<Self> {
         let mut below: Option<Tree> = None;
-        for branch in steps.iter().rev() {
+        for &branch in steps.iter().rev() {
             let children = below.into_iter().collect();
             below = Some(Tree { branch: branch.clone(), children });
         }
@@ -86,14 +86,14 @@ impl Tree {
 
 /// Adds a sequence to the trees that leave a state, unless its executions are explored anyway. The steps that sleep were explored. Gives
 /// the number of steps that were added.
-pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: &[Branch]) -> usize {
-    if is_covered(asleep, sequence) || begins_known(trees, &[], sequence) {
+pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[&Branch], sequence: &[&Branch]) -> usize {
+    if is_covered(asleep, sequence) || begins_known(trees, &[], sequence.iter().copied()) {
         return 0;
     }
     for n in 0..trees.len() {
         let branch = &trees[n].branch;
         let mut without = None;
-        let below = match branch.relation(sequence) {
+        let below = match branch.relation(sequence.iter().copied()) {
             Relation::Dependent => continue,
             Relation::Initial(position) => {
                 without = Some([&sequence[..position], &sequence[position + 1..]].concat());
@@ -118,8 +118,8 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: &[Branch]
             if tree.children.is_empty() || rest.is_empty() {
                 continue;
             }
-            let still: Vec<Branch> =
-                asleep.iter().filter(|b| b.is_independent(&tree.branch)).cloned().collect();
+            let still: Vec<&Branch> =
+                asleep.iter().copied().filter(|b| b.is_independent(&tree.branch)).collect();
             added += insert(&mut tree.children, &still, rest);
         }
         return added;
@@ -129,14 +129,18 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: &[Branch]
 }
 
 /// Whether a sequence need not be added however it goes on: one of its initials was explored, or will be with all that may follow.
-pub fn begins_known(trees: &VecDeque<Tree>, asleep: &[Branch], sequence: &[Branch]) -> bool {
-    let is_initial = |branch: &Branch| matches!(branch.relation(sequence), Relation::Initial(_));
+pub fn begins_known<'b>(
+    trees: &VecDeque<Tree>,
+    asleep: &[Branch],
+    sequence: impl IntoIterator<Item = &'b Branch> + Clone,
+) -> bool {
+    let is_initial = |branch: &Branch| matches!(branch.relation(sequence.clone()), Relation::Initial(_));
     asleep.iter().any(is_initial) || trees.iter().any(|t| t.children.is_empty() && is_initial(&t.branch))
 }
 
 /// Whether all executions that begin with a sequence have been explored from steps that sleep, or will be found by their races.
-fn is_covered(asleep: &[Branch], sequence: &[Branch]) -> bool {
-    asleep.iter().any(|branch| match branch.relation(sequence) {
+fn is_covered(asleep: &[&Branch], sequence: &[&Branch]) -> bool {
+    asleep.iter().any(|branch| match branch.relation(sequence.iter().copied()) {
         Relation::Initial(_) => true,
         Relation::Dependent => false,
         Relation::Independent => {
