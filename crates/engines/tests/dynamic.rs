@@ -240,3 +240,21 @@ fn limits_are_kept() {
     let checks = run(&program, MemoryModel::Tso, &program.properties, &limits);
     assert!(matches!(checks.verdicts[0].verdict(), Verdict::Unknown(Reason::Memory(_))));
 }
+
+#[test]
+fn a_limit_holds_while_races_of_a_long_execution_are_reversed() {
+    let body = |n: usize| {
+        (0..n).map(|i| format!("x[{}] = {i}; r = x[{}];\n", i % 8, (i + 1) % 8)).collect::<String>()
+    };
+    let text = format!(
+        "shared x[8]; thread p {{ var r; {0} }} thread q {{ var r; {0} }} finally f: never x[0] == 0 - 1;",
+        body(400)
+    );
+    let program = load("long.fw", text.as_bytes(), None, &[]).expect("a program").program;
+    let limits = Limits::starting_now(Some(Duration::from_millis(200)), None, Default::default());
+    let start = Instant::now();
+    let checks = run(&program, MemoryModel::Tso, &program.properties, &limits);
+    let verdict = checks.verdicts[0].verdict();
+    assert!(matches!(verdict, Verdict::Unknown(Reason::Timeout(_))), "{verdict:?}");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}

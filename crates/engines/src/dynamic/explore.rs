@@ -69,6 +69,8 @@ pub struct Search<'p> {
     pub(super) heads: Vec<Link>,
     /// The last event of each agent.
     pub(super) last: Vec<u32>,
+    /// Whether the observer wants no more.
+    pub(super) stopped: bool,
     /// How many steps wait in trees.
     pub(super) waiting: usize,
     /// The identities of the states of the present execution.
@@ -90,6 +92,7 @@ impl<'p> Search<'p> {
             nodes: Vec::new(),
             heads,
             last,
+            stopped: false,
             waiting: 0,
             path: FxHashSet::default(),
             loops,
@@ -121,7 +124,7 @@ impl<'p> Search<'p> {
         self.path.clear();
         self.push(initial, Vec::new(), VecDeque::new());
         loop {
-            if self.count.events.is_multiple_of(64) && observer.poll(self.bytes(), &self.count) {
+            if self.count.events.is_multiple_of(64) && self.is_over(observer) {
                 return false;
             }
             let node = self.nodes.last().expect("a search has a state");
@@ -136,8 +139,8 @@ impl<'p> Search<'p> {
                             (false, true) => self.count.blocked += 1,
                             (false, false) => self.count.complete += 1,
                         }
-                        if !self.next_execution() {
-                            return true;
+                        if !self.next_execution(observer) {
+                            return !self.stopped;
                         }
                         continue;
                     }
@@ -153,11 +156,17 @@ impl<'p> Search<'p> {
             }
             if again || self.nodes.len() > self.longest {
                 self.count.cut += 1;
-                if !self.next_execution() {
-                    return true;
+                if !self.next_execution(observer) {
+                    return !self.stopped;
                 }
             }
         }
+    }
+
+    /// Asks the observer whether to stop. A long execution has many races, and each is as long as the execution, so it is asked there too.
+    pub(super) fn is_over(&mut self, observer: &mut impl Observer) -> bool {
+        self.stopped = observer.poll(self.bytes(), &self.count);
+        self.stopped
     }
 
     fn bytes(&self) -> u64 {
@@ -256,8 +265,11 @@ impl<'p> Search<'p> {
     }
 
     /// Reverses the races of the present execution, and goes back to a node with a step that is still to be explored. Whether there is one.
-    fn next_execution(&mut self) -> bool {
-        self.reverse_races();
+    fn next_execution(&mut self, observer: &mut impl Observer) -> bool {
+        self.reverse_races(observer);
+        if self.stopped {
+            return false;
+        }
         self.pop();
         while let Some(number) = self.nodes.len().checked_sub(1) {
             self.leave(number);

@@ -92,7 +92,7 @@ impl Endless {
     /// Executions with more events than this count as endless. What waits to be explored takes memory with the square of their length.
     fn longest(self) -> usize {
         match self {
-            Endless::Cut => 100_000,
+            Endless::Cut => 4_000,
             Endless::GiveUp => 2_000,
         }
     }

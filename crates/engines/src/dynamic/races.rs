@@ -1,6 +1,6 @@
 //! Events of the present execution: what happens before what, and which races are to be reversed.
 
-use super::explore::{Node, Search};
+use super::explore::{Node, Observer, Search};
 use super::footprint::{Item, Key};
 use super::machine::Stepped;
 use super::state::{NONE, State};
@@ -176,7 +176,7 @@ impl Search<'_> {
     /// Adds sequences that reverse the races of the present execution to the trees of its nodes. Races that earlier executions had too are among
     /// them: what comes after both events is part of the sequence, and the step that is put first may touch something else there than it did
     /// here, so that it does not commute with what it would commute with here.
-    pub(super) fn reverse_races(&mut self) {
+    pub(super) fn reverse_races(&mut self, observer: &mut impl Observer) {
         for number in 0..self.nodes.len() as u32 - 1 {
             let event = self.at(number);
             let agent = event.branch.agent;
@@ -185,12 +185,15 @@ impl Search<'_> {
                 let waits = event.branch.footprint.iter().zip(&event.links).filter(|(item, _)| item.waits());
                 let waits: Vec<(Key, u32)> = waits.map(|(item, link)| (item.key, link.write)).collect();
                 for (key, write) in waits {
-                    self.reverse_wait(key, write, agent, &base, &mut tried);
+                    self.reverse_wait(key, write, agent, &base, &mut tried, observer);
                 }
             }
             for race in self.at(number).races.clone() {
                 if !tried.contains(&race) {
-                    self.reverse(race, agent, false);
+                    self.reverse(race, agent, false, observer);
+                }
+                if self.stopped {
+                    return;
                 }
             }
         }
@@ -203,14 +206,22 @@ impl Search<'_> {
             let base = self.base(agent as usize, None);
             for key in awaited {
                 let write = self.heads[key as usize].write;
-                self.reverse_wait(key, write, agent, &base, &mut Vec::new());
+                self.reverse_wait(key, write, agent, &base, &mut Vec::new(), observer);
             }
         }
     }
 
     /// Goes back through the writes of something that an agent waits for, until one is found before which its step was enabled.
-    fn reverse_wait(&mut self, key: Key, mut write: u32, agent: u32, base: &[u32], tried: &mut Vec<u32>) {
-        while write != NONE {
+    fn reverse_wait(
+        &mut self,
+        key: Key,
+        mut write: u32,
+        agent: u32,
+        base: &[u32],
+        tried: &mut Vec<u32>,
+        observer: &mut impl Observer,
+    ) {
+        while write != NONE && !self.stopped {
             let event = self.at(write);
             let of = event.branch.agent;
             let before = event.links[event.item(key)].write;
@@ -221,7 +232,7 @@ impl Search<'_> {
             // Before the lock was freed, its holder had it.
             if !unlocks && of != agent {
                 tried.push(write);
-                if self.reverse(write, agent, true) {
+                if self.reverse(write, agent, true, observer) {
                     return;
                 }
             }
@@ -231,7 +242,7 @@ impl Search<'_> {
 
     /// Adds the sequence in which the step of an agent comes before an event, and before all that happens after that: what else has
     /// happened, and then this step. If `asked`, says whether the step is enabled there.
-    fn reverse(&mut self, number: u32, agent: u32, asked: bool) -> bool {
+    fn reverse(&mut self, number: u32, agent: u32, asked: bool, observer: &mut impl Observer) -> bool {
         let of = self.at(number).branch.agent;
         let rest = &self.nodes[number as usize + 1..self.nodes.len() - 1];
         let rest = rest.iter().map(|node| node.event.as_ref().expect("the event has happened"));
@@ -242,7 +253,10 @@ impl Search<'_> {
         }
         let sequence: Vec<Branch> = rest.cloned().collect();
         let mut state: State = node.state.clone();
-        for branch in &sequence {
+        for (n, branch) in sequence.iter().enumerate() {
+            if n % 64 == 63 && self.is_over(observer) {
+                return false;
+            }
             let step = self.machine.step(&state, branch.agent as usize, branch.alternative, None);
             state = step.expect("an event does not depend on what does not happen before it").next;
         }
