@@ -1,23 +1,16 @@
 //! Programs with something for partial order reductions to leave out: threads that mostly keep to themselves, and threads that lock.
 
-use fencewright_program::{Action, Address, Init, Op, Program, Span, Variable, VariableId};
+use fencewright_program::{Action, Address, Op, Program, VariableId};
 
 use crate::Random;
+use crate::bystanders::own_variable;
 
 /// Gives each thread a variable of its own, and has most of its accesses go there; a few go to that of another thread instead.
 pub fn keep_apart(random: &mut Random, program: &mut Program) {
     let first = program.variables.len();
     let threads = program.threads.len();
     for t in 0..threads {
-        program.variables.push(Variable {
-            name: format!("own{t}"),
-            base: program.cells() as u32,
-            indices: None,
-            open: false,
-            range: None,
-            init: vec![Init::Value(0)],
-            span: Span::default(),
-        });
+        own_variable(program, t);
     }
     for (t, thread) in program.threads.iter_mut().enumerate() {
         for edge in &mut thread.edges {

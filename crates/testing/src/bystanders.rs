@@ -48,8 +48,8 @@ fn only_read(random: &mut Random, thread: &mut Thread) {
     }
 }
 
-/// Everything that the thread stores or loads is in a variable that no other thread accesses.
-fn keep_to_itself(program: &mut Program, t: usize) {
+/// A new variable for a thread.
+pub(crate) fn own_variable(program: &mut Program, t: usize) -> VariableId {
     let own = VariableId(program.variables.len() as u32);
     program.variables.push(Variable {
         name: format!("own{t}"),
@@ -60,6 +60,12 @@ fn keep_to_itself(program: &mut Program, t: usize) {
         init: vec![Init::Value(0)],
         span: Span::default(),
     });
+    own
+}
+
+/// Everything that the thread stores or loads is in a variable that no other thread accesses.
+fn keep_to_itself(program: &mut Program, t: usize) {
+    let own = own_variable(program, t);
     for op in program.threads[t].edges.iter_mut().flat_map(|edge| ops_mut(&mut edge.action)) {
         if let Op::Load(_, address) | Op::Store(address, _) = op {
             address.variable = own;

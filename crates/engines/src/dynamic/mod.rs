@@ -68,9 +68,10 @@ mod wakeup;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use fencewright_program::reference::{Limit, MOST_CHOICES, decided_by};
+use fencewright_program::reference::{Limit, decided_by};
 use fencewright_program::{EvalError, Event, Formula, Init, Observable, Program, PropertyKind, Span, Trace};
 
+use crate::explicit::initial;
 use crate::loops::loop_depths;
 use crate::task::{Answer, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 pub use explore::Executions;
@@ -358,17 +359,7 @@ struct Initial {
 impl Initial {
     fn new(program: &Program, samples: &[i64]) -> Self {
         let mut sampled = false;
-        let mut values = |init: Init| match init {
-            Init::Value(v) => vec![v],
-            Init::Any(Some(range)) if program.choices(Some(range)) <= MOST_CHOICES => {
-                (range.low..=range.high).collect()
-            }
-            Init::Any(range) => {
-                sampled = true;
-                let chosen = program.chosen(range);
-                samples.iter().copied().filter(|&v| chosen.contains(v)).collect()
-            }
-        };
+        let mut values = |init: Init| initial::values(program, init, samples, &mut sampled);
         let registers = program.threads.iter().flat_map(|t| t.registers.iter().map(|r| r.init));
         let memory = program.variables.iter().flat_map(|v| v.init.iter().copied());
         let choices = registers.chain(memory).map(&mut values).collect();
@@ -378,7 +369,6 @@ impl Initial {
 
     fn next(&mut self) -> Option<(Vec<Vec<i64>>, Vec<i64>)> {
         match &mut self.positions {
-            None if self.choices.iter().any(Vec::is_empty) => return None,
             None => self.positions = Some(vec![0; self.choices.len()]),
             Some(positions) => {
                 let turn = (0..positions.len()).find(|&n| positions[n] + 1 < self.choices[n].len())?;

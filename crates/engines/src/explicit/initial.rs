@@ -1,12 +1,31 @@
 //! Initial states: all combinations of the values that registers and memory may have at the start.
 
-use fencewright_program::Init;
 use fencewright_program::reference::MOST_CHOICES;
+use fencewright_program::{Init, Program};
 
 use super::code::Code;
 use super::layout::{Layout, Sizes};
 use super::store::{Store, hash};
 use crate::task::{Limits, Reason, Task};
+
+/// The values that a variable or register may have at the start. Of very many some are taken, and `sampled` says so.
+pub(crate) fn values(program: &Program, init: Init, samples: &[i64], sampled: &mut bool) -> Vec<i64> {
+    match init {
+        Init::Value(v) => vec![v],
+        Init::Any(Some(range)) if program.choices(Some(range)) <= MOST_CHOICES => {
+            (range.low..=range.high).collect()
+        }
+        Init::Any(range) => {
+            *sampled = true;
+            let chosen = program.chosen(range);
+            let mut some: Vec<i64> = samples.iter().copied().filter(|&v| chosen.contains(v)).collect();
+            if some.is_empty() {
+                some.push(range.map_or(0, |r| r.low));
+            }
+            some
+        }
+    }
+}
 
 /// The sizes and layout for the initial states, the packed states side by side, and whether some values were only sampled.
 pub fn states(
@@ -18,21 +37,7 @@ pub fn states(
     let program = task.program;
     let mut choices: Vec<(u32, Vec<i64>)> = Vec::new();
     let mut sampled = false;
-    let mut values = |init: Init| match init {
-        Init::Value(v) => vec![v],
-        Init::Any(Some(range)) if program.choices(Some(range)) <= MOST_CHOICES => {
-            (range.low..=range.high).collect()
-        }
-        Init::Any(range) => {
-            sampled = true;
-            let chosen = program.chosen(range);
-            let mut some: Vec<i64> = samples.iter().copied().filter(|&v| chosen.contains(v)).collect();
-            if some.is_empty() {
-                some.push(range.map_or(0, |r| r.low));
-            }
-            some
-        }
-    };
+    let mut values = |init: Init| values(program, init, samples, &mut sampled);
     let versions = code.versions.as_ref();
     for (v, variable) in program.variables.iter().enumerate() {
         for (cell, init) in variable.cells().zip(&variable.init) {

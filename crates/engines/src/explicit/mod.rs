@@ -16,7 +16,7 @@ mod code;
 mod divergence;
 mod expand;
 mod gate;
-mod initial;
+pub(crate) mod initial;
 mod instructions;
 mod layout;
 mod liveness;

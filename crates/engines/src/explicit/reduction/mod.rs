@@ -48,7 +48,7 @@ pub enum Reduction {
     /// Local events first: a thread goes on until it does something that others can see.
     #[default]
     Local,
-    /// Persistent sets with sleep sets: steps of a group of threads that nobody outside can disturb.
+    /// Persistent sets: steps of a group of threads that nobody outside can disturb.
     Persistent,
     /// Cartesian: each thread goes on until its steps may depend on those of others, and states in between are not stored.
     Cartesian,
