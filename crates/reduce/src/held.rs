@@ -1,0 +1,111 @@
+//! What the buffers of a thread may hold at each of its locations: a forward analysis, so that `P_M` looks at no buffer that is known to be
+//! empty and flushes nothing where nothing is buffered.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fencewright_kit::accesses::cells_of;
+use fencewright_program::{Action, Edge, LocationId, MemoryModel, Op, Program, Thread};
+
+use crate::bounds::Bounds;
+
+/// What the buffers may hold at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// For each memory cell of which stores may be there, how many there are at most.
+    pub counts: BTreeMap<u32, u32>,
+    /// How many stores there are at most altogether; only where that is bounded.
+    pub total: u32,
+    /// Whether a store fence may have been passed since the buffers were empty. Only under PSO.
+    pub marked: bool,
+}
+
+impl Held {
+    /// Whether nothing is there.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Takes in what another path leaves there; whether that is something new.
+    fn join(&mut self, other: &Held) -> bool {
+        let before = self.clone();
+        for (&cell, &count) in &other.counts {
+            let here = self.counts.entry(cell).or_insert(0);
+            *here = count.max(*here);
+        }
+        self.total = self.total.max(other.total);
+        self.marked |= other.marked;
+        *self != before
+    }
+}
+
+/// What the buffers of a thread may hold, for each location; nothing for a location that is never reached. Beside it, what may be left in
+/// them when the thread faults.
+pub(crate) struct Analysis {
+    pub at: Vec<Option<Held>>,
+    pub faulted: Option<Held>,
+}
+
+pub(crate) fn analyse(program: &Program, model: MemoryModel, bounds: &Bounds, thread: &Thread) -> Analysis {
+    let mut analysis = Analysis { at: vec![None; thread.locations.len()], faulted: None };
+    analysis.at[thread.entry.index()] = Some(Held::default());
+    let mut queue = VecDeque::from([thread.entry]);
+    while let Some(location) = queue.pop_front() {
+        let Some(held) = analysis.at[location.index()].clone() else { continue };
+        for (_, edge) in thread.edges_from(location) {
+            if program.edge_may_fault(thread, edge) {
+                let left = if edge.action.drains() { Held::default() } else { held.clone() };
+                meet(&mut analysis.faulted, &left);
+            }
+            if let Some(after) = after(program, model, bounds, &held, edge) {
+                arrive(&mut analysis.at, edge.to, &after, &mut queue);
+            }
+        }
+    }
+    analysis
+}
+
+fn arrive(at: &mut [Option<Held>], to: LocationId, held: &Held, queue: &mut VecDeque<LocationId>) {
+    if meet(&mut at[to.index()], held) {
+        queue.push_back(to);
+    }
+}
+
+fn meet(known: &mut Option<Held>, held: &Held) -> bool {
+    match known {
+        Some(known) => known.join(held),
+        None => {
+            *known = Some(held.clone());
+            true
+        }
+    }
+}
+
+/// What may be there after an edge; nothing if it always overflows.
+fn after(program: &Program, model: MemoryModel, bounds: &Bounds, held: &Held, edge: &Edge) -> Option<Held> {
+    if edge.action.drains() {
+        return Some(Held::default());
+    }
+    let mut after = held.clone();
+    match &edge.action {
+        Action::StoreFence => after.marked |= model == MemoryModel::Pso && !held.is_empty(),
+        Action::Op(Op::Store(address, _)) => {
+            let mut fits = false;
+            for cell in cells_of(program, address) {
+                let bound = bounds.of_cell(program, cell);
+                if bound > 0 {
+                    let count = after.counts.entry(cell).or_insert(0);
+                    *count = (*count + 1).min(bound);
+                    fits = true;
+                }
+            }
+            if !fits {
+                return None;
+            }
+            if let Some(bound) = bounds.of_thread() {
+                after.total = (after.total + 1).min(bound);
+            }
+        }
+        _ => {}
+    }
+    Some(after)
+}

@@ -1,0 +1,196 @@
+//! `P_M` and how it is related to `P`: locations, properties, states, executions.
+
+use fencewright_kit::choices::faulting_choices;
+use fencewright_kit::formulas::{relocate_kind, relocated};
+use fencewright_program::reference::{Access, Refusal};
+use fencewright_program::{
+    BinaryOp, Event, EventKind, Expr, Formula, LocationId, MemoryModel, Observable, Program, Property,
+    PropertyKind, Quantifier, Reference, Span, State, ThreadId, Trace,
+};
+
+use crate::queues::Queues;
+use crate::thread::{Origin, ReducedThread};
+
+/// A program `P_M` that is checked under SC, and how it is related to the program `P` that it was made from.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    /// `P_M`. Its properties are those of `P`, mapped, and that there is no overflow, if there may be one.
+    pub program: Program,
+    /// The memory model of `P`.
+    pub model: MemoryModel,
+    threads: Vec<Relation>,
+}
+
+/// How a thread of `P_M` is related to one of `P`.
+#[derive(Clone, Debug)]
+struct Relation {
+    registers: usize,
+    locations: Vec<Option<LocationId>>,
+    origins: Vec<Origin>,
+    overflow: Option<LocationId>,
+    faulted: Vec<LocationId>,
+    queues: Queues,
+}
+
+/// The name of the property that there is no overflow.
+const OVERFLOW: &str = "overflow";
+
+impl Reduced {
+    pub(crate) fn new(original: &Program, model: MemoryModel, threads: Vec<ReducedThread>) -> Self {
+        let mut program = original.clone();
+        program.threads.clear();
+        program.variables.iter_mut().for_each(|variable| variable.range = None);
+        let mut relations = Vec::new();
+        for ReducedThread { thread, registers, locations, origins, overflow, faulted, queues } in threads {
+            program.threads.push(thread);
+            relations.push(Relation { registers, locations, origins, overflow, faulted, queues });
+        }
+        let mut reduced = Reduced { program, model, threads: relations };
+        let mut properties: Vec<Property> = original.properties.iter().map(|p| reduced.property(p)).collect();
+        if reduced.may_overflow() {
+            let mut name = OVERFLOW.to_owned();
+            while properties.iter().any(|p| p.name == name) {
+                name.push('_');
+            }
+            let kind = PropertyKind::Never(reduced.overflow());
+            properties.push(Property { name, kind, span: Span::default() });
+        }
+        reduced.program.properties = properties;
+        let predicates = original.hints.predicates.iter();
+        let copies = |t: ThreadId, at: &[LocationId]| reduced.copies(t, at);
+        reduced.program.hints.predicates = predicates.map(|p| relocated(p, &copies)).collect();
+        reduced.program.hints.spared.clear();
+        reduced.program.hints.costs.clear();
+        reduced
+    }
+
+    /// The location of `P` that a location of `P_M` stands for; none if there was an overflow.
+    pub fn original_location(&self, thread: ThreadId, location: LocationId) -> Option<LocationId> {
+        self.threads[thread.index()].locations[location.index()]
+    }
+
+    /// All locations of `P_M` that stand for one of these of `P`.
+    pub fn copies(&self, thread: ThreadId, originals: &[LocationId]) -> Vec<LocationId> {
+        let all = self.threads[thread.index()].locations.iter().zip((0..).map(LocationId));
+        all.filter(|(original, _)| original.is_some_and(|l| originals.contains(&l))).map(|(_, l)| l).collect()
+    }
+
+    /// How many registers the thread of `P` has; the registers of `P_M` that come behind them are new.
+    pub fn original_registers(&self, thread: ThreadId) -> usize {
+        self.threads[thread.index()].registers
+    }
+
+    /// The registers that hold what the thread has buffered.
+    pub fn queues(&self, thread: ThreadId) -> &Queues {
+        &self.threads[thread.index()].queues
+    }
+
+    /// Where the thread stays after an overflow; none if it has none for certain.
+    pub fn overflow_location(&self, thread: ThreadId) -> Option<LocationId> {
+        self.threads[thread.index()].overflow
+    }
+
+    /// Whether any thread may have an overflow.
+    pub fn may_overflow(&self) -> bool {
+        self.threads.iter().any(|t| t.overflow.is_some())
+    }
+
+    /// That there was an overflow.
+    pub fn overflow(&self) -> Formula {
+        Expr::any(self.at_each(|relation| relation.overflow.into_iter().collect()))
+    }
+
+    /// That some thread has faulted.
+    fn faulted(&self) -> Formula {
+        Expr::any(self.at_each(|relation| relation.faulted.clone()))
+    }
+
+    fn at_each(&self, locations: impl Fn(&Relation) -> Vec<LocationId>) -> Vec<Formula> {
+        let places = self.threads.iter().map(locations).zip((0..).map(ThreadId));
+        let places = places.filter(|(locations, _)| !locations.is_empty());
+        places.map(|(locations, thread)| Expr::Leaf(Observable::At(thread, locations))).collect()
+    }
+
+    /// The formula, up to the first overflow.
+    fn unless_overflow(&self, formula: Formula) -> Formula {
+        match self.may_overflow() {
+            true => Expr::binary(BinaryOp::And, formula, self.overflow().not()),
+            false => formula,
+        }
+    }
+
+    /// A property of `P` as one of `P_M` under SC. If `P_M` violates it (has a state that `exists` asks for), so does `P` (so has `P`); the
+    /// other way round, if there is no overflow.
+    ///
+    /// * A forbidden formula is forbidden up to the first overflow.
+    /// * `assertions` forbids the places of faulted threads, since in `P_M` no action faults.
+    /// * In a final state no thread is at its overflow location, where it can always move, or has faulted.
+    /// * In a deadlock no thread is at its overflow location. A thread that has ended or faulted is finished when it has flushed everything. So
+    ///   `P_M` has one more kind of deadlock: all threads have ended or faulted, but stores are pending for ever because
+    ///   one that has done so holds the lock.
+    pub fn property(&self, property: &Property) -> Property {
+        let mut kind = property.kind.clone();
+        relocate_kind(&mut kind, &|thread, at| self.copies(thread, at));
+        let faults = self.threads.iter().any(|t| !t.faulted.is_empty());
+        let kind = match kind {
+            PropertyKind::Never(formula) => PropertyKind::Never(self.unless_overflow(formula)),
+            PropertyKind::Assertions => PropertyKind::Never(self.unless_overflow(self.faulted())),
+            PropertyKind::NoDeadlock => PropertyKind::NoDeadlock,
+            PropertyKind::Finally(quantifier, formula) if faults => {
+                let formula = match quantifier {
+                    Quantifier::Exists | Quantifier::Never => {
+                        Expr::binary(BinaryOp::And, formula, self.faulted().not())
+                    }
+                    Quantifier::Forall => Expr::binary(BinaryOp::Or, formula, self.faulted()),
+                };
+                PropertyKind::Finally(quantifier, formula)
+            }
+            PropertyKind::Finally(..) => kind,
+        };
+        Property { kind, ..property.clone() }
+    }
+
+    /// The state of `P` that a state of `P_M` under SC stands for; nothing after an overflow.
+    pub fn state(&self, state: &State) -> Option<State> {
+        let mut original = state.clone();
+        for (t, relation) in self.threads.iter().enumerate() {
+            original.locations[t] = relation.locations[state.locations[t].index()]?;
+            original.buffers[t] = relation.queues.contents(&state.registers[t]);
+            original.registers[t].truncate(relation.registers);
+        }
+        Some(original)
+    }
+
+    /// An execution of `P_M` under SC as one of `P` under its memory model, up to the first overflow. Nothing if it is no execution.
+    pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
+        let reference = Reference::new(&self.program, MemoryModel::Sc);
+        let mut state = reference.initial(trace.registers.clone(), trace.memory.clone())?;
+        let mut events = Vec::new();
+        for event in &trace.events {
+            let (next, accesses) = match reference.step(&state, event) {
+                Ok(stepped) => stepped,
+                Err(Refusal::Disabled(_) | Refusal::Limit(..)) => return None,
+            };
+            state = next;
+            let EventKind::Step { edge, chosen } = &event.kind else { return None };
+            let thread = event.thread;
+            match self.threads[thread.index()].origins[edge.index()] {
+                Origin::Silent => {}
+                Origin::Overflow => break,
+                Origin::Step(edge) => {
+                    let chosen = faulting_choices(original, thread, edge, chosen.clone());
+                    events.push(Event { thread, kind: EventKind::Step { edge, chosen } });
+                }
+                Origin::Flush => events.extend(accesses.iter().filter_map(|access| match access {
+                    Access::Write { cell, .. } => {
+                        Some(Event { thread, kind: EventKind::Flush { cell: *cell } })
+                    }
+                    Access::Read { .. } | Access::Fault(_) => None,
+                })),
+            }
+        }
+        let registers = trace.registers.iter().zip(&self.threads);
+        let registers = registers.map(|(values, t)| values[..t.registers].to_vec()).collect();
+        Some(Trace { registers, memory: trace.memory.clone(), events })
+    }
+}

@@ -1,0 +1,462 @@
+//! The buffers of a thread as registers, and what stores, loads and flushes do with them.
+
+use std::collections::BTreeMap;
+
+use fencewright_kit::accesses::{cells_of, is_inside};
+use fencewright_program::{
+    Address, BinaryOp, Expr, MemoryModel, Op, Program, RegisterId, Variable, VariableId, reference::Buffered,
+};
+
+use crate::bounds::Bounds;
+use crate::held::{Analysis, Held};
+
+type Value = Expr<RegisterId>;
+
+/// The registers that hold what a thread has buffered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// Under TSO, one queue for all memory cells. A thread that buffers nothing has one without places.
+    Tso(Queue),
+    /// Under PSO, one for each memory cell that the thread stores to.
+    Pso {
+        /// The queues, by memory cell.
+        cells: Vec<CellQueue>,
+        /// The epoch of the next store; none if the thread passes no store fence while something is buffered.
+        epoch: Option<RegisterId>,
+    },
+}
+
+/// A queue of stores to any memory cell. The oldest store comes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// How many stores there are (`cnt`); none if there is never one.
+    pub count: Option<RegisterId>,
+    /// The number of the memory cell of each (`lhs`).
+    pub cells: Vec<RegisterId>,
+    /// The value of each (`rhs`).
+    pub values: Vec<RegisterId>,
+}
+
+/// A queue of stores to one memory cell. The oldest store comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellQueue {
+    /// The memory cell.
+    pub cell: u32,
+    /// How many stores there are.
+    pub count: RegisterId,
+    /// The value of each.
+    pub values: Vec<RegisterId>,
+    /// The epoch of each; empty if the thread passes no store fence while something is buffered.
+    pub epochs: Vec<RegisterId>,
+}
+
+/// One way to do something with the buffers.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// When this is the way; nothing if it always is.
+    pub condition: Option<Value>,
+    /// What happens then.
+    pub effects: Vec<Op>,
+}
+
+/// Where a load may find its value.
+pub(crate) struct Lookup {
+    /// In the buffers: when, and the value.
+    pub hits: Vec<(Value, Value)>,
+    /// In memory: when; nothing if it always does.
+    pub miss: Option<Value>,
+}
+
+impl Queues {
+    /// New registers for what a thread may buffer. `register` makes one with a name like this.
+    pub(crate) fn new(
+        program: &Program,
+        model: MemoryModel,
+        analysis: &Analysis,
+        register: &mut dyn FnMut(String) -> RegisterId,
+    ) -> Self {
+        let reached = || analysis.at.iter().flatten();
+        let mut most: BTreeMap<u32, u32> = BTreeMap::new();
+        for (&cell, &count) in reached().flat_map(|held| &held.counts) {
+            let here = most.entry(cell).or_insert(0);
+            *here = count.max(*here);
+        }
+        if model == MemoryModel::Tso {
+            let places = reached().map(|held| held.total).max().unwrap_or(0);
+            let count = (places > 0).then(|| register("cnt".into()));
+            let (cells, values) =
+                (1..=places).map(|n| (register(format!("lhs_{n}")), register(format!("rhs_{n}")))).unzip();
+            return Queues::Tso(Queue { count, cells, values });
+        }
+        let marked = reached().any(|held| held.marked);
+        let mut queue = |(cell, places): (u32, u32)| {
+            let name = program.cell_name(cell).replace('[', "_").replace(']', "").replace('-', "m");
+            CellQueue {
+                cell,
+                count: register(format!("{name}_cnt")),
+                values: (1..=places).map(|n| register(format!("{name}_{n}"))).collect(),
+                epochs: match marked {
+                    true => (1..=places).map(|n| register(format!("{name}_epoch_{n}"))).collect(),
+                    false => Vec::new(),
+                },
+            }
+        };
+        let cells = most.into_iter().map(&mut queue).collect();
+        Queues::Pso { cells, epoch: marked.then(|| register("epoch".into())) }
+    }
+
+    /// That nothing is buffered; nothing if that is known.
+    pub(crate) fn empty(&self, held: &Held) -> Option<Value> {
+        match self {
+            _ if held.is_empty() => None,
+            Queues::Tso(queue) => queue.count.map(|count| equal(count, 0)),
+            Queues::Pso { cells, .. } => {
+                let counts = holding(cells, held).map(|(queue, _)| equal(queue.count, 0));
+                Some(Expr::all(counts.collect()))
+            }
+        }
+    }
+
+    /// Where a load finds its value. The index is known to be computable and, unless the array is open, to lie inside.
+    pub(crate) fn lookup(&self, program: &Program, held: &Held, address: &Address) -> Lookup {
+        let targets = cells_of(program, address);
+        let mut hits = Vec::new();
+        match self {
+            Queues::Tso(queue) => {
+                if let Some(count) =
+                    queue.count.filter(|_| targets.clone().any(|c| held.counts.contains_key(&c)))
+                {
+                    let window = window(program, address);
+                    let matches = |n: usize| {
+                        let at_least = if n + 1 == held.total as usize { BinaryOp::Eq } else { BinaryOp::Ge };
+                        let there = compare(at_least, count, n as i64 + 1);
+                        let same =
+                            Expr::binary(BinaryOp::Eq, Expr::Leaf(queue.cells[n]), cell_of(program, address));
+                        Expr::binary(BinaryOp::And, there, same)
+                    };
+                    let places = held.total as usize;
+                    let found = Expr::any((0..places).map(matches).collect());
+                    for place in 0..places {
+                        let newer = (place + 1..places).map(|n| matches(n).not());
+                        let condition = window.clone().into_iter().chain([matches(place)]).chain(newer);
+                        hits.push((Expr::all(condition.collect()), Expr::Leaf(queue.values[place])));
+                    }
+                    let found = window.into_iter().chain([found]).collect();
+                    return Lookup { hits, miss: Some(Expr::all(found).not()) };
+                }
+            }
+            Queues::Pso { cells, .. } => {
+                let mut misses = Vec::new();
+                for (queue, most) in holding(cells, held).filter(|(q, _)| targets.contains(&q.cell)) {
+                    let here = targeted(program, address, queue.cell);
+                    for count in 1..=most {
+                        let condition = here.clone().into_iter().chain([equal(queue.count, count.into())]);
+                        let value = queue.values[count as usize - 1];
+                        hits.push((Expr::all(condition.collect()), Expr::Leaf(value)));
+                    }
+                    let elsewhere = here.map(Expr::not).into_iter();
+                    misses.push(Expr::any(elsewhere.chain([equal(queue.count, 0)]).collect()));
+                }
+                if !misses.is_empty() {
+                    return Lookup { hits, miss: Some(Expr::all(misses)) };
+                }
+            }
+        }
+        Lookup { hits, miss: None }
+    }
+
+    /// How a store enters the buffers, under the assumption of [`lookup`](Self::lookup); beside it, when it does not fit.
+    pub(crate) fn store(
+        &self,
+        program: &Program,
+        bounds: &Bounds,
+        held: &Held,
+        address: &Address,
+        value: &Value,
+    ) -> (Vec<Way>, Vec<Option<Value>>) {
+        let (mut ways, mut overflows) = (Vec::new(), Vec::new());
+        match self {
+            Queues::Tso(queue) => {
+                let bound = bounds.of_thread().unwrap_or(0);
+                for count in 0..=held.total {
+                    let condition =
+                        queue.count.filter(|_| held.total > 0).map(|cnt| equal(cnt, count.into()));
+                    let Some(cnt) = queue.count.filter(|_| count < bound) else {
+                        overflows.push(condition);
+                        continue;
+                    };
+                    let place = count as usize;
+                    let effects = vec![
+                        Op::Assign(queue.cells[place], cell_of(program, address)),
+                        Op::Assign(queue.values[place], value.clone()),
+                        Op::Assign(cnt, Expr::Const(i64::from(count) + 1)),
+                    ];
+                    ways.push(Way { condition, effects });
+                }
+            }
+            Queues::Pso { cells, epoch } => {
+                let full = bounds.of_thread().filter(|&bound| held.total >= bound).map(|bound| {
+                    let counts = holding(cells, held).map(|(queue, _)| Expr::Leaf(queue.count));
+                    Expr::binary(BinaryOp::Ge, sum(counts.collect()), Expr::Const(bound.into()))
+                });
+                if let Some(full) = &full {
+                    overflows.push(Some(full.clone()));
+                }
+                for cell in cells_of(program, address) {
+                    let bound = bounds.of_cell(program, cell);
+                    let queue = cells.iter().find(|queue| queue.cell == cell);
+                    let most = held.counts.get(&cell).copied().unwrap_or(0);
+                    for count in 0..=most {
+                        let counted =
+                            queue.filter(|_| most > 0).map(|queue| equal(queue.count, count.into()));
+                        let here = targeted(program, address, cell).into_iter().chain(counted);
+                        let mut condition: Vec<Value> = here.chain(full.clone().map(Expr::not)).collect();
+                        let condition = match condition.len() {
+                            0 => None,
+                            1 => condition.pop(),
+                            _ => Some(Expr::all(condition)),
+                        };
+                        let Some(queue) = queue.filter(|_| count < bound) else {
+                            overflows.extend(full.is_none().then_some(condition));
+                            continue;
+                        };
+                        let place = count as usize;
+                        let mut effects = vec![Op::Assign(queue.values[place], value.clone())];
+                        if let Some(epoch) = epoch.filter(|_| held.marked) {
+                            effects.push(Op::Assign(queue.epochs[place], Expr::Leaf(epoch)));
+                        }
+                        effects.push(Op::Assign(queue.count, Expr::Const(i64::from(count) + 1)));
+                        ways.push(Way { condition, effects });
+                    }
+                }
+            }
+        }
+        (ways, overflows)
+    }
+
+    /// `sfence`: the next epoch begins if a store of this one is buffered.
+    pub(crate) fn store_fence(&self, held: &Held) -> Op {
+        match self {
+            Queues::Pso { cells, epoch: Some(epoch) } if !held.is_empty() => {
+                let now = Expr::Leaf(*epoch);
+                let of_this_epoch = holding(cells, held).flat_map(|(queue, most)| {
+                    (1..=most).map(|n| {
+                        let same =
+                            Expr::binary(BinaryOp::Eq, Expr::Leaf(queue.epochs[n as usize - 1]), now.clone());
+                        Expr::binary(BinaryOp::And, compare(BinaryOp::Ge, queue.count, n.into()), same)
+                    })
+                });
+                let open = Expr::any(of_this_epoch.collect());
+                Op::Assign(*epoch, Expr::choice(open, plus(*epoch, 1), now.clone()))
+            }
+            _ => Op::Skip,
+        }
+    }
+
+    /// All flushes that are possible at some time: the oldest store (PSO: of a cell, in epoch 0) goes to memory.
+    pub(crate) fn flushes(&self, program: &Program, held: &Held) -> Vec<Way> {
+        match self {
+            Queues::Tso(queue) => queue.flushes(program, held),
+            Queues::Pso { cells, epoch } => {
+                let epoch = epoch.filter(|_| held.marked);
+                let flush = |(queue, most): (&CellQueue, u32)| match epoch {
+                    None => vec![queue.flush(program, most, compare(BinaryOp::Gt, queue.count, 0))],
+                    Some(epoch) => queue.flushes_of_epoch(program, cells, held, epoch),
+                };
+                holding(cells, held).flat_map(flush).collect()
+            }
+        }
+    }
+
+    /// What is buffered in a state of `P_M`, where these are the registers of the thread, as the reference semantics writes it.
+    pub fn contents(&self, registers: &[i64]) -> Vec<Buffered> {
+        let value = |register: RegisterId| registers[register.index()];
+        let store = |cell: i64, place: RegisterId| Buffered::Store { cell: cell as u32, value: value(place) };
+        match self {
+            Queues::Tso(queue) => {
+                let count = queue.count.map_or(0, value) as usize;
+                let places = queue.cells.iter().zip(&queue.values).take(count);
+                places.map(|(&cell, &place)| store(value(cell), place)).collect()
+            }
+            Queues::Pso { cells, epoch } => {
+                let mut contents = Vec::new();
+                for now in 0..=epoch.map_or(0, value) {
+                    if now > 0 {
+                        contents.push(Buffered::Barrier);
+                    }
+                    for queue in cells {
+                        let count = value(queue.count) as usize;
+                        let epochs = queue.epochs.iter().map(|&e| value(e)).chain(std::iter::repeat(0));
+                        let stores = queue.values.iter().zip(epochs).take(count).filter(|(_, e)| *e == now);
+                        contents.extend(stores.map(|(&place, _)| store(queue.cell.into(), place)));
+                    }
+                }
+                contents
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// One flush for each variable whose store may be the oldest.
+    fn flushes(&self, program: &Program, held: &Held) -> Vec<Way> {
+        let (Some(count), Some(&cell), Some(&value)) = (self.count, self.cells.first(), self.values.first())
+        else {
+            return Vec::new();
+        };
+        let mut by_variable: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for &cell in held.counts.keys() {
+            let variable = program.variables.partition_point(|v| v.base <= cell) - 1;
+            by_variable.entry(variable).or_default().push(cell);
+        }
+        let single = by_variable.len() == 1;
+        let flush = |(variable, cells): (usize, Vec<u32>)| {
+            let there = compare(BinaryOp::Gt, count, 0);
+            let (first, last) = (cells[0], cells[cells.len() - 1]);
+            let of_variable = match first == last {
+                true => equal(cell, first.into()),
+                false => Expr::binary(
+                    BinaryOp::And,
+                    compare(BinaryOp::Ge, cell, first.into()),
+                    compare(BinaryOp::Le, cell, last.into()),
+                ),
+            };
+            let condition = if single { there } else { Expr::binary(BinaryOp::And, there, of_variable) };
+            let Variable { base, indices, .. } = &program.variables[variable];
+            let index = indices.map(|range| match first == last {
+                true => Expr::Const(range.low + i64::from(first - base)),
+                false => plus(cell, range.low - i64::from(*base)),
+            });
+            let address = Address { variable: VariableId(variable as u32), index };
+            let mut effects = vec![Op::Store(address, Expr::Leaf(value))];
+            effects.extend(shifts(&self.cells, held.total));
+            effects.extend(shifts(&self.values, held.total));
+            effects.push(Op::Assign(count, plus(count, -1)));
+            Way { condition: Some(condition), effects }
+        };
+        by_variable.into_iter().map(flush).collect()
+    }
+}
+
+impl CellQueue {
+    fn flush(&self, program: &Program, most: u32, condition: Value) -> Way {
+        let variable = program.variables.partition_point(|v| v.base <= self.cell) - 1;
+        let Variable { base, indices, .. } = &program.variables[variable];
+        let index = indices.map(|range| Expr::Const(range.low + i64::from(self.cell - base)));
+        let address = Address { variable: VariableId(variable as u32), index };
+        let mut effects = vec![Op::Store(address, Expr::Leaf(self.values[0]))];
+        effects.extend(shifts(&self.values, most));
+        effects.push(Op::Assign(self.count, plus(self.count, -1)));
+        Way { condition: Some(condition), effects }
+    }
+
+    /// The flush of a store of epoch 0: another such store stays, or the epochs count down.
+    fn flushes_of_epoch(
+        &self,
+        program: &Program,
+        cells: &[CellQueue],
+        held: &Held,
+        epoch: RegisterId,
+    ) -> Vec<Way> {
+        let may_leave = |queue: &CellQueue, place: usize| {
+            let there = compare(BinaryOp::Gt, queue.count, place as i64);
+            Expr::binary(BinaryOp::And, there, equal(queue.epochs[place], 0))
+        };
+        let most = held.counts[&self.cell];
+        let others = holding(cells, held).filter(|(queue, _)| queue.cell != self.cell);
+        let stay = others.map(|(queue, _)| may_leave(queue, 0)).chain((most > 1).then(|| may_leave(self, 1)));
+        let stay = Expr::any(stay.collect());
+        [true, false]
+            .into_iter()
+            .map(|stays| {
+                let stay = if stays { stay.clone() } else { stay.clone().not() };
+                let condition = Expr::binary(BinaryOp::And, may_leave(self, 0), stay);
+                let mut way = self.flush(program, most, condition);
+                way.effects.extend(shifts(&self.epochs, most));
+                if !stays {
+                    let places =
+                        holding(cells, held).flat_map(|(queue, most)| &queue.epochs[..most as usize]);
+                    way.effects.extend(places.chain([&epoch]).map(|&register| {
+                        let down = Expr::binary(BinaryOp::Max, plus(register, -1), Expr::Const(0));
+                        Op::Assign(register, down)
+                    }));
+                }
+                way
+            })
+            .collect()
+    }
+}
+
+/// The queues that may hold something, with how much at most.
+fn holding<'a>(cells: &'a [CellQueue], held: &'a Held) -> impl Iterator<Item = (&'a CellQueue, u32)> {
+    cells.iter().filter_map(|queue| Some((queue, *held.counts.get(&queue.cell)?)))
+}
+
+/// Everything moves one place towards the front, where at most so many places are in use.
+fn shifts(places: &[RegisterId], most: u32) -> Vec<Op> {
+    let places = &places[..most as usize];
+    let next = places.iter().skip(1).map(|&place| Expr::Leaf(place)).chain([Expr::Const(0)]);
+    places.iter().zip(next).map(|(&place, value)| Op::Assign(place, value)).collect()
+}
+
+/// The number of the memory cell that an address denotes.
+fn cell_of(program: &Program, address: &Address) -> Value {
+    let variable = &program.variables[address.variable.index()];
+    let base = i64::from(variable.base);
+    match (&address.index, variable.indices) {
+        (Some(index), Some(range)) => match index.constant() {
+            Some(index) => Expr::Const(index.saturating_sub(range.low).saturating_add(base)),
+            None if base == range.low => index.clone(),
+            None => Expr::binary(BinaryOp::Add, index.clone(), Expr::Const(base - range.low)),
+        },
+        _ => Expr::Const(base),
+    }
+}
+
+/// That an address denotes this memory cell, which it may; nothing if it denotes no other.
+fn targeted(program: &Program, address: &Address, cell: u32) -> Option<Value> {
+    let variable = &program.variables[address.variable.index()];
+    match (&address.index, variable.indices) {
+        (Some(index), Some(range)) => {
+            let here = range.low + i64::from(cell - variable.base);
+            match index.constant() {
+                Some(index) if index == here => None,
+                Some(_) => Some(Expr::Const(0)),
+                None => Some(Expr::binary(BinaryOp::Eq, index.clone(), Expr::Const(here))),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// For an open array, that the index lies inside the window; nothing if it is known to.
+fn window(program: &Program, address: &Address) -> Option<Value> {
+    let variable = &program.variables[address.variable.index()];
+    let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };
+    (variable.open && !is_inside(program, address)).then(|| {
+        let bound = |op, limit| Expr::binary(op, index.clone(), Expr::Const(limit));
+        Expr::binary(BinaryOp::And, bound(BinaryOp::Ge, range.low), bound(BinaryOp::Le, range.high))
+    })
+}
+
+fn sum(counts: Vec<Value>) -> Value {
+    let mut counts = counts.into_iter();
+    let first = counts.next().unwrap_or(Expr::Const(0));
+    counts.fold(first, |sum, count| Expr::binary(BinaryOp::Add, sum, count))
+}
+
+fn plus(register: RegisterId, by: i64) -> Value {
+    match by {
+        0 => Expr::Leaf(register),
+        by if by < 0 => Expr::binary(BinaryOp::Sub, Expr::Leaf(register), Expr::Const(-by)),
+        by => Expr::binary(BinaryOp::Add, Expr::Leaf(register), Expr::Const(by)),
+    }
+}
+
+fn compare(op: BinaryOp, register: RegisterId, with: i64) -> Value {
+    Expr::binary(op, Expr::Leaf(register), Expr::Const(with))
+}
+
+fn equal(register: RegisterId, value: i64) -> Value {
+    compare(BinaryOp::Eq, register, value)
+}

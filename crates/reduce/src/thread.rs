@@ -1,0 +1,212 @@
+//! One thread of `P_M`: its locations, and where it flushes.
+
+use fencewright_kit::{Built, ThreadBuilder};
+use fencewright_program::{
+    Action, Edge, EdgeId, LocationId, MemoryModel, Op, Program, RegisterId, Span, Thread,
+};
+
+use crate::Unsupported;
+use crate::bounds::Bounds;
+use crate::held::{Held, analyse};
+use crate::queues::Queues;
+
+/// In all edges of a thread together there are at most so many operations.
+const MOST_OPERATIONS: usize = 1 << 18;
+
+/// What an edge of `P_M` is in `P`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The end of this step.
+    Step(EdgeId),
+    /// A flush.
+    Flush,
+    /// Nothing: the thread of `P` does not move.
+    Silent,
+    /// The end of the comparison of `P` and `P_M`.
+    Overflow,
+}
+
+/// A thread of `P_M`, and how it is related to the thread of `P`.
+#[derive(Clone, Debug)]
+pub(crate) struct ReducedThread {
+    pub thread: Thread,
+    /// How many registers the thread of `P` has: those come first.
+    pub registers: usize,
+    /// For each location the one that it stands for; none for the overflow location.
+    pub locations: Vec<Option<LocationId>>,
+    /// For each edge what it is.
+    pub origins: Vec<Origin>,
+    /// Where the thread is after an overflow, if there may be one.
+    pub overflow: Option<LocationId>,
+    /// Where it is after a fault: where it may still flush, and where it may not.
+    pub faulted: Vec<LocationId>,
+    pub queues: Queues,
+}
+
+/// A thread of `P_M` under construction.
+pub(crate) struct Reducer<'p> {
+    pub program: &'p Program,
+    pub bounds: &'p Bounds,
+    /// Whether any thread takes the lock. If none does, indivisible steps wait for nothing.
+    pub locks: bool,
+    pub thread: &'p Thread,
+    pub builder: ThreadBuilder<Origin, Option<LocationId>>,
+    pub queues: Queues,
+    /// Where a thread goes that faults, if it may.
+    pub faulted: Option<LocationId>,
+    /// Where a thread goes when a store does not fit, if that happened.
+    overflow: Option<LocationId>,
+    /// A register for a value on its way, which holds 0 otherwise.
+    pub seen: Option<RegisterId>,
+    operations: usize,
+}
+
+/// The edge of `P` that is being translated, from a location of `P_M` where the buffers may hold this.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub from: LocationId,
+    pub id: EdgeId,
+    pub edge: &'a Edge,
+    pub held: &'a Held,
+}
+
+/// The thread that does under SC what `thread` does under `model`.
+pub(crate) fn reduced(
+    program: &Program,
+    model: MemoryModel,
+    bounds: &Bounds,
+    locks: bool,
+    thread: &Thread,
+) -> Result<ReducedThread, Unsupported> {
+    let analysis = analyse(program, model, bounds, thread);
+    let mut builder = ThreadBuilder::like(thread, Some);
+    // Every write is checked before it is made, so nothing is left for declared ranges to say.
+    builder.registers.iter_mut().for_each(|register| register.range = None);
+    let queues = Queues::new(program, model, &analysis, &mut |name| {
+        let name = unused(program, &builder.registers, name);
+        builder.register(name, None)
+    });
+    let mut reducer = Reducer {
+        program,
+        bounds,
+        locks,
+        thread,
+        builder,
+        queues,
+        faulted: None,
+        overflow: None,
+        seen: None,
+        operations: 0,
+    };
+    let mut faulted = Vec::new();
+    if let Some(held) = &analysis.faulted {
+        let place = reducer.builder.location(Some(thread.fault), None);
+        reducer.faulted = Some(place);
+        let ended = reducer.ends(place, held)?;
+        faulted = vec![place, ended];
+        faulted.dedup();
+    }
+    for (location, held) in analysis.at.iter().enumerate() {
+        let Some(held) = held else { continue };
+        reducer.location(LocationId(location as u32), held)?;
+    }
+    let overflow = reducer.overflow;
+    let Reducer { builder, queues, .. } = reducer;
+    let Built { thread: new, origins, stand_for, .. } = builder.finish(thread.entry, thread.fault);
+    let registers = thread.registers.len();
+    Ok(ReducedThread { thread: new, registers, locations: stand_for, origins, overflow, faulted, queues })
+}
+
+/// A name like this one that nothing else in the thread has.
+fn unused(program: &Program, registers: &[fencewright_program::Register], mut name: String) -> String {
+    let taken = |name: &str| {
+        registers.iter().any(|r| r.name == name) || program.variables.iter().any(|v| v.name == name)
+    };
+    while taken(&name) {
+        name.push('_');
+    }
+    name
+}
+
+impl Reducer<'_> {
+    /// Everything that leaves a location of `P`.
+    fn location(&mut self, at: LocationId, held: &Held) -> Result<(), Unsupported> {
+        if self.thread.is_end(at) {
+            self.ends(at, held)?;
+            return Ok(());
+        }
+        let edges: Vec<(EdgeId, &Edge)> = self.thread.edges_from(at).collect();
+        for &(id, edge) in &edges {
+            self.edge(Site { from: at, id, edge, held })?;
+        }
+        self.flushes(at, held)?;
+        let locking = |edge: &Edge| matches!(edge.action, Action::Lock | Action::Unlock);
+        let Some(empty) = self.queues.empty(held).filter(|_| edges.iter().any(|(_, e)| locking(e))) else {
+            return Ok(());
+        };
+        // Taking the lock and looking at counts is not one step. So there is a copy of the location where nothing is buffered. All edges
+        // leave it: a thread that waits for the lock there has the same choices as before.
+        let span = self.thread.locations[at.index()].span;
+        let drained = self.builder.location(Some(at), span);
+        self.add(at, drained, Action::Op(Op::Assume(empty)), Span::default(), Origin::Silent)?;
+        for (id, edge) in edges {
+            self.edge(Site { from: drained, id, edge, held: &Held::default() })?;
+        }
+        Ok(())
+    }
+
+    /// A location where the thread has ended or faulted, and only flushes. It has really ended when all counts are 0: where that is.
+    fn ends(&mut self, at: LocationId, held: &Held) -> Result<LocationId, Unsupported> {
+        let Some(empty) = self.queues.empty(held) else { return Ok(at) };
+        self.flushes(at, held)?;
+        let ended = self.builder.copy_of(at, None);
+        self.add(at, ended, Action::Op(Op::Assume(empty)), Span::default(), Origin::Silent)?;
+        Ok(ended)
+    }
+
+    fn flushes(&mut self, at: LocationId, held: &Held) -> Result<(), Unsupported> {
+        for way in self.queues.flushes(self.program, held) {
+            let ops = way.condition.map(Op::Assume).into_iter().chain(way.effects).collect();
+            self.add(at, at, Action::Atomic { ops, drains: true }, Span::default(), Origin::Flush)?;
+        }
+        Ok(())
+    }
+
+    /// A new edge, if the thread does not grow too large.
+    pub fn add(
+        &mut self,
+        from: LocationId,
+        to: LocationId,
+        action: Action,
+        span: Span,
+        origin: Origin,
+    ) -> Result<(), Unsupported> {
+        self.operations += 1 + action.ops().len();
+        if self.operations > MOST_OPERATIONS {
+            let why = format!("thread {} becomes too large: smaller buffers may help", self.thread.name);
+            return Err(Unsupported::new(why, None));
+        }
+        self.builder.edge(from, to, action, span, origin);
+        Ok(())
+    }
+
+    /// The register for a value on its way.
+    pub fn seen(&mut self) -> RegisterId {
+        *self.seen.get_or_insert_with(|| {
+            let name = unused(self.program, &self.builder.registers, "seen".into());
+            self.builder.register(name, None)
+        })
+    }
+
+    /// Where the thread stays after an overflow. It can always move there, so no state after an overflow is final or a deadlock.
+    pub fn overflow(&mut self) -> Result<LocationId, Unsupported> {
+        if let Some(overflow) = self.overflow {
+            return Ok(overflow);
+        }
+        let overflow = self.builder.location(None, None);
+        self.builder.label(overflow, "overflow");
+        self.overflow = Some(overflow);
+        self.add(overflow, overflow, Action::Op(Op::Skip), Span::default(), Origin::Silent)?;
+        Ok(overflow)
+    }
+}

@@ -1,0 +1,94 @@
+//! What tests of reduced programs share: random programs, random bounds, and the exact semantics with bounded buffers.
+
+use std::collections::{HashSet, VecDeque};
+
+use fencewright_executions::oracle::{Reachable, initial_states};
+use fencewright_program::reference::{Buffered, Refusal};
+use fencewright_program::{MemoryModel, Program, Reference, State};
+use fencewright_reduce::Bounds;
+use fencewright_testing::{Random, Shape, group, program, separate};
+
+/// What a program reaches with bounded buffers.
+pub struct Bounded {
+    pub reachable: Reachable,
+    /// Whether some store did not fit.
+    pub overflow: bool,
+}
+
+/// A random program with every kind of statement; in some of them more stores, or more store fences.
+pub fn random_program(random: &mut Random, seed: u64) -> Program {
+    let shape = Shape { loops: seed.is_multiple_of(2), corners: seed % 3 == 2, ..Shape::default() };
+    let mut program = program(random, shape);
+    match seed % 5 {
+        0 => group(random, &mut program),
+        1 => separate(random, &mut program),
+        _ => {}
+    }
+    program
+}
+
+/// Bounds for a program: small ones, so that there are overflows, counted in every way that the model knows.
+pub fn bounds(random: &mut Random, program: &Program, model: MemoryModel) -> Bounds {
+    let k = 1 + random.below(3) as u32;
+    match model {
+        MemoryModel::Pso if !random.one_in(3) => {
+            Bounds::PerVariable(program.variables.iter().map(|_| random.below(4) as u32).collect())
+        }
+        _ => Bounds::PerThread(k),
+    }
+}
+
+/// Whether the buffers of a state hold no more than they may.
+fn fits(program: &Program, bounds: &Bounds, state: &State) -> bool {
+    state.buffers.iter().all(|buffer| {
+        let cells = || {
+            buffer.iter().filter_map(|entry| match entry {
+                Buffered::Store { cell, .. } => Some(*cell),
+                Buffered::Barrier => None,
+            })
+        };
+        match bounds {
+            Bounds::PerThread(k) => cells().count() <= *k as usize,
+            Bounds::PerVariable(each) => cells().all(|cell| {
+                let variable = program.variables.iter().position(|v| v.cells().contains(&(cell as usize)));
+                let bound = each[variable.expect("each cell belongs to a variable")];
+                cells().filter(|c| *c == cell).count() <= bound as usize
+            }),
+        }
+    })
+}
+
+/// All states that the reference semantics reaches without ever holding more stores than the bounds allow; nothing if they are too many. As
+/// in `P_M`, a thread has not ended while stores of its own are pending: that nothing moves although all threads have ended is
+/// possible if one of them still holds the lock.
+pub fn bounded(program: &Program, model: MemoryModel, bounds: &Bounds, most: usize) -> Option<Bounded> {
+    let reference = Reference::new(program, model);
+    let first = initial_states(&reference, most, &mut || false).ok()?;
+    let mut states: HashSet<State> = first.iter().cloned().collect();
+    let mut queue: VecDeque<State> = first.into();
+    let (mut deadlocks, mut overflow) = (HashSet::new(), false);
+    while let Some(state) = queue.pop_front() {
+        if states.len() > most || reference.has_unbounded_choice(&state) {
+            return None;
+        }
+        let mut moves = false;
+        for event in reference.candidates(&state, &[]) {
+            moves |= !matches!(reference.step(&state, &event), Err(Refusal::Disabled(_)));
+            match reference.step(&state, &event) {
+                Ok((next, _)) if !fits(program, bounds, &next) => overflow = true,
+                Ok((next, _)) => {
+                    if states.insert(next.clone()) {
+                        queue.push_back(next);
+                    }
+                }
+                Err(Refusal::Disabled(_)) => {}
+                Err(Refusal::Limit(..)) => return None,
+            }
+        }
+        let pending = state.buffers.iter().any(|buffer| !buffer.is_empty());
+        if reference.is_deadlock(&state) || pending && !moves {
+            deadlocks.insert(state);
+        }
+    }
+    Some(Bounded { reachable: Reachable { states, deadlocks }, overflow })
+}
