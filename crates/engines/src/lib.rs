@@ -10,6 +10,7 @@ pub mod auto;
 pub mod buffers;
 pub mod cegar;
 mod check;
+mod constants;
 pub mod contexts;
 pub mod domain;
 pub mod dynamic;

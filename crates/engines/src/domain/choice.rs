@@ -5,7 +5,7 @@ use super::concrete::Concrete;
 use super::order::{Relations, fragment};
 use super::predicates::Predicates;
 use super::residues::Moduli;
-use super::zones::Zones;
+use super::zones::{Marks, Zones};
 use crate::examine;
 use crate::task::{Limits, Reason, Task};
 
@@ -89,7 +89,8 @@ pub fn with_domain<W: WithDomain>(
         DomainName::Concrete => with.run(Concrete::new()),
         DomainName::Zones | DomainName::Order => {
             let moduli = Moduli::new(task.program, &task.properties);
-            with.run(Zones::new(choice.clip, choice.clip_is_fixed).with_residues(moduli))
+            let zones = Zones::new(choice.clip, choice.clip_is_fixed).with_residues(moduli);
+            with.run(zones.with_marks(Marks::new(task.program)))
         }
     })
 }

@@ -36,8 +36,9 @@ use std::sync::Arc;
 use fencewright_certify::automorphism::Family;
 use fencewright_certify::{Certificate, Claim, Proof, property};
 use fencewright_fingerprint::fingerprint;
-use fencewright_program::{Action, Expr, MemoryModel, Op, Program, Property, Thread};
+use fencewright_program::{MemoryModel, Program, Property, Thread};
 
+use crate::constants::constants;
 use crate::dynamic::{self, Endless};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
 
@@ -313,35 +314,8 @@ const MOST_SAMPLES: i64 = 1 << 13;
 /// The values tried for an unbounded `*`: all within the radius, and those near constants of the program.
 fn samples(program: &Program, radius: i64) -> Vec<i64> {
     let mut values: BTreeSet<i64> = (-radius..=radius).collect();
-    let mut near = |c: i64| values.extend([c.saturating_sub(1), c, c.saturating_add(1)]);
-    fn constants<L>(e: &Expr<L>, near: &mut impl FnMut(i64)) {
-        match e {
-            Expr::Const(c) => near(*c),
-            Expr::Leaf(_) => {}
-            Expr::Unary(_, operand) => constants(operand, near),
-            Expr::Binary(_, left, right) => {
-                constants(left, near);
-                constants(right, near);
-            }
-            Expr::If(condition, then, otherwise) => {
-                [condition, then, otherwise].into_iter().for_each(|part| constants(part, near));
-            }
-        }
-    }
-    let edges = program.threads.iter().flat_map(|t| &t.edges);
-    for op in edges.flat_map(|e| match &e.action {
-        Action::Op(_) | Action::Atomic { .. } => e.action.ops(),
-        Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => &[],
-    }) {
-        if let Op::Assign(_, e) | Op::Assume(e) | Op::Assert(e, _) | Op::Store(_, e) = op {
-            constants(e, &mut near);
-        }
-    }
-    for property in &program.properties {
-        if let Some(formula) = property.formula() {
-            constants(formula, &mut near);
-        }
-    }
+    let near = |c: i64| [c.saturating_sub(1), c, c.saturating_add(1)];
+    values.extend(constants(program).into_iter().flat_map(near));
     let mut values: Vec<i64> = values.into_iter().collect();
     values.sort_by_key(|v| (v.unsigned_abs(), *v));
     values

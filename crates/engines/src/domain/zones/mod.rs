@@ -3,7 +3,8 @@
 //! A zone says, for each pair of live cells (and the constant 0), an upper bound of their difference: a conjunction of constraints
 //! `x - y <= c`. Bounds above the clip constant are dropped and bounds below its negative are raised to it, so there are finitely
 //! many zones for given cells and every search ends; a larger constant is a refinement. These are the facts that mutual
-//! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all.
+//! exclusion algorithms are made of: who is ahead of whom, by at least one or not at all. Where a counterexample shows that large constants
+//! of the program matter, such as the end of a long loop, bounds beyond the clip constant are raised to the next of these [`Marks`].
 //!
 //! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands
 //! for. A zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy what follows from these
@@ -18,6 +19,7 @@
 //! clipped. They make bounds tighter after each step: where x is even and y is odd, `x <= y` is `x <= y - 1`.
 
 mod forms;
+mod marks;
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -30,6 +32,7 @@ use fencewright_memory::linear::{Constraint, Cube, Linear, Simple, Value, ways};
 use fencewright_memory::{CellId, Command, Contents};
 
 use self::forms::{FOLDED, RowOp, Rows, Shared};
+pub use self::marks::Marks;
 use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
 use super::residues::{Moduli, Residue, ResidueStep};
 use super::{Domain, Live, SpuriousPath};
@@ -55,6 +58,9 @@ pub struct Zones {
     clip: i32,
     /// Whether the clip constant stays as it is.
     fixed: bool,
+    /// The large constants that bounds may be raised to, and whether they are.
+    marks: Arc<Marks>,
+    marked: bool,
     /// The sums that have rows, where all their cells are live.
     forms: Arc<BTreeSet<Linear>>,
     /// What the cells of the machine contain, once that is known.
@@ -123,6 +129,8 @@ impl Zones {
         Zones {
             clip,
             fixed,
+            marks: Arc::default(),
+            marked: false,
             forms: Arc::default(),
             contents: Arc::new([]),
             moduli: Arc::default(),
@@ -136,6 +144,11 @@ impl Zones {
     /// The same with residues.
     pub fn with_residues(self, moduli: Moduli) -> Self {
         Zones { moduli: Arc::new(moduli), ..self }
+    }
+
+    /// The same, but bounds can be refined to these large constants.
+    pub fn with_marks(self, marks: Marks) -> Self {
+        Zones { marks: Arc::new(marks), ..self }
     }
 
     /// The same with another clip constant.
@@ -364,11 +377,14 @@ impl Domain for Zones {
             && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
-    /// Bounds above the clip constant are dropped, those below its negative raised.
+    /// Bounds above the clip constant are dropped, those below its negative raised; or both are raised to the next mark.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
-            b if b > self.clip => NONE,
-            b => b.max(-self.clip),
+            NONE => NONE,
+            b if b.unsigned_abs() <= self.clip.unsigned_abs() => b,
+            b if self.marked => self.marks.raised(b).min(if b < 0 { -self.clip } else { NONE }),
+            b if b < 0 => -self.clip,
+            _ => NONE,
         };
         let bounds = zone.bounds.iter().map(clip).collect();
         Zone { size: zone.size, bounds, residues: zone.residues.clone() }
@@ -384,11 +400,30 @@ impl Domain for Zones {
             1 => ", 1 sum".into(),
             n => format!(", {n} sums"),
         };
-        Some(format!("clip = {}{sums}", self.clip))
+        let marks = if self.marked { ", large constants" } else { "" };
+        Some(format!("clip = {}{marks}{sums}", self.clip))
     }
 
-    /// Rows for sums that the path computes with, if that is enough; or the least clip constant that rules the path out.
+    /// Large constants, if the program has some and they rule the path out; otherwise rows for sums, or a greater clip constant, or both.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
+        if self.fixed || self.marked || self.marks.are_none() {
+            return self.refine_clip(path);
+        }
+        let marked = Zones { marked: true, ..self.clone() };
+        match path.is_feasible(&mut marked.clone()) {
+            false => Ok(marked),
+            true => self.refine_clip(path).or_else(|_| marked.refine_clip(path)),
+        }
+    }
+
+    fn doubt(&self) -> &'static str {
+        "a path to a violation remains that bounds on differences do not rule out"
+    }
+}
+
+impl Zones {
+    /// Rows for sums that the path computes with, if that is enough; or the least clip constant that rules the path out.
+    fn refine_clip(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         let candidates = forms::joined(&self.forms, path.sums().iter().filter_map(forms::form_of));
         let candidates: Vec<Linear> = candidates.difference(&self.forms).cloned().collect();
         let all = self.with_forms(candidates.iter().cloned());
@@ -411,12 +446,6 @@ impl Domain for Zones {
         }
     }
 
-    fn doubt(&self) -> &'static str {
-        "a path to a violation remains that bounds on differences do not rule out"
-    }
-}
-
-impl Zones {
     /// The domain with as few of these sums as rule a path out, which all together do. Long sums and those of several threads are
     /// left out first: a sum takes part in every step where its cells are live.
     fn with_fewest(&self, mut sums: Vec<Linear>, path: &mut dyn SpuriousPath<Self>) -> Self {
