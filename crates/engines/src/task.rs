@@ -422,6 +422,8 @@ pub enum EngineName {
     Contexts,
     /// Buffers that forget.
     Buffers,
+    /// Proofs under SC, extrapolated.
+    Extrapolate,
     /// The analysis of robustness, where there is nothing for an engine to do.
     Robust,
 }
@@ -436,6 +438,7 @@ impl EngineName {
             EngineName::Lazy => "lazy",
             EngineName::Contexts => "contexts",
             EngineName::Buffers => "buffers",
+            EngineName::Extrapolate => "extrapolate",
             EngineName::Robust => "robust",
         }
     }

@@ -8,7 +8,7 @@
 //! summary cells, for as few memory cells as rule the counterexample out. A search that ends without a counterexample is a proof, and its
 //! states are an inductive invariant.
 
-mod path;
+pub(crate) mod path;
 
 use std::sync::Arc;
 

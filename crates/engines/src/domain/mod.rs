@@ -8,7 +8,7 @@
 //! satisfy its cube. `post` must respect that: for every such valuation and every way to take the step, there is *one* resulting state that
 //! all choices after the step satisfy.
 
-mod bounds;
+pub(crate) mod bounds;
 mod choice;
 pub mod concrete;
 pub mod order;

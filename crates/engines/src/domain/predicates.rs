@@ -304,24 +304,31 @@ impl Domain for Predicates {
 
 /// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown
 /// values are variables of their own.
-struct Executed {
-    assumed: Vec<Linear>,
-    values: Values,
+pub(crate) struct Executed {
+    /// What is assumed.
+    pub assumed: Vec<Linear>,
+    /// The changed cells.
+    pub values: Values,
     /// Variables that stand for one of the values that a summary cell had before, with that cell.
     copies: Vec<(CellId, CellId)>,
 }
 
 /// The changed cells: an ordinary one has one value, a summary cell stands for one or more.
 #[derive(Default)]
-struct Values(HashMap<CellId, Vec<Linear>>);
+pub(crate) struct Values(HashMap<CellId, Vec<Linear>>);
 
 impl Values {
+    /// Whether a cell was changed.
+    pub fn is_changed(&self, cell: CellId) -> bool {
+        self.0.contains_key(&cell)
+    }
+
     fn get(&self, cell: CellId) -> Vec<Linear> {
         self.0.get(&cell).cloned().unwrap_or_else(|| vec![Linear::cell(cell)])
     }
 
     /// The values of a linear form, one for each choice of values of its cells; `None` if they do not fit or are too many.
-    fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
+    pub fn of(&self, form: &Linear) -> Option<Vec<Linear>> {
         // No machine folds more than a few values in one step.
         const MOST_CHOICES: usize = 64;
         let mut totals = vec![Linear::constant(form.constant)];
@@ -337,7 +344,8 @@ impl Values {
     }
 }
 
-fn execute(way: &[Simple]) -> Executed {
+/// Executes simple commands.
+pub(crate) fn execute(way: &[Simple]) -> Executed {
     let mut values = Values::default();
     let (mut assumed, mut copies) = (Vec::new(), Vec::new());
     let mut unknown = CellId::MAX;
