@@ -1,14 +1,13 @@
 //! `fencewright check`: which properties hold?
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Reduction};
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
     Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
-    contexts, extrapolate, registry,
+    contexts, registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -18,17 +17,16 @@ use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, text};
 use fencewright_transform::extend::AttackingStore;
 
-use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
-use crate::input::{describe, each_file, load_or_tell, tell_notes};
+use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
+use crate::input::{each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{certificate, files, progress, stop};
+use crate::{certificate, progress, stop};
 
 /// Checks all files. These options are `given` on the command line, with their dashes.
 pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
     out.style.full = args.common.full;
-    let emitted = args.emit_boolean.as_ref().map(|_| Arc::default());
-    let Some(engine) = engine(args, emitted.clone(), out) else { return Status::Bad };
+    let Some(engine) = engine(args, out) else { return Status::Bad };
     if !args.common.quiet {
         tell_meaningless(&*engine, given);
     }
@@ -42,18 +40,7 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             return Status::Bad;
         }
     }
-    if let Some(path) = &args.emit_boolean {
-        let why = match () {
-            () if args.model.models().len() > 1 => Some("a boolean program is about one model".to_string()),
-            () if args.common.files.len() > 1 => Some("a boolean program is about one program".to_string()),
-            () => files::is_also_read(path, args.common.files.iter().map(PathBuf::as_path)),
-        };
-        if let Some(why) = why {
-            out.refuse(args.common.json, "--emit-boolean", &why, None);
-            return Status::Bad;
-        }
-    }
-    let checker = Checker { args, engine: &*engine, emitted };
+    let checker = Checker { args, engine: &*engine };
     each_file(&args.common, out, |path, limits, out| {
         match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => checker.check_file(&loaded, limits, out),
@@ -63,11 +50,7 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
 }
 
 /// The engine that was asked for.
-fn engine(
-    args: &CheckArgs,
-    emitted: Option<Arc<Mutex<String>>>,
-    out: &mut Output,
-) -> Option<Box<dyn Engine>> {
+fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
     let searched = args.search.options(args.jobs);
     let explicit = Options {
         reduction: if args.no_local_first { Reduction::None } else { searched.reduction },
@@ -106,14 +89,6 @@ fn engine(
             contexts: args.contexts,
             domain,
             certificates: !args.common.no_certify,
-        },
-        extrapolate: extrapolate::Options {
-            method: match args.method {
-                MethodArg::Predicates => extrapolate::Method::Predicates,
-                MethodArg::Cubes => extrapolate::Method::Cubes,
-            },
-            k: args.k.unwrap_or(1),
-            emitted,
         },
     };
     let found = registry().iter().find(|info| info.name.as_str() == args.engine);
@@ -155,8 +130,6 @@ pub fn lazy_options(args: &LazyArgs) -> lazy::Options {
 struct Checker<'a> {
     args: &'a CheckArgs,
     engine: &'a dyn Engine,
-    /// Where the engine leaves its boolean program, if it is wanted.
-    emitted: Option<Arc<Mutex<String>>>,
 }
 
 impl Checker<'_> {
@@ -216,13 +189,6 @@ impl Checker<'_> {
                 Verdict::Unknown(_) => Status::Unknown,
             })
         });
-        let status = match (&self.args.emit_boolean, &self.emitted) {
-            (Some(path), Some(emitted)) => {
-                let text = emitted.lock().unwrap_or_else(PoisonError::into_inner);
-                status.and(write_boolean(path, &text, common.json, out))
-            }
-            _ => status,
-        };
         match &self.args.certificate {
             Some(path) => status.and(write_certificate(path, &results, common.json, out)),
             None => status,
@@ -247,22 +213,6 @@ impl Checker<'_> {
         if out.is_closed() {
             // Nobody reads the output any more.
             stop::token().cancel();
-        }
-    }
-}
-
-/// Writes the boolean program of the proof, if there is one.
-fn write_boolean(path: &Path, text: &str, json: bool, out: &mut Output) -> Status {
-    let name = path.to_string_lossy();
-    if text.is_empty() {
-        complain(&name, "no boolean program: nothing was proved with one");
-        return Status::Fine;
-    }
-    match files::overwrite(path, text.as_bytes()) {
-        Ok(()) => Status::Fine,
-        Err(error) => {
-            out.refuse(json, &name, &format!("cannot write it: {}", describe(&error)), None);
-            Status::Bad
         }
     }
 }

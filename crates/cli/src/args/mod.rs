@@ -19,7 +19,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 pub use certify::CertifyArgs;
-pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
+pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;

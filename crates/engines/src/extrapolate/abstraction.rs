@@ -3,9 +3,11 @@
 //! A path of the boolean program to a violation is examined with exact integers. If it can be taken, it is one of the program. If not, the
 //! interpolants that show it become predicates; if they are all known, larger cubes may relate them well enough.
 
+use std::time::Instant;
+
 use fencewright_memory::linear::{Constraint, Cube, Simple, truths, ways};
-use fencewright_memory::{BufferMachine, Buffers, Command, Outcome};
-use fencewright_program::{Expr, Program, Property};
+use fencewright_memory::{BufferMachine, Buffers, Command, Control, Linear, Outcome};
+use fencewright_program::{EdgeId, Expr, Program, Property};
 
 use super::checker::{Checker, Found};
 use super::entailment::Judge;
@@ -17,8 +19,6 @@ use crate::examine::{self, Examined};
 use crate::search::live::LiveCells;
 use crate::search::reduced::Path;
 use crate::task::{Limits, Progress, Reason, Task};
-use fencewright_memory::Control;
-use std::time::Instant;
 
 /// How precise the abstraction may become.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,6 @@ pub enum Ended {
 /// An abstraction of a program, made finer and finer.
 pub struct Abstraction<'a> {
     machine: &'a BufferMachine<'a>,
-    task: &'a Task<'a>,
     limits: &'a Limits,
     progress: &'a Progress,
     live: LiveCells,
@@ -78,7 +77,7 @@ impl<'a> Abstraction<'a> {
     /// An abstraction of the program of a task, whose machine is the one under SC, by these predicates.
     pub fn new(
         machine: &'a BufferMachine<'a>,
-        task: &'a Task<'a>,
+        task: &Task<'_>,
         predicates: Vec<Predicate>,
         precision: Precision,
         limits: &'a Limits,
@@ -87,7 +86,7 @@ impl<'a> Abstraction<'a> {
         debug_assert!(machine.buffers == Buffers::Sc);
         let live = LiveCells::new(task, limits)?;
         let effort = Effort::default();
-        Ok(Abstraction { machine, task, limits, progress, live, predicates, precision, effort })
+        Ok(Abstraction { machine, limits, progress, live, predicates, precision, effort })
     }
 
     /// Makes it finer until some of these properties are proved, or one is violated or cannot be decided.
@@ -109,7 +108,9 @@ impl<'a> Abstraction<'a> {
                 (Examined::Unknown, _) => unsupported("the solver gave up on a path"),
                 (Examined::Impossible(interpolants), _) => match self.refine(&interpolants) {
                     true => continue,
-                    false => unsupported("a path that cannot be taken remains, and no predicate rules it out"),
+                    false => {
+                        unsupported("a path that cannot be taken remains, and no predicate rules it out")
+                    }
                 },
             };
             self.limits.exceeded(0).map_or(Ok(()), Err)?;
@@ -141,20 +142,6 @@ impl<'a> Abstraction<'a> {
         Ok((program, found))
     }
 
-    /// Leaves out predicates one by one, where the rest is enough; gives up when the time is up.
-    pub fn minimise(&mut self, properties: &[Property], end: Instant) -> Result<(), Reason> {
-        let mut n = self.predicates.len();
-        while n > 0 && Instant::now() < end {
-            n -= 1;
-            let mut fewer = self.predicates.clone();
-            fewer.remove(n);
-            if let (_, Found::Closed(_)) = self.check(properties, fewer.clone())? {
-                self.predicates = fewer;
-            }
-        }
-        Ok(())
-    }
-
     fn examine(&self, path: &Path, property: Option<&Property>) -> Examined {
         let Some(property) = property else {
             let start = self.machine.initial_values();
@@ -167,7 +154,7 @@ impl<'a> Abstraction<'a> {
     }
 
     /// Takes up new predicates or, if there are none, larger cubes; false if there is nothing finer.
-    fn refine(&mut self, interpolants: &[fencewright_memory::Linear]) -> bool {
+    fn refine(&mut self, interpolants: &[Linear]) -> bool {
         if self.precision.refined {
             let before = self.predicates.len();
             for predicate in interpolants.iter().filter_map(Predicate::at_most) {
@@ -216,7 +203,7 @@ pub fn suggested(program: &Program, properties: &[Property]) -> Vec<Predicate> {
             let mut control = machine.initial();
             control.locations[thread.index()] = edge.from;
             let mut steps = Vec::new();
-            machine.edge_steps(&control, thread, fencewright_program::EdgeId(n as u32), &mut steps);
+            machine.edge_steps(&control, thread, EdgeId(n as u32), &mut steps);
             for command in steps.iter().flat_map(|step| &step.commands) {
                 if matches!(command, Command::Assume(_)) {
                     let simple = ways(std::slice::from_ref(command)).into_iter().flatten();

@@ -9,10 +9,11 @@
 //! will not be read are forgotten.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering;
 
 use fencewright_memory::linear::ways;
 use fencewright_memory::{BufferMachine, Command, Control};
-use fencewright_program::{Property, ThreadId};
+use fencewright_program::{EdgeId, Property, ThreadId};
 
 use super::entailment::Judge;
 use super::program::{BooleanProgram, Case};
@@ -21,7 +22,6 @@ use super::vector::{Literal, Vector};
 use crate::search::live::LiveCells;
 use crate::search::reduced::Path;
 use crate::task::{Limits, Progress, Reason};
-use std::sync::atomic::Ordering;
 
 /// What a search found.
 pub enum Found {
@@ -71,7 +71,7 @@ struct Node {
 #[derive(Clone, Copy)]
 struct Taken {
     thread: ThreadId,
-    edge: fencewright_program::EdgeId,
+    edge: EdgeId,
     case: usize,
     way: u32,
 }
@@ -152,7 +152,8 @@ impl<'a> Checker<'a> {
                 let Some((cases, lock)) = program.cases(&control, thread, edge) else { continue };
                 for (number, case) in cases.iter().enumerate() {
                     for (way, transformer) in program.ways(case) {
-                        let Some(after) = transformer.apply(&program.vocabulary, &self.nodes[n].vector) else {
+                        let Some(after) = transformer.apply(&program.vocabulary, &self.nodes[n].vector)
+                        else {
                             continue;
                         };
                         let taken = Taken { thread, edge, case: number, way: *way };

@@ -8,6 +8,8 @@ mod entailment;
 mod print;
 mod program;
 mod proof;
+#[cfg(test)]
+mod tests;
 mod transformer;
 mod vector;
 mod vocabulary;
@@ -68,11 +70,11 @@ impl Engine for Extrapolate {
 
     fn about(&self) -> About {
         About {
-            summary: "a proof under SC, its predicates extrapolated to store buffers: boolean programs",
-            models: &MemoryModel::ALL,
-            machines: &["sc", "queue"],
+            summary: "predicate abstraction: boolean programs and their three-valued checker",
+            models: &[MemoryModel::Sc],
+            machines: &["sc"],
             domains: &["predicates"],
-            options: &["--method", "--k", "--emit-boolean"],
+            options: &["--emit-boolean"],
         }
     }
 
@@ -81,14 +83,18 @@ impl Engine for Extrapolate {
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
             let reals = task.program.has_real_choices();
-            if reals || exact.violation(&exact.initial(), property).is_none() {
+            if task.model != MemoryModel::Sc {
+                let reason = "engine extrapolate knows SC only".to_string();
+                *answer = Some(Answer::Unknown(Reason::Unsupported(reason, None)));
+            } else if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
                 let reason = format!("engine extrapolate cannot decide {what}");
                 let place = (!reals && property.span != Span::default()).then_some(property.span);
                 *answer = Some(Answer::Unknown(Reason::Unsupported(reason, place)));
             }
         }
-        let mut run = Run { options: &self.options, task, limits, progress, answers, report: Report::default() };
+        let mut run =
+            Run { options: &self.options, task, limits, progress, answers, report: Report::default() };
         if let Err(reason) = run.sc() {
             let unknown = Answer::Unknown(reason);
             run.answers.iter_mut().for_each(|answer| _ = answer.get_or_insert_with(|| unknown.clone()));
@@ -180,7 +186,10 @@ impl Run<'_> {
                     let answer = match path::execution(self.task, &path, &properties[n], self.limits) {
                         Some(trace) => Answer::Violated(Some(trace)),
                         None => Answer::Unknown(self.limits.exceeded(0).unwrap_or_else(|| {
-                            Reason::Unsupported("the solver finds no values for a counterexample".into(), None)
+                            Reason::Unsupported(
+                                "the solver finds no values for a counterexample".into(),
+                                None,
+                            )
                         })),
                     };
                     self.tell(open[n], answer);

@@ -15,15 +15,20 @@ pub fn text(machine: &BufferMachine<'_>, program: &BooleanProgram) -> String {
     let mut out = String::new();
     let (cells, source) = (&machine.cells, machine.program);
     for (n, predicate) in program.vocabulary.predicates().iter().enumerate() {
-        let values: Vec<Option<bool>> = program.initial.iter().map(|vector| {
-            let known = |holds| vector.contains(Literal::new(n, holds));
-            if known(true) { Some(true) } else { known(false).then_some(false) }
-        }).collect();
+        let values: Vec<Option<bool>> = program
+            .initial
+            .iter()
+            .map(|vector| {
+                let known = |holds| vector.contains(Literal::new(n, holds));
+                if known(true) { Some(true) } else { known(false).then_some(false) }
+            })
+            .collect();
         let initially = match values.first() {
             Some(Some(value)) if values.iter().all(|v| v == &Some(*value)) => u8::from(*value).to_string(),
             _ => "*".into(),
         };
-        let _ = writeln!(out, "bool b{n} = {initially};  // {}", expression(source, cells, predicate.formula()));
+        let _ =
+            writeln!(out, "bool b{n} = {initially};  // {}", expression(source, cells, predicate.formula()));
     }
     for (thread, code) in source.threads() {
         let _ = writeln!(out, "\nthread {} {{", code.name);
@@ -52,7 +57,11 @@ fn statement(out: &mut String, program: &BooleanProgram, case: &Case) {
     };
     for (_, transformer) in program.ways(case) {
         let parts = parts(transformer);
-        let _ = writeln!(out, "  | {}{target};", parts.iter().map(|part| format!("{part}; ")).collect::<String>());
+        let _ = writeln!(
+            out,
+            "  | {}{target};",
+            parts.iter().map(|part| format!("{part}; ")).collect::<String>()
+        );
     }
 }
 
@@ -62,7 +71,8 @@ fn parts(transformer: &Transformer) -> Vec<String> {
     if blocked.always || !blocked.cubes().is_empty() {
         parts.push(format!("assume(!({}))", disjunction(blocked)));
     }
-    let assigned: Vec<String> = transformer.updates.iter().map(|update| format!("b{}", update.predicate)).collect();
+    let assigned: Vec<String> =
+        transformer.updates.iter().map(|update| format!("b{}", update.predicate)).collect();
     if !assigned.is_empty() {
         let values = transformer.updates.iter().map(|update| {
             let chosen = format!("choose({}, {})", disjunction(&update.plus), disjunction(&update.minus));

@@ -14,7 +14,7 @@ use fencewright_program::{EdgeId, LocationId, Span, ThreadId};
 
 use super::entailment::Judge;
 use super::transformer::{Psi, Transformer, transformer};
-use super::vector::Vector;
+use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
 use crate::task::{Limits, Reason};
 
@@ -119,16 +119,21 @@ impl BooleanProgram {
     }
 
     /// The different cubes that occur in it.
-    pub fn cubes(&self) -> Vec<Vec<super::vector::Literal>> {
+    pub fn cubes(&self) -> Vec<Vec<Literal>> {
         let psis = self.transformers.iter().flatten().flat_map(|(_, transformer)| transformer.psis());
-        let mut cubes: Vec<Vec<super::vector::Literal>> = psis.flat_map(Psi::cubes).collect();
+        let mut cubes: Vec<Vec<Literal>> = psis.flat_map(Psi::cubes).collect();
         cubes.sort_unstable();
         cubes.dedup();
         cubes
     }
 
     /// The cases of an edge that is possible in a control state, with who holds the lock afterwards; none if it is not possible.
-    pub fn cases(&self, control: &Control, thread: ThreadId, edge: EdgeId) -> Option<(&[Case], Option<ThreadId>)> {
+    pub fn cases(
+        &self,
+        control: &Control,
+        thread: ThreadId,
+        edge: EdgeId,
+    ) -> Option<(&[Case], Option<ThreadId>)> {
         let edge = &self.edges[thread.index()][edge.index()];
         let holder = match control.lock {
             None => Holder::Nobody,
@@ -151,6 +156,13 @@ impl BooleanProgram {
     /// What a case does to predicates: its ways, each with its number.
     pub fn ways(&self, case: &Case) -> &[(u32, Transformer)] {
         &self.transformers[case.transformers]
+    }
+
+    /// Breaks the program, for tests of tests: what is to hold does not, and the other way round.
+    #[cfg(test)]
+    pub fn exchange_polarities(&mut self) {
+        let updates = self.transformers.iter_mut().flatten().flat_map(|(_, way)| &mut way.updates);
+        updates.for_each(|update| std::mem::swap(&mut update.plus, &mut update.minus));
     }
 
     /// A step of the machine, as a part of a path.
@@ -191,11 +203,12 @@ fn edges(
                     Outcome::Control(next) => Some(next.lock),
                     Outcome::Beyond(..) => None,
                 });
-                made.lock[holder as usize] = (!steps.is_empty()).then(|| match after.unwrap_or(control.lock) {
-                    None => Holder::Nobody,
-                    Some(holder) if holder == thread => Holder::Itself,
-                    Some(_) => Holder::Another,
-                });
+                made.lock[holder as usize] =
+                    (!steps.is_empty()).then(|| match after.unwrap_or(control.lock) {
+                        None => Holder::Nobody,
+                        Some(holder) if holder == thread => Holder::Itself,
+                        Some(_) => Holder::Another,
+                    });
                 if made.cases.is_empty() {
                     made.cases = steps.into_iter().map(|step| case(step, thread, numbers)).collect();
                 }

@@ -12,9 +12,7 @@ const MOST_CUBES: usize = 1 << 10;
 /// A state as a disjunction of conjunctions of constraints on cells. It is one conjunction, unless a literal is a disjunction: `not x = 0`,
 /// or the negation of a cube. What contradicts itself is left out. Nothing if there are too many.
 pub fn cubes(vocabulary: &Vocabulary, vector: &Vector, judge: &mut Judge) -> Option<Vec<Cube>> {
-    let cases = |literal: &Literal| {
-        vocabulary.predicates()[literal.predicate()].cases(literal.holds())
-    };
+    let cases = |literal: &Literal| vocabulary.predicates()[literal.predicate()].cases(literal.holds());
     let mut literals = vocabulary.essential(vector);
     // What is no disjunction comes first, and rules out cases of the others.
     literals.sort_by_key(|literal| cases(literal).len());
@@ -45,11 +43,14 @@ pub fn cubes(vocabulary: &Vocabulary, vector: &Vector, judge: &mut Judge) -> Opt
             return None;
         }
     }
-    let mut cubes: Vec<Cube> = found.into_iter().map(|(mut cube, _)| {
-        cube.sort_unstable();
-        cube.dedup();
-        cube
-    }).collect();
+    let mut cubes: Vec<Cube> = found
+        .into_iter()
+        .map(|(mut cube, _)| {
+            cube.sort_unstable();
+            cube.dedup();
+            cube
+        })
+        .collect();
     cubes.sort_unstable();
     cubes.dedup();
     Some(cubes)

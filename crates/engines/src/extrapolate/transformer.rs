@@ -238,7 +238,16 @@ pub fn transformer(
     let looked = judge.questions;
     let (literals, cells) = (&literals[..], &cells[..]);
     let mut construction = Construction {
-        judge, limits, vocabulary, literals, cells, assumed, blocked, targets, distances, looked
+        judge,
+        limits,
+        vocabulary,
+        literals,
+        cells,
+        assumed,
+        blocked,
+        targets,
+        distances,
+        looked,
     };
     for size in 0..=size {
         construction.enumerate(size, 0, &start, &mut Vec::new())?;
@@ -246,7 +255,12 @@ pub fn transformer(
     let update = |target: Target| {
         let Target { predicate, assigned, psis: [plus, minus], .. } = target;
         let nothing = |psi: &Psi| !psi.always && psi.single.is_empty() && psi.larger.is_empty();
-        (assigned || !nothing(&plus) || !nothing(&minus)).then_some(Update { predicate, assigned, plus, minus })
+        (assigned || !nothing(&plus) || !nothing(&minus)).then_some(Update {
+            predicate,
+            assigned,
+            plus,
+            minus,
+        })
     };
     let blocked = construction.blocked;
     let updates = construction.targets.into_iter().filter_map(update).collect();
@@ -278,7 +292,8 @@ impl<'a> Construction<'a> {
                     implied.contains(b) || implied.contains(b.negated())
                 };
                 let impossible = vocabulary.implied(literal).contains(literal.negated());
-                if impossible || cube.iter().any(|&other| decides(other, literal) || decides(literal, other)) {
+                if impossible || cube.iter().any(|&other| decides(other, literal) || decides(literal, other))
+                {
                     continue;
                 }
                 cube.push(literal);

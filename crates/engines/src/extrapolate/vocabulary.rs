@@ -207,11 +207,7 @@ fn conjuncts<'e>(e: &'e Expr<CellId>, parts: &mut Vec<&'e Expr<CellId>>) {
 }
 
 /// For each literal those that follow from it. One that cannot hold implies its own negation.
-fn implications(
-    predicates: &[Predicate],
-    judge: &mut Judge,
-    limits: &Limits,
-) -> Result<Vec<Vector>, Reason> {
+fn implications(predicates: &[Predicate], judge: &mut Judge, limits: &Limits) -> Result<Vec<Vector>, Reason> {
     let mut frame = Frame::default();
     let prepared: Vec<[Disjunction; 2]> = predicates
         .iter()

@@ -1,0 +1,134 @@
+//! Engine `extrapolate` against the reference semantics: never a wrong `safe`, never a wrong `unsafe`, and every proof is one that the
+//! checker of certificates accepts.
+//!
+//! A normal run takes 400 random programs, with and without predicates that the file suggests; `FENCEWRIGHT_PROGRAMS=N` takes N of them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fencewright_engines::extrapolate::{Extrapolate, Method, Options};
+use fencewright_engines::{
+    Checked, Confirm, Evidence, Limits, Progress, Reason, Task, Token, Verdict, check,
+};
+use fencewright_executions::oracle::explore;
+use fencewright_lang::load;
+use fencewright_program::{BinaryOp, Expr, Formula, MemoryModel, Observable, Program, RegisterId, ThreadId};
+use fencewright_testing::arithmetic::compute;
+use fencewright_testing::{Random, Shape, contend, program, programs_or, separate};
+
+const MODELS: [MemoryModel; 1] = [MemoryModel::Sc];
+
+/// A vocabulary drawn at random: how memory cells and registers compare with constants and with each other.
+fn vocabulary(random: &mut Random, program: &Program) -> Vec<Formula> {
+    let mut leaves: Vec<Observable> = (0..program.cells() as u32).map(Observable::Memory).collect();
+    for (t, thread) in program.threads.iter().enumerate() {
+        let register = |r: usize| Observable::Register(ThreadId(t as u32), RegisterId(r as u32));
+        leaves.extend((0..thread.registers.len()).map(register));
+    }
+    let ops = [BinaryOp::Eq, BinaryOp::Le, BinaryOp::Lt, BinaryOp::Ne];
+    let atom = |random: &mut Random| {
+        let left = Expr::Leaf(random.pick(&leaves).clone());
+        let right = match random.one_in(2) {
+            true => Expr::Leaf(random.pick(&leaves).clone()),
+            false => Expr::Const(random.between(-1, 2)),
+        };
+        Expr::binary(*random.pick(&ops), left, right)
+    };
+    let count = random.below(7);
+    (0..count)
+        .map(|_| match random.one_in(4) {
+            true => Expr::binary(BinaryOp::And, atom(random), atom(random)),
+            false => atom(random),
+        })
+        .collect()
+}
+
+/// What a verdict says about a property that holds, or does not; whether it decides.
+fn judge(checked: &Checked, holds: bool, about: &str) -> Option<bool> {
+    match checked.verdict() {
+        Verdict::Safe => {
+            assert!(holds, "{about}: a wrong proof");
+            assert!(matches!(checked.evidence(), Evidence::Certified(_)), "{about}: an unchecked proof");
+            Some(true)
+        }
+        Verdict::Unsafe => {
+            assert!(!holds, "{about}: a wrong violation");
+            Some(false)
+        }
+        Verdict::Unknown(Reason::Contradiction(what)) => panic!("{about}: {what}"),
+        Verdict::Unknown(_) => None,
+    }
+}
+
+#[test]
+fn it_agrees_with_the_reference_semantics() {
+    let wanted = programs_or(400);
+    let (mut compared, mut safe, mut violated, mut unknown) = (0, 0, 0, 0);
+    for seed in 3_000_000.. {
+        if compared == wanted {
+            break;
+        }
+        let mut random = Random::new(seed);
+        let shape = Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() };
+        let mut program = program(&mut random, shape);
+        match seed % 5 {
+            0 => compute(&mut random, &mut program),
+            1 | 2 => contend(&mut random, &mut program, 3),
+            3 => separate(&mut random, &mut program),
+            _ => {}
+        }
+        if random.one_in(2) {
+            program.hints.predicates = vocabulary(&mut random, &program);
+        }
+        let model = *random.pick(&MODELS);
+        let method = *random.pick(&[Method::Predicates, Method::Cubes]);
+        let Ok(reachable) = explore(&program, model, 1_500, &mut || false) else { continue };
+        compared += 1;
+        let k = 1 + random.below(2) as u32;
+        let engine = Extrapolate { options: Options { method, k, emitted: None } };
+        let limits = Limits::starting_now(Some(Duration::from_millis(500)), None, Token::default());
+        let task = Task::new(&program, model, program.properties.clone());
+        for checked in check(&engine, &task, &limits, &Progress::default(), Confirm::default()) {
+            let holds = reachable.satisfies(&program, model, &checked.property).expect("small values");
+            let about = format!("seed {seed}, {model:?}, {method:?}, k = {k}, {}", checked.property.name);
+            match judge(&checked, holds, &about) {
+                Some(true) => safe += 1,
+                Some(false) => violated += 1,
+                None => unknown += 1,
+            }
+        }
+    }
+    println!("{compared} programs: {safe} safe, {violated} unsafe, {unknown} unknown");
+    assert!(safe > wanted / 8 && violated > wanted / 8, "{safe} safe, {violated} unsafe, {unknown} unknown");
+}
+
+/// One property of an example.
+fn example(file: &str, property: &str, model: MemoryModel, options: Options) -> Checked {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
+    let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let loaded = load(file, &text, None, &[]).expect("an example is a program");
+    let wanted = loaded.program.properties.iter().filter(|p| p.name == property);
+    let task = Task::new(&loaded.program, model, wanted.cloned().collect());
+    let engine = Extrapolate { options };
+    let mut all = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+    all.pop().unwrap_or_else(|| panic!("{file} has a property {property}"))
+}
+
+/// The seven algorithms of EXTRA13 s. 6.2.
+const ALGORITHMS: [(&str, &str); 7] = [
+    ("dekker.fw", "mutex"),
+    ("peterson.fw", "mutex"),
+    ("alternating-bit.fw", "in_step"),
+    ("szymanski.fw", "mutex"),
+    ("array-queue.fw", "in_bounds"),
+    ("bakery.fw", "mutex"),
+    ("ticket-lock.fw", "mutex"),
+];
+
+#[test]
+fn the_algorithms_of_the_paper_are_proved_under_sc() {
+    for (file, property) in ALGORITHMS {
+        let checked = example(file, property, MemoryModel::Sc, Options::default());
+        assert_eq!(judge(&checked, true, file), Some(true), "{file}: {:?}", checked.verdict());
+    }
+}
