@@ -1,6 +1,7 @@
-//! Engine `extrapolate`: from a proof under SC to one under TSO or PSO (EXTRA13).
+//! Engine `extrapolate`: predicate abstraction by way of boolean programs (EXTRA13 s. 4 and s. 6.1).
 //!
-//! 1. The program is proved under SC by predicate abstraction ([`abstraction`]).
+//! A program becomes a boolean program over the predicates of a vocabulary, which a three-valued model checker explores. Where a
+//! counterexample cannot be taken, interpolants give new predicates.
 
 mod abstraction;
 mod checker;
