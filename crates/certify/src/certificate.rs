@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use fencewright_memory::linear::{self, Cube};
-use fencewright_memory::{BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
+use fencewright_memory::{Bound, BufferShape, Buffers, Control, Entry, Kept, Linear, Summarised};
 use fencewright_program::{LocationId, MemoryModel, ThreadId};
 use serde::{Deserialize, Serialize};
 
@@ -206,8 +206,9 @@ pub enum MachineName {
     Queue {
         /// The memory model.
         model: Model,
-        /// The bound.
-        bound: u32,
+        /// How many stores fit: a number for each thread, or a list with one for each memory cell.
+        #[serde(with = "bound")]
+        bound: Bound,
     },
     /// Partial buffers.
     Partial {
@@ -221,6 +222,35 @@ pub enum MachineName {
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,
     },
+}
+
+/// A bound as a number, or as a list.
+mod bound {
+    use fencewright_memory::{Bound, CellBounds};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Thread(u32),
+        Cell(Vec<u8>),
+    }
+
+    pub fn serialize<S: Serializer>(bound: &Bound, to: S) -> Result<S::Ok, S::Error> {
+        let written = match bound {
+            Bound::Thread(bound) => Written::Thread(*bound),
+            Bound::Cell(bounds) => Written::Cell(bounds.list().to_vec()),
+        };
+        written.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bound, D::Error> {
+        let wrong = || D::Error::custom("a bound is a number, or a list of 1 to 64 numbers up to 255");
+        match Written::deserialize(from).map_err(|_| wrong())? {
+            Written::Thread(bound) => Ok(Bound::Thread(bound)),
+            Written::Cell(list) => CellBounds::new(&list).map(Bound::Cell).ok_or_else(wrong),
+        }
+    }
 }
 
 /// A set of memory cells as a list.

@@ -51,7 +51,8 @@ use std::ops::Range;
 
 use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{
-    BufferMachine, Buffers, CellId, Command, Constraint, Control, Entry, Linear, Outcome, Step, StoreBuffers,
+    Bound, BufferMachine, Buffers, CellId, Command, Constraint, Control, Entry, Linear, Outcome, Step,
+    StoreBuffers,
 };
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_proof::{Refuter, Stop};
@@ -82,7 +83,7 @@ pub fn check(
     }
     let kept = match proof.machine {
         MachineName::Sc {} => 0,
-        MachineName::Queue { bound, .. } => bound,
+        MachineName::Queue { bound, .. } => bound.most(),
         MachineName::Partial { k, .. } => k,
     };
     if kept > MOST_KEPT {
@@ -479,16 +480,19 @@ fn is_well_formed(machine: &BufferMachine<'_>, control: &Control) -> bool {
     let cell_exists = |cell: u32| (cell as usize) < machine.program.cells();
     let pso = machine.buffers.model() == MemoryModel::Pso;
     let sets = matches!(machine.buffers, Buffers::Partial { .. });
-    let (kept, kept_per_cell) = match machine.buffers {
+    // How many stores are kept, and whether these are those to one memory cell.
+    let kept = |cell: u32| match machine.buffers {
         Buffers::Sc => (0, false),
-        Buffers::Queue { bound, .. } => (bound, false),
+        Buffers::Queue { bound: Bound::Thread(bound), .. } => (bound, false),
+        Buffers::Queue { bound: Bound::Cell(bounds), .. } => (bounds.of(cell), true),
         Buffers::Partial { k, .. } => (k, pso),
     };
     // A step from a buffer with more in it would need positions that no buffer has.
     let is_kept = |queue: &[Entry]| {
         let mut stores: HashMap<u32, u32> = HashMap::new();
         queue.iter().filter_map(Entry::cell).all(|cell| {
-            let count = stores.entry(if kept_per_cell { cell } else { 0 }).or_default();
+            let (kept, per_cell) = kept(cell);
+            let count = stores.entry(if per_cell { cell } else { 0 }).or_default();
             *count += 1;
             *count <= kept
         }) && queue.windows(2).all(|w| w != [Entry::Barrier, Entry::Barrier])

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use fencewright_certify::symmetry::{Permutation, Symmetry};
 use fencewright_lang::load;
-use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Control, Kept, Outcome, Step, Summarised};
+use fencewright_memory::{
+    Bound, BufferMachine, Buffers, CellId, Command, Control, Kept, Outcome, Step, Summarised,
+};
 use fencewright_program::{
     BinaryOp, Expr, MemoryModel, Observable, Program, PropertyKind, RegisterId, ThreadId,
 };
@@ -151,7 +153,7 @@ fn machines_treat_like_threads_alike() {
         let summaries = Summarised::all(random.below(3));
         for buffers in [
             Buffers::Sc,
-            Buffers::Queue { model, bound: 2 },
+            Buffers::Queue { model, bound: Bound::Thread(2) },
             Buffers::Partial { model, k: 1, kept, summaries },
         ] {
             let machine = BufferMachine::new(&program, buffers);

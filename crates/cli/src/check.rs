@@ -11,13 +11,13 @@ use fencewright_engines::{
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
-use fencewright_memory::Kept;
+use fencewright_memory::{Bound, Kept};
 use fencewright_program::{MemoryModel, Property, Span};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, text};
 use fencewright_transform::extend::AttackingStore;
 
-use crate::args::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
+use crate::args::{BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
 use crate::input::{each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -26,9 +26,15 @@ use crate::{certificate, progress, stop};
 /// Checks all files. These options are `given` on the command line, with their dashes.
 pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
     out.style.full = args.common.full;
-    let Some(engine) = engine(args, out) else { return Status::Bad };
+    let Some(asked) = engine(args, None, out) else { return Status::Bad };
     if !args.common.quiet {
-        tell_meaningless(&*engine, given);
+        tell_meaningless(&*asked, given);
+    }
+    let counts_variables = args.buffer.as_ref().is_some_and(BufferArg::is_for_variables);
+    if counts_variables && args.model.models().contains(&MemoryModel::Tso) {
+        let why = "bounds for each variable are for pso: under tso a thread has one buffer for all variables";
+        out.refuse(args.common.json, "--buffer", why, None);
+        return Status::Bad;
     }
     if let Some(path) = &args.certificate {
         if args.model.models().len() > 1 {
@@ -40,22 +46,30 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             return Status::Bad;
         }
     }
-    let checker = Checker { args, engine: &*engine };
     each_file(&args.common, out, |path, limits, out| {
-        match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
-            Ok(loaded) => checker.check_file(&loaded, limits, out),
-            Err(status) => status,
-        }
+        let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
+            Ok(loaded) => loaded,
+            Err(status) => return status,
+        };
+        let bound = match args.buffer.as_ref().map(|buffer| buffer.bound(&loaded.program)).transpose() {
+            Ok(bound) => bound,
+            Err(why) => {
+                out.refuse(args.common.json, loaded.sources.name(), &format!("--buffer: {why}"), None);
+                return Status::Bad;
+            }
+        };
+        let Some(engine) = engine(args, bound, out) else { return Status::Bad };
+        Checker { args, engine: &*engine }.check_file(&loaded, limits, out)
     })
 }
 
-/// The engine that was asked for.
-fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
+/// The engine that was asked for, with this bound on the buffers of the program.
+fn engine(args: &CheckArgs, buffer_bound: Option<Bound>, out: &mut Output) -> Option<Box<dyn Engine>> {
     let searched = args.search.options(args.jobs);
     let explicit = Options {
         reduction: if args.no_local_first { Reduction::None } else { searched.reduction },
         symmetry: !args.no_symmetry,
-        buffer_bound: args.buffer,
+        buffer_bound,
         certificates: args.certificate.is_some(),
         ..searched
     };
@@ -77,7 +91,7 @@ fn engine(args: &CheckArgs, out: &mut Output) -> Option<Box<dyn Engine>> {
             clip: args.fix.contains(&FixArg::Clip),
             predicates: args.fix.contains(&FixArg::Predicates),
         },
-        buffer_bound: args.buffer,
+        buffer_bound,
         order: args.search.order(),
     };
     let options = EngineOptions {

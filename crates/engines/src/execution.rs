@@ -4,7 +4,7 @@
 //! on the reference semantics.
 
 use fencewright_kit::choices::faulting_choices;
-use fencewright_memory::{BufferMachine, Buffers, Command, Control, Outcome, Step};
+use fencewright_memory::{Bound, BufferMachine, Buffers, Command, Control, Outcome, Step};
 use fencewright_program::{
     EdgeId, Event, EventKind, Init, MemoryModel, Op, Program, Property, ThreadId, Trace,
 };
@@ -33,7 +33,7 @@ impl<'p> Execution<'p> {
     pub fn new(program: &'p Program, model: MemoryModel, events: usize) -> Self {
         let buffers = match model {
             MemoryModel::Sc => Buffers::Sc,
-            model => Buffers::Queue { model, bound: events as u32 },
+            model => Buffers::Queue { model, bound: Bound::Thread(events as u32) },
         };
         let machine = BufferMachine::new(program, buffers);
         let mut encoding = Encoding::default();

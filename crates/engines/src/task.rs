@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fencewright_certify::{Certificate, Claim};
 use fencewright_memory::linear::Cube;
-use fencewright_memory::{Buffers, Control};
+use fencewright_memory::{Bound, Buffers, Control};
 use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
@@ -193,7 +193,7 @@ pub enum Reason {
     /// Somebody asked to stop.
     Cancelled,
     /// A buffer reached the bound of `--buffer`.
-    BufferBound(u32),
+    BufferBound(Bound),
     /// A `*` without a range (or with a very large one) was tried with some values only.
     UnboundedChoice(i64),
     /// A value or address that explicit computation cannot hold.
@@ -220,10 +220,9 @@ impl fmt::Display for Reason {
                 mebibytes => write!(f, "no answer within {mebibytes} MiB of memory"),
             },
             Reason::Cancelled => write!(f, "stopped"),
-            Reason::BufferBound(n) => write!(
-                f,
-                "no violation with at most {n} buffered stores per thread, but that bound was reached"
-            ),
+            Reason::BufferBound(bound) => {
+                write!(f, "no violation with {}, but that bound was reached", in_words(*bound))
+            }
             Reason::UnboundedChoice(r) => {
                 write!(f, "`*` has infinitely many values; no violation with those from -{r} to {r}")
             }
@@ -247,6 +246,17 @@ impl fmt::Display for Reason {
             ),
             Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
         }
+    }
+}
+
+/// A bound on buffers in words.
+fn in_words(bound: Bound) -> String {
+    match bound {
+        Bound::Thread(n) => format!("at most {n} buffered stores per thread"),
+        Bound::Cell(bounds) => match bounds.list() {
+            [n] => format!("at most {n} buffered stores per thread and variable"),
+            _ => "these bounds on the buffered stores to each variable".into(),
+        },
     }
 }
 

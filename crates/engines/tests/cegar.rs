@@ -15,6 +15,7 @@ use fencewright_executions::oracle::explore;
 use fencewright_memory::Kept;
 use fencewright_program::MemoryModel;
 use fencewright_testing::arithmetic::compute;
+use fencewright_testing::bounds::bound;
 use fencewright_testing::{Random, Shape, program, programs_or};
 
 /// How many verdicts of each kind.
@@ -38,7 +39,7 @@ fn agree(seed: u64, count: &Count) -> bool {
     let domain = *random.pick(&[DomainName::Zones, DomainName::Predicates]);
     let (k, clip) = (random.below(4) as u32, 1 + random.below(3) as i32);
     let fixed = Fixed { k: random.one_in(4), clip: random.one_in(4), predicates: random.one_in(8) };
-    let buffer_bound = random.one_in(6).then(|| random.below(4) as u32);
+    let buffer_bound = random.one_in(4).then(|| bound(&mut random));
     let order = *random.pick(&[Order::BreadthFirst, Order::DepthFirst]);
     let summaries = random.one_in(2);
     let options = Options { k, kept, summaries, domain, clip, fixed, buffer_bound, order };

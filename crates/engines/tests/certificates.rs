@@ -9,7 +9,7 @@ use fencewright_engines::cegar::Cegar;
 use fencewright_engines::explicit::{Explicit, Options};
 use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_lang::load;
-use fencewright_memory::{BufferMachine, Summarised};
+use fencewright_memory::{Bound, BufferMachine, CellBounds, Summarised};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_smt::Prover;
 use fencewright_testing::Random;
@@ -78,7 +78,12 @@ fn damaged(certificate: &Certificate, threads: usize, random: &mut Random) -> Ce
                     let summaries = Summarised::all(random.below(3));
                     MachineName::Partial { model: Model::Tso, k: 1, kept: KeptEnd::Newest, summaries }
                 }
-                MachineName::Queue { model, bound } => MachineName::Queue { model, bound: bound + 1 },
+                MachineName::Queue { model, bound } => {
+                    let more = CellBounds::new(&[bound.most() as u8]).expect("one bound");
+                    let same = bound == Bound::Cell(more);
+                    let bound = if same { Bound::Thread(bound.most() + 1) } else { Bound::Cell(more) };
+                    MachineName::Queue { model, bound }
+                }
                 MachineName::Partial { model, k, kept, summaries } => match random.below(3) {
                     0 => MachineName::Partial { model, k: k + 1, kept, summaries },
                     1 => {

@@ -24,7 +24,7 @@ use fencewright_engines::search::symmetry::Symmetry;
 use fencewright_engines::{Limits, Progress, Reason, Task};
 use fencewright_executions::oracle::explore;
 use fencewright_generate::random as generate;
-use fencewright_memory::{BufferMachine, Buffers, Kept, Linear, Machine, Summarised};
+use fencewright_memory::{Bound, BufferMachine, Buffers, Kept, Linear, Machine, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, PropertyKind, Quantifier};
 use fencewright_testing::arithmetic::compute;
 use fencewright_testing::{Random, Shape, program};
@@ -114,7 +114,7 @@ fn machines(model: MemoryModel, cells: usize) -> Vec<(String, bool, Buffers)> {
         return vec![("sc".into(), true, Buffers::Sc)];
     }
     let mut machines: Vec<(String, bool, Buffers)> =
-        vec![(format!("queue {model:?}"), true, Buffers::Queue { model, bound: 5 })];
+        vec![(format!("queue {model:?}"), true, Buffers::Queue { model, bound: Bound::Thread(5) })];
     for kept in [Kept::Oldest, Kept::Newest] {
         for k in 0..3 {
             for (with, summaries) in [("", Summarised::default()), (" summaries", Summarised::all(cells))] {

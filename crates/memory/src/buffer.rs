@@ -3,7 +3,7 @@
 //! | representation | from | a store | a flush |
 //! |---|---|---|---|
 //! | `Sc` | THESIS16 (LSWM) | writes memory | |
-//! | `Queue` | THESIS16 Fig. 2.19, EXTRA13 Fig. 5 and 12 | appends; at the bound, *overflow* | the oldest entry (PSO: of any cell before the first barrier) |
+//! | `Queue` | THESIS16 Fig. 2.19, EXTRA13 Fig. 5 and 12 | appends; at the [`Bound`], *overflow* | the oldest entry (PSO: of any cell before the first barrier) |
 //! | `Partial`, oldest kept | FENCES12 Fig. 5, THESIS16 Fig. 3.10 | WRITE-L, WRITE-G | UPDATE-NE; when no ordered entry is left, UPDATE-AM and UPDATE-AS |
 //! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
 //!
@@ -68,17 +68,78 @@ impl FromIterator<u32> for Summarised {
     }
 }
 
+/// A bound for each memory cell. Only the first 63 can differ; all others have the bound of the 64th, so that [`Buffers`] can be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CellBounds([u8; 64]);
+
+impl CellBounds {
+    /// Bounds of the memory cells in order; the last one is for all further cells. None if there are no bounds, or more than 64.
+    pub fn new(bounds: &[u8]) -> Option<Self> {
+        let mut all = [*bounds.last()?; 64];
+        all.get_mut(..bounds.len())?.copy_from_slice(bounds);
+        Some(CellBounds(all))
+    }
+
+    /// The bound of a memory cell.
+    pub fn of(self, cell: u32) -> u32 {
+        u32::from(self.0[self.0.len().min(cell as usize + 1) - 1])
+    }
+
+    /// The shortest list of bounds that gives these.
+    pub fn list(&self) -> &[u8] {
+        let last = self.0[63];
+        let same = self.0.iter().rev().take_while(|bound| **bound == last).count();
+        &self.0[..=64 - same]
+    }
+}
+
+/// How many stores an exact queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// So many of each thread.
+    Thread(u32),
+    /// So many of each thread to each memory cell (EXTRA13 s.3, where PSO has a queue for each of them).
+    Cell(CellBounds),
+}
+
+impl Bound {
+    /// Whether a store to memory cell `target` fits behind stores to these cells.
+    pub fn has_room(self, stores: impl Iterator<Item = u32>, target: u32) -> bool {
+        let (count, bound) = match self {
+            Bound::Thread(bound) => (stores.count(), bound),
+            Bound::Cell(bounds) => (stores.filter(|cell| *cell == target).count(), bounds.of(target)),
+        };
+        count < bound as usize
+    }
+
+    /// The largest number in it.
+    pub fn most(self) -> u32 {
+        match self {
+            Bound::Thread(bound) => bound,
+            Bound::Cell(CellBounds(all)) => all.into_iter().max().map_or(0, u32::from),
+        }
+    }
+
+    /// How many stores a thread can have buffered, in a program with so many memory cells.
+    fn stores(self, cells: usize) -> u32 {
+        match self {
+            Bound::Thread(bound) => bound,
+            Bound::Cell(bounds) => (0..cells as u32).map(|cell| bounds.of(cell)).fold(0, u32::saturating_add),
+        }
+    }
+}
+
 /// A representation of store buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Buffers {
     /// No buffers.
     Sc,
-    /// Exact queues with at most so many stores in each thread; one more is an overflow.
+    /// Exact queues; a store that does not fit is an overflow.
     Queue {
         /// The memory model: TSO or PSO.
         model: MemoryModel,
         /// How many stores fit.
-        bound: u32,
+        bound: Bound,
     },
     /// Partial buffers.
     Partial {
@@ -155,7 +216,7 @@ impl StoreBuffers for Buffers {
     fn positions(self, cells: usize) -> u32 {
         let stores = match self {
             Buffers::Sc => 0,
-            Buffers::Queue { bound, .. } => bound,
+            Buffers::Queue { bound, .. } => bound.stores(cells),
             Buffers::Partial { model: MemoryModel::Pso, k, .. } => k.saturating_mul(cells as u32),
             // With the newest kept, a store enters the queue before the oldest entry leaves it.
             Buffers::Partial { k, .. } => k,
@@ -175,8 +236,7 @@ impl StoreBuffers for Buffers {
         match self {
             Buffers::Sc => Stored::Memory,
             Buffers::Queue { bound, .. } => {
-                let stores = shape.queue.iter().filter(|e| **e != Entry::Barrier).count();
-                match stores < bound as usize {
+                match bound.has_room(shape.queue.iter().filter_map(Entry::cell), target) {
                     true => Stored::Buffered(vec![self.append(cells, thread, shape, target, value)]),
                     false => Stored::Overflow,
                 }

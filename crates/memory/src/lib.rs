@@ -18,7 +18,7 @@ pub mod control;
 pub mod linear;
 pub mod machine;
 
-pub use buffer::{Buffers, Change, Kept, StoreBuffers, Stored, Summarised};
+pub use buffer::{Bound, Buffers, CellBounds, Change, Kept, StoreBuffers, Stored, Summarised};
 pub use buffer_machine::BufferMachine;
 pub use cells::{Cell, CellId, Cells};
 pub use control::{BufferShape, Control, Entry};

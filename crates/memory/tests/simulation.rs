@@ -12,6 +12,7 @@ use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
     Event, EventKind, Expr, MemoryModel, Program, Reference, RegisterId, State, ThreadId,
 };
+use fencewright_testing::bounds::{bound, exceeds};
 use fencewright_testing::{Random, Shape, program};
 
 /// A state of a machine: control, the values of ordinary cells, and all that each summary cell stands for.
@@ -205,6 +206,8 @@ struct Met {
     expanded: usize,
     /// Steps that leave the window of an open array.
     outside: usize,
+    /// Stores that did not fit.
+    overflows: usize,
 }
 
 fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random, met: &mut Met) {
@@ -242,9 +245,8 @@ fn walk(seed: u64, program: &Program, buffers: Buffers, random: &mut Random, met
             }
         }
         let (event, next) = choice;
-        let overflow = matches!(buffers, Buffers::Queue { bound, .. } if
-            next.buffers.iter().any(|b| b.iter().filter(|e| **e != Buffered::Barrier).count() > bound as usize));
-        if overflow {
+        if matches!(buffers, Buffers::Queue { bound, .. } if exceeds(&next, bound)) {
+            met.overflows += 1;
             let beyond =
                 machine.steps(&pair.control).iter().any(|s| matches!(s.outcome, Outcome::Beyond(..)));
             assert!(beyond, "seed {seed}, {buffers:?}: an overflow that is not reported");
@@ -276,7 +278,7 @@ fn machines_match_every_step_of_the_reference_semantics() {
         let k = random.below(4) as u32;
         let buffers = match random.below(8) {
             0 => Buffers::Sc,
-            1 => Buffers::Queue { model, bound: k },
+            1 | 2 => Buffers::Queue { model, bound: bound(&mut random) },
             _ => {
                 // None, some or all memory cells have summaries.
                 let cells = 0..program.cells() as u32;
@@ -292,9 +294,12 @@ fn machines_match_every_step_of_the_reference_semantics() {
             walk(seed, &program, buffers, &mut random, &mut met);
         }
     }
-    let Met { steps, expanded, outside } = met;
-    println!("{steps} steps, {expanded} values out of summaries, {outside} steps outside the window");
+    let Met { steps, expanded, outside, overflows } = met;
+    println!(
+        "{steps} steps, {expanded} values out of summaries, {outside} steps outside the window, {overflows} overflows"
+    );
     assert!(steps > 40_000, "only {steps} steps were compared");
     assert!(expanded > 300, "only {expanded} values came out of a summary");
+    assert!(overflows > 200, "only {overflows} buffers were full");
     assert!(outside > 1_000, "only {outside} steps outside the window were met");
 }

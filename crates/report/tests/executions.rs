@@ -5,6 +5,7 @@ use fencewright_engines::{
     Checked, Confirm, EngineOptions, Exploration, Limits, Progress, Task, check, registry,
 };
 use fencewright_lang::{Loaded, load};
+use fencewright_memory::Bound;
 use fencewright_program::{Event, EventKind, Init, MemoryModel, Property, Reference, Trace};
 use fencewright_report::{Source, Style, dot, engines, json, litmus, rows, text};
 
@@ -207,7 +208,9 @@ fn faults_say_what_went_wrong() {
 #[test]
 fn a_bound_that_was_reached() {
     let loaded = loaded("bound.fw", "shared x, y;\nthread p { x = 1; x = 2; x = 3; }\nforbid y == 1;\n");
-    let engine = Explicit { options: Options { workers: 1, buffer_bound: Some(2), ..Options::default() } };
+    let engine = Explicit {
+        options: Options { workers: 1, buffer_bound: Some(Bound::Thread(2)), ..Options::default() },
+    };
     let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
     let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
     results[0].seconds = 0.25;

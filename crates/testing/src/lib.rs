@@ -9,6 +9,7 @@
 
 pub mod apart;
 pub mod arithmetic;
+pub mod bounds;
 pub mod bystanders;
 pub mod corpora;
 pub mod families;

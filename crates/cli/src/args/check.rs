@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use fencewright_engines::buffers::BufferDomain;
 
+use super::buffer::{BufferArg, buffer};
 use super::values::buffer_domain;
 use super::{AnalysisArgs, ModelArg, SearchArgs};
 
@@ -32,9 +33,9 @@ pub struct CheckArgs {
     /// How many threads to search with; 0 means all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
     pub jobs: u16,
-    /// At most N buffered stores in each thread; a run that needs more is `unknown`
-    #[arg(long, value_name = "N")]
-    pub buffer: Option<u32>,
+    /// At most N buffered stores in each thread; under pso N/variable for each variable, or x=2,y=1; a run that needs more is `unknown`
+    #[arg(long, value_name = "N", value_parser = buffer)]
+    pub buffer: Option<BufferArg>,
     /// The same as --reduction none: explore every interleaving
     #[arg(long, conflicts_with = "reduction")]
     pub no_local_first: bool,

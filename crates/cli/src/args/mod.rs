@@ -1,5 +1,6 @@
 //! The command line.
 
+mod buffer;
 mod certify;
 mod check;
 mod common;
@@ -18,6 +19,7 @@ mod values;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
+pub use buffer::BufferArg;
 pub use certify::CertifyArgs;
 pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};

@@ -12,7 +12,7 @@ pub(crate) mod path;
 
 use std::sync::Arc;
 
-use fencewright_memory::{BufferMachine, Buffers, Command, Kept, Limitation, Linear, Summarised};
+use fencewright_memory::{Bound, BufferMachine, Buffers, Command, Kept, Limitation, Linear, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 
 use crate::domain::zones::Zones;
@@ -43,8 +43,8 @@ pub struct Options {
     pub clip: i32,
     /// What is not refined.
     pub fixed: Fixed,
-    /// Exact buffers with at most so many stores instead of abstract ones; a run that needs more is `unknown`.
-    pub buffer_bound: Option<u32>,
+    /// Exact buffers with this bound instead of abstract ones; a run that needs more is `unknown`.
+    pub buffer_bound: Option<Bound>,
     /// In which order states are expanded.
     pub order: Order,
 }
@@ -108,7 +108,8 @@ impl Engine for Cegar {
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let mut answers: Vec<Option<Answer>> = vec![None; task.properties.len()];
-        if let Some(bound) = self.options.buffer_bound.filter(|&bound| bound > LARGEST_BOUND) {
+        if let Some(bound) = self.options.buffer_bound.map(Bound::most).filter(|&bound| bound > LARGEST_BOUND)
+        {
             let reason = format!("engine cegar has exact buffers up to {LARGEST_BOUND} stores, not {bound}");
             let answers = vec![Answer::Unknown(Reason::Unsupported(reason, None)); answers.len()];
             return Report { answers, ..Report::default() };

@@ -1,5 +1,6 @@
 //! A search with abstract buffers: one round of engine `buffers`.
 
+use fencewright_memory::Bound;
 use fencewright_program::{Span, Trace};
 
 use super::abstract_buffer::Abstraction;
@@ -67,7 +68,7 @@ pub fn run(
     let state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
     let incomplete = match why_incomplete(&found, options, RADIUS) {
         // What is not reached may be reached by stores that were left out.
-        None if abstraction.cut => Some(Reason::BufferBound(abstraction.many)),
+        None if abstraction.cut => Some(Reason::BufferBound(Bound::Thread(abstraction.many))),
         reason => reason,
     };
     let growth = match &found.stopped {

@@ -4,6 +4,7 @@
 //! thread can move is left only by events of that thread (Algorithm 4.3). The favourite is released when it has ended, when it is blocked,
 //! and when it performs a non-local event.
 
+use fencewright_memory::Bound;
 use fencewright_program::reference::Limit;
 use fencewright_program::{EvalError, MemoryModel, Span};
 
@@ -78,8 +79,8 @@ pub struct Expander<'c> {
     pub code: &'c Code,
     /// Values to try for an unbounded `*`.
     pub samples: &'c [i64],
-    /// At most so many buffered stores in each thread.
-    pub bound: Option<u32>,
+    /// How many stores a buffer holds at most.
+    pub bound: Option<Bound>,
     next: Vec<u64>,
     stack: Vec<i64>,
     chosen: Vec<i64>,
@@ -91,7 +92,7 @@ pub struct Expander<'c> {
 
 impl<'c> Expander<'c> {
     /// An expander for a program.
-    pub fn new(code: &'c Code, samples: &'c [i64], bound: Option<u32>) -> Self {
+    pub fn new(code: &'c Code, samples: &'c [i64], bound: Option<Bound>) -> Self {
         Expander {
             code,
             samples,
@@ -444,9 +445,13 @@ impl<'c> Expander<'c> {
         let fields = &layout.buffers[t];
         let count = fields.count.raw(&self.next) as usize;
         let barrier = self.code.threads[t].barrier();
-        let stores =
-            || fields.entries[..count].iter().filter(|(kind, _)| kind.raw(&self.next) != barrier).count();
-        if self.bound.is_some_and(|bound| stores() >= bound as usize) {
+        let has_room = |bound: Bound| {
+            let kinds = fields.entries[..count].iter().map(|(kind, _)| kind.raw(&self.next));
+            let stores = kinds.filter(|kind| *kind != barrier);
+            let cells = &self.code.threads[t].buffered_cells;
+            bound.has_room(stores.map(|kind| cells[kind as usize]), cell)
+        };
+        if !self.bound.is_none_or(has_room) {
             self.summary.bounded = true;
             return Ok(Flow::Disabled);
         }

@@ -36,6 +36,7 @@ use std::sync::Arc;
 use fencewright_certify::automorphism::Family;
 use fencewright_certify::{Certificate, Claim, Proof, property};
 use fencewright_fingerprint::fingerprint;
+use fencewright_memory::Bound;
 use fencewright_program::{MemoryModel, Program, Property, Thread};
 
 use crate::constants::constants;
@@ -64,8 +65,8 @@ pub struct Options {
     pub workers: usize,
     /// Worker threads are started when this many states wait to be expanded; until then one thread does all the work.
     pub threads_from: usize,
-    /// At most so many buffered stores in each thread; a run that needs more is `unknown`.
-    pub buffer_bound: Option<u32>,
+    /// How many stores a buffer holds at most; a run that needs more is `unknown`.
+    pub buffer_bound: Option<Bound>,
     /// Whether a proof must be a set of states that can be checked: then a reduction that leaves such states out is followed by a search
     /// without it.
     pub certificates: bool,

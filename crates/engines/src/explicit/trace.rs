@@ -2,6 +2,7 @@
 //! leads from one to the next. Events are not stored but found again, by expanding the earlier state once more. Where a reduction has left
 //! out the states between, several events of one thread are found.
 
+use fencewright_memory::Bound;
 use fencewright_program::{Event, EventKind, Init, ThreadId, Trace};
 
 use super::abstracted::Path;
@@ -20,7 +21,7 @@ pub fn path(
     code: &Code,
     found: &Decided<'_>,
     samples: &[i64],
-    bound: Option<u32>,
+    bound: Option<Bound>,
     limits: &Limits,
 ) -> Result<Option<Path>, Reason> {
     let workers = found.stores.len() as u32;
