@@ -9,14 +9,15 @@ use fencewright_engines::robust;
 use fencewright_engines::{Limits, Progress};
 use fencewright_fences::audit::{Need, Unmet, audit};
 use fencewright_fences::text::{self, NoPlaces};
-use fencewright_fences::{Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
+use fencewright_fences::{Bounded, Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
 use fencewright_lang::source::escape;
 use fencewright_lang::{Loaded, Position};
+use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::{MemoryModel, Span};
 use fencewright_report::{Source, Style, fences};
 use fencewright_transform::attack::Notion;
 
-use crate::args::{FencesArgs, GoalArg};
+use crate::args::{FencesArgs, GoalArg, OverflowArg};
 use crate::check::stated;
 use crate::input::{Originals, each_file, is_standard_input, load_originals, load_quietly, tell_notes};
 use crate::output::{Output, complain, write_error};
@@ -84,8 +85,25 @@ struct Refusal<'a> {
     position: Option<Position<'a>>,
 }
 
-/// The goal that was asked for.
+/// The goal that was asked for, with the bound on buffers if there is one.
 fn goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refusal<'a>> {
+    let goal = unbounded_goal(args, loaded)?;
+    let Some(OverflowArg { stores, per_variable }) = args.no_overflow else { return Ok(goal) };
+    let is_pso = goal.model() == MemoryModel::Pso;
+    if per_variable == Some(true) && !is_pso {
+        let message = "under tso a thread has one buffer for all variables; K counts its stores".into();
+        return Err(Refusal { about: "--no-overflow".into(), message, position: None });
+    }
+    let bound = match per_variable.unwrap_or(is_pso) {
+        true => CellBounds::new(&[stores]).map(Bound::Cell),
+        false => None,
+    };
+    let bound = bound.unwrap_or(Bound::Thread(stores.into()));
+    Ok(Box::new(Bounded { goal, bound }))
+}
+
+/// The goal apart from the bound on buffers.
+fn unbounded_goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refusal<'a>> {
     let refuse = |about: &str, message: &str| {
         Err(Refusal { about: about.into(), message: message.into(), position: None })
     };
@@ -124,7 +142,7 @@ fn goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn Goal>, Refu
     let explicit = Explicit { options: args.search.options(0) };
     let engine = Auto { explicit, ..Auto::default() };
     let goal = Safety { model: *model, properties: args.property.clone(), engine, confirm };
-    if !goal.is_about_fences(&loaded.program) {
+    if args.no_overflow.is_none() && !goal.is_about_fences(&loaded.program) {
         let help = "help: see `fencewright check`, or ask for --goal robustness";
         let Some(property) = goal.of(&loaded.program).into_iter().next() else {
             return refuse(
@@ -210,7 +228,8 @@ impl Work<'_> {
         let found = self.watched(|measured| synthesise(&placed, goal, &options, limits, measured));
         let seconds = start.elapsed().as_secs_f64();
         let (diff, written) = self.edited(&found);
-        let question = fences::Question { goal: goal.name(), model: goal.model().name(), seconds };
+        let (goal, model, bound) = (goal.name(), goal.model().name(), goal.bound());
+        let question = fences::Question { goal, model, bound, seconds };
         let source = Source::from(loaded);
         let failed = written.as_ref().err().or(diff.as_ref().err());
         if args.common.json {

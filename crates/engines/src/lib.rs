@@ -28,6 +28,7 @@ mod liveness;
 mod looks;
 pub mod loops;
 mod nonlinear;
+pub mod overflow;
 pub mod robust;
 pub mod search;
 pub mod task;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::{Place, Placed, Side};
-use fencewright_program::{Action, EdgeId, Op, Program, Property, Span, ThreadId, Trace};
+use fencewright_program::{Action, EdgeId, Op, Program, Property, Span, ThreadId};
 
 use crate::candidate::Kind;
 use crate::fenced::Fenced;
-use crate::goal::{Examined, Goal, Violation};
-use crate::synthesis::{Because, named};
+use crate::goal::{Broken, Examined, Goal, Violation, named};
+use crate::synthesis::Because;
 
 /// What an audit says about a fence.
 #[derive(Debug)]
@@ -61,18 +61,19 @@ pub fn audit(
     limits: &Limits,
     progress: &Progress,
 ) -> Result<Vec<Audited>, Unmet> {
-    let unmet = |name: Option<String>| {
-        let property = name.map(|name| named(program, &name));
-        let what = match &property {
-            Some(property) => format!("`{}`", property.name),
-            None => goal.name().to_string(),
+    let unmet = |broken: Broken| {
+        let what = match &broken {
+            Broken::Bound(_) => "a buffer overflows".into(),
+            Broken::Property(name) => format!("`{name}` does not hold"),
+            Broken::Goal => format!("{} does not hold", goal.name()),
         };
-        Unmet { reason: format!("{what} does not hold with all the fences there are"), property }
+        let property = broken.property(program);
+        Unmet { reason: format!("{what} with all the fences there are"), property }
     };
     match goal.examine(program, limits, progress) {
         Examined::Met(_) => {}
-        Examined::Violated(violation) => return Err(unmet(violation.property)),
-        Examined::Lost(property) => return Err(unmet(Some(property))),
+        Examined::Violated(violation) => return Err(unmet(violation.broken)),
+        Examined::Lost(property) => return Err(unmet(Broken::Property(property))),
         Examined::Unknown(reason) => return Err(Unmet { reason, property: None }),
     }
     let mut fences: BTreeMap<Span, Edges> = BTreeMap::new();
@@ -139,14 +140,9 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
     Fenced::new(&Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new() }, &[]).program
 }
 
-fn shown(program: Program, goal: &dyn Goal, Violation { trace, property }: Violation) -> Need {
-    let property = property.as_ref().map(|name| named(&program, name));
-    let replay = |trace: &Trace| match &property {
-        Some(property) => trace.replay_for(&program, goal.model(), property).ok(),
-        None => trace.replay(&program, goal.model()).ok(),
-    };
-    match replay(&trace) {
-        Some(replayed) => Need::Needed(Box::new(Because { replayed, property, program })),
+fn shown(program: Program, goal: &dyn Goal, Violation { trace, broken }: Violation) -> Need {
+    match broken.replay(&program, goal.model(), &trace) {
+        Some(replayed) => Need::Needed(Box::new(Because::new(program, replayed, &broken))),
         None => {
             Need::Unknown("internal contradiction, please report it: an execution does not replay".into())
         }

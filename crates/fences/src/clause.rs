@@ -23,6 +23,7 @@ use fencewright_program::{
 
 use crate::candidate::{Catalogue, Kind};
 use crate::fenced::Fenced;
+use crate::goal::Broken;
 use crate::hitting::{Clause, Item};
 use crate::labels::Labels;
 
@@ -35,15 +36,12 @@ pub fn shortened(
     program: &Program,
     model: MemoryModel,
     trace: &Trace,
-    property: Option<&Property>,
+    broken: &Broken,
     stop: &dyn Fn() -> bool,
 ) -> Trace {
-    let valid = |trace: &Trace| match property {
-        Some(property) => trace.replay_for(program, model, property).ok(),
-        None => trace.replay(program, model).ok(),
-    };
+    let valid = |trace: &Trace| broken.replay(program, model, trace);
     let mut best = trace.clone();
-    if property.is_some() {
+    if *broken != Broken::Goal {
         let mut n = best.events.len();
         let mut replayed = 0;
         while n > 0 && replayed < MOST_REPLAYED && !stop() {

@@ -4,21 +4,17 @@ use fencewright_program::reference::Access;
 use fencewright_program::{Event, EventKind, MemoryModel, Replayed, Trace};
 
 use crate::fenced::Fenced;
-use crate::goal::Examined;
+use crate::goal::{Broken, Examined};
 use crate::hitting::{Clause, Item, contradiction};
-use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict, named};
+use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict};
 
 impl Search<'_> {
     /// An execution as it is shown to people: without empty steps and, if asked for, with every store reaching memory at once where it is an
     /// execution under SC too.
-    fn shown(&self, set: &[Item], trace: &Trace, name: Option<&String>, sc: bool) -> Option<Because> {
+    fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);
-        let property = name.map(|name| named(&fenced.program, name));
-        let replay = |trace: &Trace, model| match &property {
-            Some(property) => trace.replay_for(&fenced.program, model, property).ok(),
-            None => trace.replay(&fenced.program, model).ok(),
-        };
+        let replay = |trace: &Trace, model| broken.replay(&fenced.program, model, trace);
         let first = replay(&plain, self.goal.model())?;
         let under_sc = || {
             let late = Trace { events: stores_on_arrival(&first), ..plain.clone() };
@@ -28,7 +24,7 @@ impl Search<'_> {
             replay(&late, MemoryModel::Sc).or_else(|| replay(&early, MemoryModel::Sc))
         };
         let replayed = sc.then(under_sc).flatten().unwrap_or(first);
-        Some(Because { program: fenced.program, replayed, property })
+        Some(Because::new(fenced.program, replayed, broken))
     }
 
     /// A violation of the program that has all of a set but one fence.
@@ -40,10 +36,10 @@ impl Search<'_> {
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
         // Perhaps one that was found before is still possible with the other fences.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
-        for Learnt { property, violation, .. } in self.learnt.iter().filter(left) {
-            let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, property.as_ref(), false));
-            // Without a property, the execution of one program says nothing about another.
-            if property.is_some() && shown.is_some() {
+        for Learnt { broken, violation, .. } in self.learnt.iter().filter(left) {
+            let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, broken, false));
+            // If it cannot be seen what it violates, the execution of one program says nothing about another.
+            if *broken != Broken::Goal && shown.is_some() {
                 return shown;
             }
         }
@@ -52,8 +48,8 @@ impl Search<'_> {
         else {
             return None;
         };
-        let Learnt { violation, property, .. } = self.learn(&fenced, &rest, violation)?;
-        self.shown(&rest, violation.as_ref()?, property.as_ref(), false)
+        let Learnt { violation, broken, .. } = self.learn(&fenced, &rest, violation)?;
+        self.shown(&rest, violation.as_ref()?, &broken, false)
     }
 
     /// The answer if no set satisfies all clauses.
@@ -65,12 +61,13 @@ impl Search<'_> {
         // A violation of the program as it is written, preferably of one of the properties that contradict each other.
         let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
         let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
-        let because = as_written.find_map(|Learnt { property, violation, .. }| {
-            self.shown(&[], violation.as_ref()?, property.as_ref(), inevitable)
+        let because = as_written.find_map(|Learnt { broken, violation, .. }| {
+            self.shown(&[], violation.as_ref()?, broken, inevitable)
         });
         let names = |wanted: &dyn Fn(&Learnt) -> bool| {
             let learnt = core.iter().map(|&n| &self.learnt[n]).filter(|learnt| wanted(learnt));
-            let mut names: Vec<String> = learnt.filter_map(|learnt| learnt.property.clone()).collect();
+            let mut names: Vec<String> =
+                learnt.filter_map(|learnt| learnt.broken.name().map(str::to_owned)).collect();
             names.sort_unstable();
             names.dedup();
             names

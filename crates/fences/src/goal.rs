@@ -1,9 +1,11 @@
 //! What fences are for: a goal says whether a program meets it, and shows an execution if not.
 
 use fencewright_engines::auto::Auto;
+use fencewright_engines::overflow::{Fit, fit, overfull};
 use fencewright_engines::robust;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
-use fencewright_program::{MemoryModel, Program, Property, Trace};
+use fencewright_memory::Bound;
+use fencewright_program::{MemoryModel, Program, Property, Replayed, Trace};
 use fencewright_transform::attack::Notion;
 
 /// What a goal says about a program.
@@ -25,14 +27,64 @@ pub struct Proof {
     pub verdicts: Vec<Checked>,
     /// Whether all of it was checked; otherwise it stands on an engine alone.
     pub checked: bool,
+    /// Whether a certificate shows that buffers stay within the bound, if the goal has one.
+    pub bound_checked: bool,
 }
 
 /// An execution that violates a goal.
 pub struct Violation {
     /// The execution.
     pub trace: Trace,
-    /// The property it violates, by name; nothing if the goal is not about properties.
-    pub property: Option<String>,
+    /// What it violates.
+    pub broken: Broken,
+}
+
+/// What an execution violates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The property with this name.
+    Property(String),
+    /// A bound on buffers: at the end one of them has too many stores in it.
+    Bound(Bound),
+    /// The goal, which is about neither: that it does cannot be seen from the execution alone.
+    Goal,
+}
+
+impl Broken {
+    /// The property, as a program with certain fences has it.
+    pub fn property(&self, program: &Program) -> Option<Property> {
+        match self {
+            Broken::Property(name) => Some(named(program, name)),
+            Broken::Bound(_) | Broken::Goal => None,
+        }
+    }
+
+    /// How messages call it; nothing if it is the goal.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Broken::Property(name) => Some(name),
+            Broken::Bound(_) => Some("overflow"),
+            Broken::Goal => None,
+        }
+    }
+
+    /// An execution, replayed; nothing if it is none, or violates something else.
+    pub fn replay(&self, program: &Program, model: MemoryModel, trace: &Trace) -> Option<Replayed> {
+        match self {
+            Broken::Property(name) => trace.replay_for(program, model, &named(program, name)).ok(),
+            Broken::Bound(bound) => {
+                let replayed = trace.replay(program, model).ok()?;
+                overfull(replayed.last(), *bound).is_some().then_some(replayed)
+            }
+            Broken::Goal => trace.replay(program, model).ok(),
+        }
+    }
+}
+
+/// The property of a program with this name; `assertions` need not be stated.
+pub(crate) fn named(program: &Program, name: &str) -> Property {
+    let stated = program.properties.iter().find(|p| p.name == name).cloned();
+    stated.unwrap_or_else(Property::assertions)
 }
 
 /// A goal.
@@ -47,6 +99,10 @@ pub trait Goal {
     }
     /// Whether a program meets it.
     fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined;
+    /// The bound on buffers that is part of it, if there is one.
+    fn bound(&self) -> Option<Bound> {
+        None
+    }
     /// Whether a program has no execution that a property asks for; none if that is not known.
     fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool>;
 }
@@ -97,7 +153,7 @@ impl Goal for Safety {
                     memory: replayed.states.first().memory.clone(),
                     events: replayed.events.clone(),
                 },
-                property: Some(checked.property.name.clone()),
+                broken: Broken::Property(checked.property.name.clone()),
             }),
             _ => None,
         });
@@ -115,7 +171,7 @@ impl Goal for Safety {
             (None, None, Some(reason)) => Examined::Unknown(reason),
             (None, None, None) => {
                 let checked = verdicts.iter().all(|v| v.checked() == Some(true));
-                Examined::Met(Proof { verdicts, checked })
+                Examined::Met(Proof { verdicts, checked, bound_checked: false })
             }
         }
     }
@@ -159,10 +215,11 @@ impl Goal for Robustness {
         let found = robust::analyse(program, &self.options, limits, progress);
         match (found.robust(), found.witness()) {
             (Ok(true), _) => {
-                Examined::Met(Proof { verdicts: Vec::new(), checked: found.checked() == Some(true) })
+                let checked = found.checked() == Some(true);
+                Examined::Met(Proof { checked, ..Proof::default() })
             }
             (Ok(false), Some((_, witness))) => {
-                Examined::Violated(Violation { trace: witness.trace().clone(), property: None })
+                Examined::Violated(Violation { trace: witness.trace().clone(), broken: Broken::Goal })
             }
             (Ok(false), None) => {
                 Examined::Unknown("internal contradiction, please report it: no witness".into())
@@ -174,5 +231,53 @@ impl Goal for Robustness {
     /// Robustness asks for no execution.
     fn lacks(&self, _: &Program, _: &str, _: &Limits, _: &Progress) -> Option<bool> {
         Some(false)
+    }
+}
+
+/// A goal, and every store fits into its buffer (EXTRA13 s.3). Fences keep buffers small, and with them what an engine has to explore.
+pub struct Bounded {
+    /// The goal.
+    pub goal: Box<dyn Goal>,
+    /// How many stores fit.
+    pub bound: Bound,
+}
+
+impl Goal for Bounded {
+    fn name(&self) -> &'static str {
+        self.goal.name()
+    }
+
+    fn model(&self) -> MemoryModel {
+        self.goal.model()
+    }
+
+    fn ignores_unseen_delays(&self) -> bool {
+        self.goal.ignores_unseen_delays()
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        Some(self.bound)
+    }
+
+    /// The bound comes first: what keeps buffers small is easier to verify.
+    fn examine(&self, program: &Program, limits: &Limits, progress: &Progress) -> Examined {
+        match fit(program, self.model(), self.bound, limits, progress) {
+            Ok(Fit::Overflow(trace)) => {
+                Examined::Violated(Violation { trace, broken: Broken::Bound(self.bound) })
+            }
+            Ok(Fit::Always { checked }) => match self.goal.examine(program, limits, progress) {
+                Examined::Met(proof) => Examined::Met(Proof {
+                    checked: proof.checked && checked,
+                    bound_checked: checked,
+                    ..proof
+                }),
+                examined => examined,
+            },
+            Err(reason) => Examined::Unknown(format!("overflow: {reason}")),
+        }
+    }
+
+    fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool> {
+        self.goal.lacks(program, property, limits, progress)
     }
 }

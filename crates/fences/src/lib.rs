@@ -33,5 +33,5 @@ pub mod text;
 
 pub use audit::{Audited, Unmet, audit};
 pub use candidate::{Candidate, Kind, Prices};
-pub use goal::{Examined, Goal, Proof, Robustness, Safety, Violation};
+pub use goal::{Bounded, Broken, Examined, Goal, Proof, Robustness, Safety, Violation};
 pub use synthesis::{Chosen, Options, Synthesis, Unfixable, Verdict, synthesise};

@@ -4,6 +4,7 @@
 //! fences must go; it names as few fences as suffice to lose the execution. Every clause holds of all sets that suffice, whatever else is in them. So the first
 //! set that satisfies all clauses and suffices is a cheapest one, and if no set satisfies all clauses, none suffices.
 
+use fencewright_engines::overflow::overfull;
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::Placed;
 use fencewright_program::{Program, Property, Replayed, ThreadId, Trace};
@@ -11,7 +12,7 @@ use fencewright_program::{Program, Property, Replayed, ThreadId, Trace};
 use crate::candidate::{Candidate, Catalogue, Kind, Prices, candidates};
 use crate::clause::{clause, shortened};
 use crate::fenced::Fenced;
-use crate::goal::{Examined, Goal, Proof, Violation};
+use crate::goal::{Broken, Examined, Goal, Proof, Violation, named};
 use crate::hitting::{Cheapest, Clause, Cost, Item, NoSet, cheapest};
 use crate::labels::Labels;
 
@@ -64,8 +65,21 @@ pub struct Because {
     pub program: Program,
     /// The execution, replayed on the reference semantics.
     pub replayed: Replayed,
-    /// The property it violates, if the goal is about properties.
+    /// The property it violates, if it violates one.
     pub property: Option<Property>,
+    /// The thread whose buffer is too full at the end, if that is the violation.
+    pub overfull: Option<ThreadId>,
+}
+
+impl Because {
+    /// A violation of a program.
+    pub(crate) fn new(program: Program, replayed: Replayed, broken: &Broken) -> Self {
+        let overfull = match broken {
+            Broken::Bound(bound) => overfull(replayed.last(), *bound),
+            Broken::Property(_) | Broken::Goal => None,
+        };
+        Because { property: broken.property(&program), overfull, program, replayed }
+    }
 }
 
 /// The answer.
@@ -156,8 +170,8 @@ pub(crate) struct Search<'a> {
 /// A clause that every sufficient set satisfies, and where it comes from.
 pub(crate) struct Learnt {
     pub clause: Clause,
-    /// The property it is about, by name; nothing if the goal is not about properties.
-    pub property: Option<String>,
+    /// What it is about.
+    pub broken: Broken,
     /// The violation, as an execution of the program with an empty step at every place; nothing if an execution is missing.
     pub violation: Option<Trace>,
 }
@@ -244,18 +258,16 @@ impl Search<'_> {
 
     /// What a violation of the program with a set of fences says about all sets.
     pub(crate) fn learn(&self, fenced: &Fenced, set: &[Item], violation: Violation) -> Option<Learnt> {
-        let Violation { trace, property } = violation;
-        let stated = property.as_ref().map(|name| named(&fenced.program, name));
-        let trace = match self.goal.ignores_unseen_delays() {
-            true => {
-                let model = self.goal.model();
-                shortened(&fenced.program, model, &trace, stated.as_ref(), &|| self.is_over())
-            }
+        let Violation { trace, broken } = violation;
+        let model = self.goal.model();
+        // At the end of an overflow the stores that are too many are still in the buffer, however early others leave it.
+        let trace = match matches!(broken, Broken::Bound(_)) || self.goal.ignores_unseen_delays() {
+            true => shortened(&fenced.program, model, &trace, &broken, &|| self.is_over()),
             false => trace,
         };
-        let marked = property.as_ref().map(|name| named(&fenced.marked, name));
-        let (clause, trace) = clause(self.labels(), fenced, set, &trace, self.goal.model(), marked.as_ref())?;
-        Some(Learnt { clause, property, violation: Some(trace) })
+        let marked = broken.property(&fenced.marked);
+        let (clause, trace) = clause(self.labels(), fenced, set, &trace, model, marked.as_ref())?;
+        Some(Learnt { clause, broken, violation: Some(trace) })
     }
 
     /// The clause for a set with which no execution is left that a property asks for. More fences leave fewer executions, so no sufficient set
@@ -278,7 +290,7 @@ impl Search<'_> {
         let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();
         let fences = places.into_iter().flat_map(|place| labels.fences(place));
         let any = fences.filter(|item| !fewest.contains(item)).collect();
-        Learnt { clause: Clause::new(any, fewest), property: Some(property), violation: None }
+        Learnt { clause: Clause::new(any, fewest), broken: Broken::Property(property), violation: None }
     }
 
     fn labels(&self) -> Labels<'_> {
@@ -409,12 +421,6 @@ impl Search<'_> {
             unfixable: None,
         }
     }
-}
-
-/// The property of a program with this name; `assertions` need not be stated.
-pub(crate) fn named(program: &Program, name: &str) -> Property {
-    let stated = program.properties.iter().find(|p| p.name == name).cloned();
-    stated.unwrap_or_else(Property::assertions)
 }
 
 /// The names of the threads that have a fence.

@@ -6,6 +6,7 @@ use fencewright_fences::synthesis::{Because, thread_names};
 use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Unfixable, Verdict, audit::Need};
 use fencewright_lang::places::Side;
 use fencewright_lang::source::escape;
+use fencewright_memory::Bound;
 use fencewright_program::{MemoryModel, Replayed};
 use serde::Serialize;
 
@@ -21,6 +22,8 @@ pub struct Question<'a> {
     pub goal: &'a str,
     /// The memory model.
     pub model: &'a str,
+    /// The bound that buffers are to stay within, if there is one: the same for all variables.
+    pub bound: Option<Bound>,
     /// The time.
     pub seconds: f64,
 }
@@ -34,6 +37,13 @@ pub fn text(
     style: Style,
 ) -> String {
     let Question { goal, model, .. } = question;
+    let goal = match question.bound.map(within) {
+        Some(Within { stores, per }) => {
+            let s = if stores == 1 { "" } else { "s" };
+            format!("{goal} with at most {stores} buffered store{s} per {per}")
+        }
+        None => goal.to_owned(),
+    };
     let mut text = format!("{}: ", escape(source.name()));
     let time = seconds(question.seconds);
     let rounds = format!("{} round{}, {time}", found.rounds, if found.rounds == 1 { "" } else { "s" });
@@ -77,7 +87,13 @@ pub fn text(
         text.push_str(&place(source, &chosen.fence, style));
         match &chosen.needed_because {
             Some(because) => {
-                let _ = writeln!(text, "    needed: without it this happens");
+                let _ = match because.overfull {
+                    Some(thread) => {
+                        let name = escape(&because.program.thread(thread).name);
+                        writeln!(text, "    needed: without it {name} has too many stores in its buffer")
+                    }
+                    None => writeln!(text, "    needed: without it this happens"),
+                };
                 text.push_str(&shown(source, because, style));
             }
             None => text.push_str("    whether it is needed is not known\n"),
@@ -98,6 +114,20 @@ pub fn text(
             (_, false) => writeln!(text, "  without fences this happens:"),
         };
         text.push_str(&shown(source, because, style));
+    }
+    if let (Some(Within { stores, per }), Verdict::AlreadySafe | Verdict::Fixed) =
+        (question.bound.map(within), &found.verdict)
+    {
+        let s = if stores == 1 { "" } else { "s" };
+        let how = match found.proof.bound_checked {
+            true => "confirmed",
+            false => "not confirmed: this stands on the engine alone",
+        };
+        let _ = writeln!(
+            text,
+            "  with {}, buffers hold at most {stores} store{s} per {per} ({how})",
+            fences_word(found)
+        );
     }
     for checked in &found.proof.verdicts {
         let how = match checked.checked() {
@@ -209,7 +239,7 @@ pub fn audit_text(source: Source<'_>, audited: &[Audited], details: bool, style:
         match &fence.need {
             Need::Needed(because) => {
                 let _ = writeln!(text, "{}", style.good("needed"));
-                if details && because.property.is_some() {
+                if details && (because.property.is_some() || because.overfull.is_some()) {
                     text.push_str(&shown(source, because, style));
                 }
             }
@@ -239,6 +269,8 @@ struct Answer<'a> {
     reason: Option<String>,
     goal: &'a str,
     model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_overflow: Option<Within>,
     cost: u64,
     count: usize,
     optimal: bool,
@@ -254,6 +286,18 @@ struct Answer<'a> {
     diff: Option<&'a str>,
     written: bool,
     error: Option<&'a str>,
+}
+
+/// A bound on buffers: so many stores of each thread, or of each thread to each variable.
+#[derive(Serialize)]
+struct Within {
+    stores: u32,
+    per: &'static str,
+}
+
+fn within(bound: Bound) -> Within {
+    let per = if matches!(bound, Bound::Thread(_)) { "thread" } else { "variable" };
+    Within { stores: bound.most(), per }
 }
 
 /// The edit that puts the fences in, and whether it was made.
@@ -315,6 +359,7 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis, edite
         reason,
         goal: question.goal,
         model: question.model,
+        no_overflow: question.bound.map(within),
         cost: found.cost,
         count: found.count,
         optimal: found.optimal,

@@ -25,7 +25,7 @@ pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;
-pub use fences::{FencesArgs, GoalArg};
+pub use fences::{FencesArgs, GoalArg, OverflowArg};
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;

@@ -54,6 +54,8 @@ pub struct Code {
     pub versions: Option<Versions>,
     /// What buffers remember, if not everything.
     pub abstraction: Option<Abstraction>,
+    /// Whether a store that does not fit into a bounded buffer decides the only property.
+    pub overflow_decides: bool,
 }
 
 /// A compiled thread.
@@ -210,6 +212,7 @@ impl Code {
             orbits: Orbits::default(),
             versions: None,
             abstraction: abstraction.filter(|_| task.model != MemoryModel::Sc),
+            overflow_decides: false,
         };
         if options.reduction.needs_summaries() && abstraction.is_none() {
             code.summaries = Some(Summaries::new(program, task.model, &code.threads, limits)?);

@@ -22,6 +22,7 @@ mod layout;
 mod liveness;
 mod mail;
 mod orbits;
+pub(crate) mod overflow;
 mod proof;
 mod reduction;
 mod search;

@@ -210,6 +210,9 @@ impl<'a, 's> Worker<'a, 's> {
         }
         self.summary.sampled |= summary.sampled;
         self.summary.bounded |= summary.bounded;
+        if summary.bounded && self.shared.code.overflow_decides {
+            self.shared.decide(0, parent);
+        }
         self.summary.limit = self.summary.limit.or(summary.limit);
         if !summary.moved {
             self.at_rest(number, parent, summary);

@@ -1,0 +1,106 @@
+//! Whether the store buffers of a program stay within a bound (EXTRA13 s.3: `overflow`).
+//!
+//! That they do is proved by an invariant of the machine with bounded queues, for which a store that does not fit counts as forbidden; the
+//! checker of certificates accepts it or there is no proof. That they do not is shown by an execution.
+
+use fencewright_certify::Proof;
+use fencewright_memory::{Bound, Buffers};
+use fencewright_program::reference::Buffered;
+use fencewright_program::{
+    Event, EventKind, Expr, MemoryModel, Program, Property, PropertyKind, Reference, State, ThreadId, Trace,
+};
+
+use crate::cegar::{self, Cegar};
+use crate::check::{Checked, Confirm, check};
+use crate::domain::DomainName;
+use crate::explicit::overflow as states;
+use crate::task::{Limits, Progress, Reason, Task};
+
+/// What is known about the buffers of a program.
+#[derive(Debug)]
+pub enum Fit {
+    /// Every store fits.
+    Always {
+        /// Whether a certificate shows it; otherwise it stands on the explicit engine alone, which has seen all states.
+        checked: bool,
+    },
+    /// At the end of this execution, which was replayed, there is one store too many in a buffer.
+    Overflow(Trace),
+}
+
+/// Whether all stores of a program fit into its buffers.
+pub fn fit(
+    program: &Program,
+    model: MemoryModel,
+    bound: Bound,
+    limits: &Limits,
+    progress: &Progress,
+) -> Result<Fit, Reason> {
+    if is_proved(program, model, bound, DomainName::Zones, limits, progress) {
+        return Ok(Fit::Always { checked: true });
+    }
+    match states::search(program, model, bound, limits, progress)? {
+        Some(trace) => overflowing(program, model, bound, trace)
+            .map(Fit::Overflow)
+            .ok_or_else(|| Reason::Contradiction("a store that did not fit is not found again".into())),
+        None => {
+            let checked = is_proved(program, model, bound, DomainName::Concrete, limits, progress);
+            Ok(Fit::Always { checked })
+        }
+    }
+}
+
+/// A thread that has more stores in its buffer than fit.
+pub fn overfull(state: &State, bound: Bound) -> Option<ThreadId> {
+    let too_many = |buffer: &Vec<Buffered>| {
+        let cell = |entry: &Buffered| match entry {
+            Buffered::Store { cell, .. } => Some(*cell),
+            Buffered::Barrier => None,
+        };
+        let cells: Vec<u32> = buffer.iter().filter_map(cell).collect();
+        (0..cells.len()).any(|n| !bound.has_room(cells[..n].iter().copied(), cells[n]))
+    };
+    state.buffers.iter().position(too_many).map(|t| ThreadId(t as u32))
+}
+
+/// A property that no state violates: who asks about buffers only has no other.
+pub(crate) fn unnoticed() -> Property {
+    Property { name: "overflow".into(), kind: PropertyKind::Never(Expr::Const(0)), ..Property::assertions() }
+}
+
+/// Whether engine `cegar` finds an invariant of the machine with bounded queues, and the checker accepts it.
+fn is_proved(
+    program: &Program,
+    model: MemoryModel,
+    bound: Bound,
+    domain: DomainName,
+    limits: &Limits,
+    progress: &Progress,
+) -> bool {
+    // A certificate calls properties by the names that the program has for them.
+    let program = Program { properties: vec![unnoticed()], ..program.clone() };
+    let options = cegar::Options { domain, buffer_bound: Some(bound), ..cegar::Options::default() };
+    let task = Task::new(&program, model, program.properties.clone());
+    let checked = check(&Cegar { options }, &task, limits, progress, Confirm::default());
+    let machine = Buffers::Queue { model, bound };
+    let shows = |proof: &Proof| matches!(proof, Proof::Invariant(i) if i.machine.buffers() == machine);
+    let is_proof = |checked: &Checked| {
+        let shown = checked.certificate().is_some_and(|c| !c.proofs.is_empty() && c.proofs.iter().all(shows));
+        checked.checked() == Some(true) && shown
+    };
+    checked.iter().all(is_proof)
+}
+
+/// An execution to a state from which a store does not fit, and that store.
+fn overflowing(program: &Program, model: MemoryModel, bound: Bound, mut trace: Trace) -> Option<Trace> {
+    let replayed = trace.replay(program, model).ok()?;
+    let reference = Reference::new(program, model);
+    let stores = |event: &Event| {
+        let next = reference.step(replayed.last(), event);
+        matches!(event.kind, EventKind::Step { .. })
+            && next.is_ok_and(|(next, _)| overfull(&next, bound).is_some())
+    };
+    let events = reference.candidates(replayed.last(), &[]);
+    trace.events.push(events.into_iter().find(stores)?);
+    Some(trace)
+}
