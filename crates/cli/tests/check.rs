@@ -474,3 +474,35 @@ fn executions_are_counted_where_they_are_explored_one_by_one() {
     assert!(object["executions"]["blocked"].as_u64() > Some(0), "{object}");
     assert_eq!(object["executions"]["endless"], 0, "{object}");
 }
+
+/// `--buffer` counts the stores of a thread, or under PSO those to each variable.
+#[test]
+fn bounds_on_buffers() {
+    let stores =
+        "shared x, y[2]; thread p { x = 1; y[0] = 1; y[1] = 1; x = 2; fence; } invariant small: x <= 2;";
+    let files = Files::new(&[("stores.fw", stores)]);
+    let path = files.text("stores.fw");
+    for (engine, bound, status) in [
+        ("explicit", "3", 3),
+        ("explicit", "4", 0),
+        ("explicit", "1/variable", 3),
+        ("explicit", "2/variable", 0),
+        ("explicit", "x=2,y=1", 0),
+        ("explicit", "x=1,2/variable", 3),
+        ("cegar", "3", 3),
+        ("cegar", "1/variable", 3),
+        ("cegar", "x=2,1/variable", 0),
+    ] {
+        let outcome = run(["check", "--model", "pso", "--engine", engine, "--buffer", bound, &path]);
+        assert_eq!(outcome.status, status, "{engine} {bound}: {outcome:?}");
+    }
+    for (model, bound, why) in [
+        ("tso", "1/variable", "under tso a thread has one buffer"),
+        ("pso", "z=1,1/variable", "no shared variable is called `z`"),
+        ("pso", "x=1", "there is no bound for `y`"),
+        ("pso", "x", "expected N"),
+    ] {
+        let outcome = run(["check", "--model", model, "--engine", "explicit", "--buffer", bound, &path]);
+        assert!(outcome.status == 2 && outcome.stderr.contains(why), "{bound}: {outcome:?}");
+    }
+}

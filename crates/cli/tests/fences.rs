@@ -406,3 +406,60 @@ fn long_programs_obey_the_limits() {
         assert!(seconds < 30.0, "{file} {arguments:?}: {seconds:.1} s");
     }
 }
+
+/// The edited text keeps the bound: the machine with bounded queues proves it, and the checker of certificates agrees.
+#[test]
+fn buffers_are_kept_within_a_bound() {
+    for (model, option, buffer, count) in [
+        ("tso", "1", "1", 6),
+        ("tso", "2/thread", "2", 4),
+        ("pso", "1", "1/variable", 4),
+        ("pso", "1/thread", "1", 6),
+    ] {
+        let files = Files::new(&[("dekker.fw", &example("dekker.fw"))]);
+        let (path, proof) = (files.text("dekker.fw"), files.text("proof.json"));
+        let outcome = run(["fences", "--model", model, "--no-overflow", option, "--json", "--write", &path]);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        for wanted in
+            [format!("\"count\":{count},"), "\"checked\":true".into(), "\"no_overflow\":{\"stores\":".into()]
+        {
+            assert!(outcome.stdout.contains(&wanted), "{model} {option}, {wanted}: {outcome:?}");
+        }
+        let bounded = [
+            "check",
+            "--model",
+            model,
+            "--engine",
+            "cegar",
+            "--buffer",
+            buffer,
+            "--certificate",
+            &proof,
+            &path,
+        ];
+        let outcome = run(bounded);
+        assert_eq!(outcome.status, 0, "{model} {option}: {outcome:?}");
+        let outcome = run(["certify", "--model", model, &proof, &path]);
+        assert_eq!(outcome.status, 0, "{model} {option}: {outcome:?}");
+    }
+    let files = Files::new(&[("dekker.fw", &example("dekker.fw"))]);
+    let outcome = run(["fences", "--no-overflow", "1", &files.text("dekker.fw")]);
+    for wanted in [
+        "with at most 1 buffered store per thread",
+        "too many stores in its buffer",
+        "at most 1 store per thread (confirmed)",
+    ] {
+        assert!(outcome.stdout.contains(wanted), "{wanted}: {outcome:?}");
+    }
+    let outcome = run(["fences", "--no-overflow", "1/variable", &files.text("dekker.fw")]);
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    // Only a locked instruction never enters the buffer.
+    let outcome = run(["fences", "--no-overflow", "0", &files.text("dekker.fw")]);
+    assert!(
+        outcome.status == 1
+            && outcome.stdout.contains("no fence at an allowed place prevents a violation of `overflow`"),
+        "{outcome:?}"
+    );
+    let outcome = run(["fences", "--no-overflow", "0", "--price", "xchg=1", &files.text("dekker.fw")]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+}

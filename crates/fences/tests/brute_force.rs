@@ -7,15 +7,17 @@ use fencewright_engines::{Confirm, Limits, Progress};
 use fencewright_executions::oracle::explore;
 use fencewright_fences::candidate::candidates;
 use fencewright_fences::fenced::{Fenced, same};
-use fencewright_fences::{Candidate, Options, Prices, Safety, Verdict, synthesise};
+use fencewright_fences::{Bounded, Candidate, Options, Prices, Safety, Verdict, synthesise};
 use fencewright_lang::places::{Place, Placed, Side};
+use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::reference::holds;
 use fencewright_program::{
     Action, Address, BinaryOp, Edge, EdgeId, Expr, Formula, Init, Location, LocationId, MemoryModel,
     Observable, Op, Program, Property, PropertyKind, Quantifier, Range, Reference, RegisterId, Span, State,
     Thread, ThreadId, VariableId,
 };
-use fencewright_testing::{Random, Shape, program};
+use fencewright_testing::bounds::exceeds;
+use fencewright_testing::{Random, Shape, program, programs_or};
 
 /// A program with a place before every location that something leaves. What formulas say of a location they say of where it is behind
 /// its place, or, if `before` says so, before it.
@@ -388,4 +390,80 @@ fn fences_that_do_harm_are_avoided() {
         harmful > 20 && unfixable > 50 && fixed > 50,
         "{fixed} fixed, {unfixable} unfixable, {harmful} harmful"
     );
+}
+
+/// Whether a set suffices and keeps every buffer within the bound, by the reference semantics; nothing if there are too many states.
+fn keeps(placed: &Placed, set: &[&Candidate], model: MemoryModel, bound: Bound) -> Option<bool> {
+    let program = Fenced::new(placed, set).program;
+    let reachable = explore(&program, model, 3_000, &mut || false).ok()?;
+    let within = !reachable.states.iter().any(|state| exceeds(state, bound));
+    Some(within && suffices(placed, set, model)?)
+}
+
+/// With a bound on buffers: the set keeps them within it, no cheaper one does, and without each of its fences there is an overflow or a violation.
+#[test]
+fn buffers_are_kept_within_a_bound() {
+    let (mut fixed, mut unfixable, mut safe, mut overflows, mut seed) = (0, 0, 0, 0, 0);
+    while fixed < programs_or(40) {
+        seed += 1;
+        let mut random = Random::new(11_000_000 + seed);
+        let mut program = accesses(&mut random);
+        if random.one_in(3) {
+            // A loop: the last step of a thread leads back.
+            let entry = program.threads[0].entry;
+            program.threads[0].edges.last_mut().into_iter().for_each(|edge| edge.to = entry);
+        }
+        // What fails under SC no fence can help with.
+        let Ok(under_sc) = explore(&program, MemoryModel::Sc, 1_000, &mut || false) else { continue };
+        let properties = std::mem::take(&mut program.properties);
+        let hold = |p: &Property| under_sc.satisfies(&program, MemoryModel::Sc, p) == Some(true);
+        program.properties = properties.into_iter().filter(hold).filter(|_| random.one_in(3)).collect();
+        let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
+        let bound = match model == MemoryModel::Pso && random.one_in(2) {
+            true => Bound::Cell(CellBounds::new(&[1]).expect("one bound")),
+            false => Bound::Thread(1 + random.below(2) as u32),
+        };
+        let placed = placed(program, || false);
+        let swap = random.one_in(2).then(|| 1 + random.below(3) as u64);
+        let prices = Prices { full: 1 + random.below(3) as u64, store_store: 1, swap, in_loop: 0 };
+        let all = candidates(&placed, model, prices);
+        if all.len() > 9 || keeps(&placed, &[], model, bound) != Some(false) {
+            safe += 1;
+            continue;
+        }
+        let engine = Auto::default();
+        let safety = Safety { model, properties: Vec::new(), engine, confirm: Confirm::default() };
+        let goal = Bounded { goal: Box::new(safety), bound };
+        let options = Options { prices, sets: 1, evidence: true };
+        let found = synthesise(&placed, &goal, &options, &Limits::default(), &Progress::default());
+        let about = format!("seed {seed}, {model:?}, {bound:?}");
+        let subsets = (0u32..1 << all.len())
+            .map(|bits| (0..all.len()).filter(|n| bits >> n & 1 == 1).map(|n| &all[n]).collect::<Vec<_>>());
+        if found.verdict == Verdict::Unfixable {
+            for set in subsets {
+                assert_ne!(keeps(&placed, &set, model, bound), Some(true), "{about}: {set:?}");
+            }
+            unfixable += 1;
+            continue;
+        }
+        assert_eq!(found.verdict, Verdict::Fixed, "{about}");
+        assert!(found.optimal && found.proof.bound_checked, "{about}: {:?}", found.proof);
+        let chosen: Vec<&Candidate> = found.fences.iter().map(|f| &f.fence).collect();
+        assert_eq!(keeps(&placed, &chosen, model, bound), Some(true), "{about}");
+        for set in subsets.filter(|set| set.iter().map(|c| c.price).sum::<u64>() < found.cost) {
+            assert_ne!(keeps(&placed, &set, model, bound), Some(true), "{about}: {set:?}");
+        }
+        for fence in &found.fences {
+            let because = fence.needed_because.as_ref().unwrap_or_else(|| panic!("{about}: no evidence"));
+            let last = because.replayed.last();
+            assert_eq!(because.overfull.is_some(), because.property.is_none(), "{about}");
+            assert!(because.property.is_some() || exceeds(last, bound), "{about}: no overflow");
+            overflows += usize::from(because.overfull.is_some());
+        }
+        fixed += 1;
+    }
+    println!(
+        "{seed} programs: {fixed} fixed, {unfixable} unfixable, {safe} safe or too large; {overflows} overflows"
+    );
+    assert!(overflows > fixed / 2, "only {overflows} fences are there because of an overflow");
 }

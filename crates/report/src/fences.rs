@@ -269,7 +269,6 @@ struct Answer<'a> {
     reason: Option<String>,
     goal: &'a str,
     model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     no_overflow: Option<Within>,
     cost: u64,
     count: usize,
