@@ -217,7 +217,7 @@ fn fences_are_put_into_the_file_they_belong_to() {
     assert_eq!(texts, [("main.toy", main), ("lib.toy", "thread q\nset y 1\nfence\nget r x\n")]);
 
     let source = Source::from(&loaded);
-    let question = Question { goal: "safety", model: "tso", seconds: 0.0 };
+    let question = Question { goal: "safety", model: "tso", bound: None, seconds: 0.0 };
     let shown = fences::text(source, question, &found, true, Style::default());
     for part in
         ["main.toy:4:1: a fence before this", "lib.toy:3:1: a fence before this", "lib.toy:2  set y 1"]
