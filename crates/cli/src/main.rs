@@ -18,6 +18,7 @@ mod litmus;
 mod memory;
 mod output;
 mod progress;
+mod reduce;
 mod robust;
 mod show;
 mod simulate;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(args, &mut out),
         Command::Fmt(args) => format::run(args, &mut out),
         Command::Convert(args) => convert::run(args, &mut out),
+        Command::Reduce(args) => reduce::run(args, &mut out),
         Command::Generate(args) => generate::run(args, &mut out),
         Command::Engines(args) => engines::run(args, &mut out),
         Command::Completions { shell } => {

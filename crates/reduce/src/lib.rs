@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod explain;
 mod held;
 mod map;
 mod queues;
@@ -80,5 +81,5 @@ pub fn reduce(program: &Program, model: MemoryModel, bounds: &Bounds) -> Result<
     let locks = program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock));
     let threads = program.threads.iter();
     let threads = threads.map(|thread| thread::reduced(program, model, bounds, locks, thread));
-    Ok(Reduced::new(program, model, threads.collect::<Result<_, _>>()?))
+    Ok(Reduced::new(program, model, bounds, threads.collect::<Result<_, _>>()?))
 }

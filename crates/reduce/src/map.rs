@@ -8,6 +8,7 @@ use fencewright_program::{
     PropertyKind, Quantifier, Reference, Span, State, ThreadId, Trace,
 };
 
+use crate::bounds::Bounds;
 use crate::queues::Queues;
 use crate::thread::{Origin, ReducedThread};
 
@@ -18,6 +19,8 @@ pub struct Reduced {
     pub program: Program,
     /// The memory model of `P`.
     pub model: MemoryModel,
+    /// How many stores fit into its buffers.
+    pub bounds: Bounds,
     threads: Vec<Relation>,
 }
 
@@ -35,8 +38,16 @@ struct Relation {
 /// The name of the property that there is no overflow.
 const OVERFLOW: &str = "overflow";
 
+/// The name of the property `assertions`, which means something else in `P_M`: that no action of its own faults, and none does.
+const FAULTS: &str = "faults";
+
 impl Reduced {
-    pub(crate) fn new(original: &Program, model: MemoryModel, threads: Vec<ReducedThread>) -> Self {
+    pub(crate) fn new(
+        original: &Program,
+        model: MemoryModel,
+        bounds: &Bounds,
+        threads: Vec<ReducedThread>,
+    ) -> Self {
         let mut program = original.clone();
         program.threads.clear();
         program.variables.iter_mut().for_each(|variable| variable.range = None);
@@ -45,15 +56,15 @@ impl Reduced {
             program.threads.push(thread);
             relations.push(Relation { registers, locations, origins, overflow, faulted, queues });
         }
-        let mut reduced = Reduced { program, model, threads: relations };
-        let mut properties: Vec<Property> = original.properties.iter().map(|p| reduced.property(p)).collect();
-        if reduced.may_overflow() {
-            let mut name = OVERFLOW.to_owned();
-            while properties.iter().any(|p| p.name == name) {
-                name.push('_');
+        let mut reduced = Reduced { program, model, bounds: bounds.clone(), threads: relations };
+        let mut properties: Vec<Property> = Vec::new();
+        let mapped = original.properties.iter().map(|p| reduced.property(p));
+        let overflow = reduced.may_overflow().then(|| reduced.overflow_property());
+        for mut property in mapped.chain(overflow) {
+            while properties.iter().any(|p| p.name == property.name) {
+                property.name.push('_');
             }
-            let kind = PropertyKind::Never(reduced.overflow());
-            properties.push(Property { name, kind, span: Span::default() });
+            properties.push(property);
         }
         reduced.program.properties = properties;
         let predicates = original.hints.predicates.iter();
@@ -100,6 +111,12 @@ impl Reduced {
         Expr::any(self.at_each(|relation| relation.overflow.into_iter().collect()))
     }
 
+    /// The property that there is no overflow.
+    pub fn overflow_property(&self) -> Property {
+        let kind = PropertyKind::Never(self.overflow());
+        Property { name: OVERFLOW.into(), kind, span: Span::default() }
+    }
+
     /// That some thread has faulted.
     fn faulted(&self) -> Formula {
         Expr::any(self.at_each(|relation| relation.faulted.clone()))
@@ -123,7 +140,7 @@ impl Reduced {
     /// other way round, if there is no overflow.
     ///
     /// * A forbidden formula is forbidden up to the first overflow.
-    /// * `assertions` forbids the places of faulted threads, since in `P_M` no action faults.
+    /// * `assertions` forbids the places of faulted threads, since in `P_M` no action faults. Its name there is `faults`.
     /// * In a final state no thread is at its overflow location, where it can always move, or has faulted.
     /// * In a deadlock no thread is at its overflow location. A thread that has ended or faulted is finished when it has flushed everything. So
     ///   `P_M` has one more kind of deadlock: all threads have ended or faulted, but stores are pending for ever because
@@ -147,7 +164,8 @@ impl Reduced {
             }
             PropertyKind::Finally(..) => kind,
         };
-        Property { kind, ..property.clone() }
+        let name = if property.kind == PropertyKind::Assertions { FAULTS } else { &property.name };
+        Property { name: name.into(), kind, span: property.span }
     }
 
     /// The state of `P` that a state of `P_M` under SC stands for; nothing after an overflow.

@@ -2,7 +2,7 @@
 
 use fencewright_kit::{Built, ThreadBuilder};
 use fencewright_program::{
-    Action, Edge, EdgeId, LocationId, MemoryModel, Op, Program, RegisterId, Span, Thread,
+    Action, Edge, EdgeId, LocationId, MemoryModel, Op, Program, Register, RegisterId, Span, Thread,
 };
 
 use crate::Unsupported;
@@ -83,7 +83,7 @@ pub(crate) fn reduced(
     // Every write is checked before it is made, so nothing is left for declared ranges to say.
     builder.registers.iter_mut().for_each(|register| register.range = None);
     let queues = Queues::new(program, model, &analysis, &mut |name| {
-        let name = unused(program, &builder.registers, name);
+        let name = unused(program, thread, &builder.registers, name);
         builder.register(name, None)
     });
     let mut reducer = Reducer {
@@ -117,10 +117,13 @@ pub(crate) fn reduced(
     Ok(ReducedThread { thread: new, registers, locations: stand_for, origins, overflow, faulted, queues })
 }
 
-/// A name like this one that nothing else in the thread has.
-fn unused(program: &Program, registers: &[fencewright_program::Register], mut name: String) -> String {
+/// A name like this one that nothing the thread can see has: for registers and labels, so that people can find them in what is printed.
+fn unused(program: &Program, thread: &Thread, registers: &[Register], mut name: String) -> String {
     let taken = |name: &str| {
-        registers.iter().any(|r| r.name == name) || program.variables.iter().any(|v| v.name == name)
+        registers.iter().any(|r| r.name == name)
+            || thread.locations.iter().any(|l| l.labels.iter().any(|label| label == name))
+            || program.variables.iter().any(|v| v.name == name)
+            || program.threads.iter().any(|t| t.name == name)
     };
     while taken(&name) {
         name.push('_');
@@ -193,7 +196,7 @@ impl Reducer<'_> {
     /// The register for a value on its way.
     pub fn seen(&mut self) -> RegisterId {
         *self.seen.get_or_insert_with(|| {
-            let name = unused(self.program, &self.builder.registers, "seen".into());
+            let name = unused(self.program, self.thread, &self.builder.registers, "seen".into());
             self.builder.register(name, None)
         })
     }
@@ -204,7 +207,8 @@ impl Reducer<'_> {
             return Ok(overflow);
         }
         let overflow = self.builder.location(None, None);
-        self.builder.label(overflow, "overflow");
+        let label = unused(self.program, self.thread, &self.builder.registers, "overflow".into());
+        self.builder.label(overflow, &label);
         self.overflow = Some(overflow);
         self.add(overflow, overflow, Action::Op(Op::Skip), Span::default(), Origin::Silent)?;
         Ok(overflow)

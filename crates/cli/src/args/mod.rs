@@ -10,6 +10,7 @@ mod fences;
 mod fmt;
 mod generate;
 mod litmus;
+mod reduce;
 mod robust;
 mod run;
 mod search;
@@ -29,10 +30,12 @@ pub use fences::{FencesArgs, GoalArg, OverflowArg};
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;
+pub use reduce::{ReduceArgs, TargetArg};
 pub use robust::{AttackEngineArg, NotionArg, RobustArgs};
 pub use run::RunArgs;
 pub use search::SearchArgs;
 pub use show::ShowArgs;
+pub use values::Sizes;
 
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
 #[derive(Parser)]
@@ -88,6 +91,8 @@ pub enum Command {
     Fmt(FmtArgs),
     /// Translate a program into another format
     Convert(ConvertArgs),
+    /// Write a program for SC that does what this one does under TSO or PSO
+    Reduce(ReduceArgs),
     /// Write a program of a family that is hard for verifiers
     Generate(GenerateArgs),
     /// List the engines, with what each is made of and the options that mean something to it

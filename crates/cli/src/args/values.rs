@@ -107,6 +107,32 @@ pub fn buffer_domain(text: &str) -> Result<BufferDomain, String> {
     }
 }
 
+/// How many stores buffers hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Those that are not named.
+    pub all: u32,
+    /// Those for single variables.
+    pub single: Vec<(String, u32)>,
+}
+
+/// `2`, `x=2,y=1`, `2,x=3`; variables that are not named have 1 unless a number says otherwise.
+pub fn sizes(text: &str) -> Result<Sizes, String> {
+    let mut sizes = Sizes { all: 1, single: Vec::new() };
+    for (n, part) in text.split(',').enumerate() {
+        let (name, number) = part.split_once('=').map_or((None, part), |(name, k)| (Some(name.trim()), k));
+        let digits = number.trim().chars().all(|c| c.is_ascii_digit());
+        let k = number.trim().parse().ok().filter(|_| digits);
+        let k = k.ok_or("expected numbers of stores, as in 2, x=2,y=1 or 2,x=3")?;
+        match name {
+            Some(name) => sizes.single.push((name.to_string(), k)),
+            None if n == 0 => sizes.all = k,
+            None => return Err("the number for all other variables comes first, and only once".into()),
+        }
+    }
+    Ok(sizes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +178,21 @@ mod tests {
         assert_eq!(buffer_domain("partial:64"), Ok(BufferDomain::Partial(64)));
         for wrong in ["", "sets", "partial", "partial:", "partial:-1", "partial:65", "partial:x"] {
             assert!(buffer_domain(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn buffer_sizes() {
+        let check = |text, all, single: &[(&str, u32)]| {
+            let single = single.iter().map(|(name, k)| (name.to_string(), *k)).collect();
+            assert_eq!(sizes(text), Ok(Sizes { all, single }), "{text}");
+        };
+        check("2", 2, &[]);
+        check("0", 0, &[]);
+        check("x=2,y=1", 1, &[("x", 2), ("y", 1)]);
+        check("2, x = 3", 2, &[("x", 3)]);
+        for wrong in ["", "x", "-1", "+1", "x=", "x=-1", "1,2", "x=1,2", "99999999999"] {
+            assert!(sizes(wrong).is_err(), "{wrong}");
         }
     }
 

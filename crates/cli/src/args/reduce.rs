@@ -1,0 +1,40 @@
+//! The command line of `reduce`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::values::{Sizes, sizes};
+use super::{InputArgs, OneModelArg};
+
+/// `reduce`
+#[derive(Args)]
+pub struct ReduceArgs {
+    /// The program; `-` is the standard input
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The memory model whose store buffers become variables
+    #[arg(long, value_enum, default_value = "tso", value_name = "MODEL")]
+    pub model: OneModelArg,
+    /// How many stores a buffer holds: in each thread under tso, for each variable under pso, where
+    /// single variables may differ (2,x=3)
+    #[arg(long, value_name = "K", default_value = "1", value_parser = sizes)]
+    pub k: Sizes,
+    /// Count the stores of each thread under pso too, as `check --buffer` does
+    #[arg(long)]
+    pub per_thread: bool,
+    /// What to write
+    #[arg(long, value_enum, default_value = "fw", value_name = "LANGUAGE")]
+    pub to: TargetArg,
+    /// Where to write the result; otherwise to the standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The languages that reduced programs are written in.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum TargetArg {
+    Fw,
+}

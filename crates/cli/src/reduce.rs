@@ -1,0 +1,77 @@
+//! `fencewright reduce`: a program for SC that does what the given one does under TSO or PSO.
+
+use fencewright_engines::Limits;
+use fencewright_lang::{Diagnostic, Loaded, export};
+use fencewright_program::{MemoryModel, Program, Span};
+use fencewright_reduce::{Bounds, Unsupported, reduce};
+
+use crate::args::{ReduceArgs, Sizes, TargetArg};
+use crate::files;
+use crate::input::{load_program, tell_notes};
+use crate::output::{Output, complain, error_colour, write_error};
+use crate::status::Status;
+
+/// Writes the reduced program.
+pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
+    if let Some(output) = &args.output
+        && let Some(why) = files::is_also_read(output, [args.file.as_path()])
+    {
+        complain(&output.to_string_lossy(), &why);
+        return Status::Bad;
+    }
+    let loaded = match load_program(&args.file, &args.input, &Limits::default()) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    match text(args, &loaded) {
+        Ok(text) => {
+            tell_notes(&loaded);
+            files::deliver(&text, args.output.as_deref(), out)
+        }
+        Err(Unsupported { why, span: Some(span) }) if span != Span::default() => {
+            let diagnostic = Diagnostic::new(span, format!("this cannot be reduced: {why}"));
+            write_error(&loaded.sources.render(&[diagnostic], error_colour()));
+            Status::Bad
+        }
+        Err(Unsupported { why, .. }) => {
+            complain(loaded.sources.name(), &why);
+            Status::Bad
+        }
+    }
+}
+
+/// The reduced program as a text.
+fn text(args: &ReduceArgs, loaded: &Loaded) -> Result<String, Unsupported> {
+    let program = &loaded.program;
+    let bounds = bounds(args, program)?;
+    let reduced = reduce(program, args.model.0, &bounds)?;
+    let head = reduced.explanation(program, loaded.sources.name());
+    let comment = |line: &String| if line.is_empty() { "//\n".to_string() } else { format!("// {line}\n") };
+    let head: String = head.iter().map(comment).collect();
+    let body = match args.to {
+        TargetArg::Fw => export::fw(&reduced.program),
+    };
+    body.map(|body| format!("{head}\n{body}")).map_err(|why| Unsupported { why, span: None })
+}
+
+/// The sizes of buffers that the command line asks for.
+fn bounds(args: &ReduceArgs, program: &Program) -> Result<Bounds, Unsupported> {
+    let Sizes { all, single } = &args.k;
+    let unsupported = |why: String| Err(Unsupported { why, span: None });
+    let per_thread = args.per_thread || args.model.0 != MemoryModel::Pso;
+    let mut sizes = vec![*all; program.variables.len()];
+    for (name, k) in single {
+        match program.variables.iter().position(|v| v.name == *name) {
+            _ if per_thread => {
+                return unsupported(format!(
+                    "--k {name}={k}: here all stores of a thread are counted together"
+                ));
+            }
+            Some(variable) => sizes[variable] = *k,
+            None => {
+                return unsupported(format!("--k {name}={k}: the program has no shared variable `{name}`"));
+            }
+        }
+    }
+    Ok(if per_thread { Bounds::PerThread(*all) } else { Bounds::PerVariable(sizes) })
+}

@@ -1,0 +1,84 @@
+//! What people should know who read `P_M` as a text.
+
+use fencewright_program::{MemoryModel, Program};
+
+use crate::bounds::Bounds;
+use crate::map::Reduced;
+use crate::queues::Queues;
+
+impl Reduced {
+    /// The lines that go before the text of `P_M`: what it is, what its names mean and what follows from verdicts about it.
+    pub fn explanation(&self, original: &Program, name: &str) -> Vec<String> {
+        let model = self.model.name().to_uppercase();
+        let mut lines = vec![
+            format!(
+                "{name} under {model}, as a program for SC: store buffers are variables (EXTRA13, Fig. 5 and 12)."
+            ),
+            self.sizes(original),
+            String::new(),
+        ];
+        let (count, seen) = match self.model {
+            MemoryModel::Pso => (
+                "x_cnt: how many stores to x the thread has buffered; x_1, x_2, ...: their values, the oldest first.",
+                true,
+            ),
+            _ => (
+                "cnt: how many stores the thread has buffered; lhs_i, rhs_i: memory cell and value of the i-th, the oldest first.",
+                false,
+            ),
+        };
+        lines.push(count.into());
+        if !seen {
+            let cells = original.variables.iter().map(|v| match v.indices {
+                None => format!("{} {}", v.base, v.name),
+                Some(_) => format!("{} {}", v.base, original.cell_name(v.base)),
+            });
+            lines.push(format!("Memory cells: {}.", cells.collect::<Vec<_>>().join(", ")));
+        }
+        let epochs = (0..self.program.threads.len()).any(|t| {
+            matches!(self.queues(fencewright_program::ThreadId(t as u32)), Queues::Pso { epoch: Some(_), .. })
+        });
+        if epochs {
+            lines.push("x_epoch_i: how many sfences stand before the i-th store; epoch: how many before the next one.".into());
+        }
+        lines.push(String::new());
+        if self.may_overflow() {
+            lines.extend([
+                "A store into a full buffer takes its thread to the label overflow, for good. Properties look at what happens before that only.".into(),
+                "violated:  the original program violates the property, whatever the property overflow says.".to_string(),
+                "holds:     so it does in the original program, with buffers of any size, if the property overflow holds too.".into(),
+                "           Otherwise nothing is known: try larger buffers.".into(),
+                "The other way round for `finally exists`, which holds for certain if it holds here.".into(),
+            ]);
+        } else {
+            lines.push("No buffer can overflow, so a property holds here exactly if it holds of the original program.".into());
+        }
+        lines
+    }
+
+    fn sizes(&self, original: &Program) -> String {
+        match &self.bounds {
+            Bounds::PerThread(k) => format!("Each thread buffers at most {k} {}.", stores(*k)),
+            Bounds::PerVariable(each) => {
+                let all_alike = each.windows(2).all(|pair| pair[0] == pair[1]);
+                match each.first() {
+                    Some(k) if all_alike => {
+                        format!("Each thread buffers at most {k} {} to each memory cell.", stores(*k))
+                    }
+                    _ => {
+                        let sizes = original.variables.iter().zip(each);
+                        let sizes: Vec<String> = sizes.map(|(v, k)| format!("{} {k}", v.name)).collect();
+                        format!(
+                            "Stores that each thread buffers at most, to each memory cell: {}.",
+                            sizes.join(", ")
+                        )
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn stores(k: u32) -> &'static str {
+    if k == 1 { "store" } else { "stores" }
+}
