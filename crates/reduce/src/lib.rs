@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+pub mod c;
 mod explain;
 mod held;
 mod map;

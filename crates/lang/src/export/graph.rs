@@ -1,6 +1,7 @@
 //! Writes the control-flow graphs of a program as .fw, for programs that have no source text.
 //!
-//! Every location becomes a label, every edge a statement and a `goto`. The result loads again and has the same executions.
+//! Every location becomes a label, every edge a statement and a `goto`. The result loads again and has the same executions. A thread of the
+//! language ends in one place. If this one ends in several, a register says in which, and is set by a last step.
 
 use fencewright_program::{
     self as model, Action, Address, BinaryOp, Init, LocationId, Observable, Op, Program, Quantifier, Range,
@@ -46,6 +47,10 @@ struct ThreadNames {
     labels: Vec<String>,
     /// The locations that can be reached, in the order in which they are written; the fault location is left out.
     written: Vec<LocationId>,
+    /// Those of them where the thread has ended.
+    ends: Vec<LocationId>,
+    /// The register that says in which of several ends the thread is.
+    ended: Option<String>,
 }
 
 impl ThreadNames {
@@ -58,7 +63,16 @@ impl ThreadNames {
         let labels: Vec<Option<String>> = labels.collect();
         let numbered = labels.into_iter().enumerate();
         let labels = numbered.map(|(n, label)| label.unwrap_or_else(|| fresh(&mut names, &format!("at{n}"))));
-        ThreadNames { name, registers, labels: labels.collect(), written: reachable(thread) }
+        let labels = labels.collect();
+        let written = reachable(thread);
+        let ends: Vec<LocationId> = written.iter().copied().filter(|l| thread.is_end(*l)).collect();
+        let ended = (ends.len() > 1).then(|| fresh(&mut names, "ended"));
+        ThreadNames { name, registers, labels, written, ends, ended }
+    }
+
+    /// The number of an end.
+    fn end_number(&self, location: LocationId) -> Option<i64> {
+        self.ends.iter().zip(0..).find(|(end, _)| **end == location).map(|(_, n)| n)
     }
 }
 
@@ -109,6 +123,20 @@ impl Writer<'_> {
             span: Span::default(),
         });
         statements.extend(declared.map(|d| statement(StatementKind::Var(vec![d]))));
+        if let Some(ended) = &names.ended {
+            let init = Some(Initial::Value(int(0)));
+            let name = name(ended);
+            let ended = Declarator {
+                name,
+                size: None,
+                open: false,
+                range: None,
+                wraps: None,
+                init,
+                span: Span::default(),
+            };
+            statements.push(statement(StatementKind::Var(vec![ended])));
+        }
         for &location in &names.written {
             let mut place = self.place(n, location);
             place[0].labels.push(name(&names.labels[location.index()]));
@@ -136,7 +164,12 @@ impl Writer<'_> {
             done
         });
         match (ways.next(), ways.next()) {
-            (None, _) => vec![statement(StatementKind::Stop)],
+            (None, _) => {
+                let names = &self.threads[thread];
+                let number = names.ended.as_ref().zip(names.end_number(location));
+                let set = number.map(|(ended, n)| statement(StatementKind::Assign(place(ended), int(n))));
+                set.into_iter().chain([statement(StatementKind::Stop)]).collect()
+            }
             (Some(only), None) => only,
             (Some(first), Some(second)) => {
                 let ways = [first, second].into_iter().chain(ways);
@@ -215,11 +248,24 @@ impl Writer<'_> {
             |id: model::ThreadId| ThreadRef { name: name(&self.threads[id.index()].name), index: None };
         match observable {
             Observable::At(id, locations) => {
-                let ThreadNames { labels, written, .. } = &self.threads[id.index()];
-                let reachable = locations.iter().filter(|l| written.contains(l));
-                let places: Vec<Expr> =
-                    reachable.map(|l| expr(ExprKind::At(thread(*id), name(&labels[l.index()])))).collect();
-                any(places)
+                let names = &self.threads[id.index()];
+                let at = |l: &LocationId| expr(ExprKind::At(thread(*id), name(&names.labels[l.index()])));
+                let reachable = locations.iter().filter(|l| names.written.contains(l));
+                // From its label at an end a thread goes to the one place where threads of the language have ended.
+                let places = reachable.flat_map(|location| {
+                    let has_ended = names.end_number(*location).map(|number| {
+                        let end = expr(ExprKind::At(thread(*id), name("end")));
+                        match &names.ended {
+                            None => end,
+                            Some(ended) => {
+                                let register = expr(ExprKind::Register(thread(*id), place(ended)));
+                                binary(BinaryOp::And, end, binary(BinaryOp::Eq, register, int(number)))
+                            }
+                        }
+                    });
+                    [at(location)].into_iter().chain(has_ended)
+                });
+                any(places.collect())
             }
             Observable::Register(id, register) => {
                 let named = &self.threads[id.index()].registers[register.index()];
@@ -260,7 +306,7 @@ fn any(mut parts: Vec<Expr>) -> Expr {
         let mut rest = parts.into_iter();
         while let Some(left) = rest.next() {
             halved.push(match rest.next() {
-                Some(right) => expr(ExprKind::Binary(BinaryOp::Or, Box::new(left), Box::new(right))),
+                Some(right) => binary(BinaryOp::Or, left, right),
                 None => left,
             });
         }
@@ -296,6 +342,10 @@ fn place(text: &str) -> Place {
 
 fn expr(kind: ExprKind) -> Expr {
     Expr { kind, span: Span::default() }
+}
+
+fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    expr(ExprKind::Binary(op, Box::new(left), Box::new(right)))
 }
 
 fn int(value: i64) -> Expr {

@@ -1,0 +1,85 @@
+//! Expressions in C, with operations that are checked for overflow.
+
+use fencewright_program::{BinaryOp, Expr, Span, UnaryOp};
+
+use super::Width;
+use crate::Unsupported;
+
+/// Writes expressions with integers of this width.
+pub(super) struct Expressions {
+    pub width: Width,
+}
+
+impl Expressions {
+    /// A constant, if it fits.
+    pub fn constant(&self, value: i64, span: Span) -> Result<String, Unsupported> {
+        if !self.width.contains(value) {
+            let why = format!("{value} does not fit {} bits", self.width.bits());
+            return Err(Unsupported::new(why, Some(span)));
+        }
+        let suffix = if self.width == Width::Bits64 { "LL" } else { "" };
+        // C has no negative constants: the least value is not the negation of one.
+        let least = if self.width == Width::Bits64 { i64::MIN } else { i64::from(i32::MIN) };
+        Ok(match value {
+            _ if value == least => format!("(-{}{suffix} - 1)", -(value + 1)),
+            _ if value < 0 => format!("(-{}{suffix})", -value),
+            _ => format!("{value}{suffix}"),
+        })
+    }
+
+    /// An expression, where `leaf` writes its leaves.
+    pub fn write<L>(
+        &self,
+        expr: &Expr<L>,
+        span: Span,
+        leaf: &dyn Fn(&L) -> String,
+    ) -> Result<String, Unsupported> {
+        let write = |e| self.write(e, span, leaf);
+        Ok(match expr {
+            Expr::Const(value) => self.constant(*value, span)?,
+            Expr::Leaf(l) => leaf(l),
+            Expr::Unary(op, operand) => self.unary(*op, &write(operand)?),
+            Expr::Binary(op, left, right) => binary(*op, &write(left)?, &write(right)?),
+            Expr::If(condition, then, otherwise) => {
+                format!("({} ? {} : {})", write(condition)?, write(then)?, write(otherwise)?)
+            }
+        })
+    }
+
+    /// Wrapping around is by what is left after division by a power of two; what does not fit the width is cut off.
+    fn unary(&self, op: UnaryOp, operand: &str) -> String {
+        match op {
+            UnaryOp::Neg => format!("subtract(0, {operand})"),
+            UnaryOp::Not => format!("!{operand}"),
+            UnaryOp::BitNot => format!("(~{operand})"),
+            UnaryOp::Unsigned(width) if width.bits() < self.width.bits() => {
+                format!("({operand} & {}LL)", (1_u64 << width.bits()) - 1)
+            }
+            UnaryOp::Signed(width) if width.bits() < self.width.bits() => {
+                let sign = 1_u64 << (width.bits() - 1);
+                format!("((({operand} & {}LL) ^ {sign}LL) - {sign}LL)", 2 * sign - 1)
+            }
+            UnaryOp::Unsigned(_) => format!("natural({operand})"),
+            UnaryOp::Signed(_) => operand.to_string(),
+        }
+    }
+}
+
+fn binary(op: BinaryOp, left: &str, right: &str) -> String {
+    use BinaryOp::*;
+    let function = match op {
+        Add => "add",
+        Sub => "subtract",
+        Mul => "multiply",
+        Div => "divide",
+        Rem => "remainder_of",
+        Shl => "shift_left",
+        Shr => "shift_right",
+        Min => "least",
+        Max => "greatest",
+        BitAnd | BitOr | BitXor | Eq | Ne | Lt | Le | Gt | Ge | And | Or => {
+            return format!("({left} {} {right})", op.symbol());
+        }
+    };
+    format!("{function}({left}, {right})")
+}
