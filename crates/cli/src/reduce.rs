@@ -1,8 +1,10 @@
 //! `fencewright reduce`: a program for SC that does what the given one does under TSO or PSO.
 
 use fencewright_engines::Limits;
+use fencewright_lang::source::escape;
 use fencewright_lang::{Diagnostic, Loaded, export};
 use fencewright_program::{MemoryModel, Program, Span};
+use fencewright_reduce::c::{Width, c};
 use fencewright_reduce::{Bounds, Unsupported, reduce};
 
 use crate::args::{ReduceArgs, Sizes, TargetArg};
@@ -46,12 +48,17 @@ fn text(args: &ReduceArgs, loaded: &Loaded) -> Result<String, Unsupported> {
     let bounds = bounds(args, program)?;
     let reduced = reduce(program, args.model.0, &bounds)?;
     let head = reduced.explanation(program, loaded.sources.name());
-    let comment = |line: &String| if line.is_empty() { "//\n".to_string() } else { format!("// {line}\n") };
-    let head: String = head.iter().map(comment).collect();
-    let body = match args.to {
-        TargetArg::Fw => export::fw(&reduced.program),
-    };
-    body.map(|body| format!("{head}\n{body}")).map_err(|why| Unsupported { why, span: None })
+    match args.to {
+        TargetArg::C => c(&reduced.program, &head, args.width.unwrap_or(Width::Bits32)),
+        TargetArg::Fw if args.width.is_some() => {
+            Err(Unsupported { why: "--width is for C: the integers of .fw have any size".into(), span: None })
+        }
+        TargetArg::Fw => {
+            let body = export::fw(&reduced.program).map_err(|why| Unsupported { why, span: None })?;
+            let head = head.iter().map(|line| format!("// {}", escape(line)).trim_end().to_string() + "\n");
+            Ok(format!("{}\n{body}", head.collect::<String>()))
+        }
+    }
 }
 
 /// The sizes of buffers that the command line asks for.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use fencewright_reduce::c::Width;
 
 use super::values::{Sizes, sizes};
 use super::{InputArgs, OneModelArg};
@@ -27,6 +28,9 @@ pub struct ReduceArgs {
     /// What to write
     #[arg(long, value_enum, default_value = "fw", value_name = "LANGUAGE")]
     pub to: TargetArg,
+    /// How many bits the integers of the C program have: 32 or 64
+    #[arg(long, value_name = "BITS", value_parser = width)]
+    pub width: Option<Width>,
     /// Where to write the result; otherwise to the standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -37,4 +41,14 @@ pub struct ReduceArgs {
 #[allow(missing_docs)]
 pub enum TargetArg {
     Fw,
+    C,
+}
+
+/// `32`, `64`
+fn width(text: &str) -> Result<Width, String> {
+    match text {
+        "32" => Ok(Width::Bits32),
+        "64" => Ok(Width::Bits64),
+        _ => Err("expected 32 or 64".into()),
+    }
 }

@@ -126,8 +126,8 @@ impl Writer<'_> {
                 .into(),
         );
         for line in lines {
-            // A line must not end in a backslash, which would join it with the next one.
-            let line = line.replace(['\\', '\r', '\n'], "/");
+            // A line must not end early, nor in a backslash, which would join it with the next one.
+            let line = line.replace(|c: char| c == '\\' || c.is_control(), "/");
             let _ = writeln!(self.text, "{}", format!("// {line}").trim_end());
         }
     }
