@@ -1,5 +1,7 @@
 //! What tests of reduced programs share: random programs, random bounds, and the exact semantics with bounded buffers.
 
+#![allow(dead_code)]
+
 use std::collections::{HashSet, VecDeque};
 
 use fencewright_executions::oracle::{Reachable, initial_states};
