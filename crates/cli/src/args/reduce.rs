@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fencewright_reduce::c::Width;
 
-use super::values::{Sizes, sizes};
+use super::values::{Sizes, buffer_sizes};
 use super::{InputArgs, OneModelArg};
 
 /// `reduce`
@@ -20,7 +20,7 @@ pub struct ReduceArgs {
     pub model: OneModelArg,
     /// How many stores a buffer holds: in each thread under tso, for each variable under pso, where
     /// single variables may differ (2,x=3)
-    #[arg(long, value_name = "K", default_value = "1", value_parser = sizes)]
+    #[arg(long, value_name = "K", default_value = "1", value_parser = buffer_sizes)]
     pub k: Sizes,
     /// Count the stores of each thread under pso too, as `check --buffer` does
     #[arg(long)]

@@ -117,7 +117,7 @@ pub struct Sizes {
 }
 
 /// `2`, `x=2,y=1`, `2,x=3`; variables that are not named have 1 unless a number says otherwise.
-pub fn sizes(text: &str) -> Result<Sizes, String> {
+pub fn buffer_sizes(text: &str) -> Result<Sizes, String> {
     let mut sizes = Sizes { all: 1, single: Vec::new() };
     for (n, part) in text.split(',').enumerate() {
         let (name, number) = part.split_once('=').map_or((None, part), |(name, k)| (Some(name.trim()), k));
@@ -182,17 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn buffer_sizes() {
+    fn sizes_of_buffers() {
         let check = |text, all, single: &[(&str, u32)]| {
             let single = single.iter().map(|(name, k)| (name.to_string(), *k)).collect();
-            assert_eq!(sizes(text), Ok(Sizes { all, single }), "{text}");
+            assert_eq!(buffer_sizes(text), Ok(Sizes { all, single }), "{text}");
         };
         check("2", 2, &[]);
         check("0", 0, &[]);
         check("x=2,y=1", 1, &[("x", 2), ("y", 1)]);
         check("2, x = 3", 2, &[("x", 3)]);
         for wrong in ["", "x", "-1", "+1", "x=", "x=-1", "1,2", "x=1,2", "99999999999"] {
-            assert!(sizes(wrong).is_err(), "{wrong}");
+            assert!(buffer_sizes(wrong).is_err(), "{wrong}");
         }
     }
 
