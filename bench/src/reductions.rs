@@ -13,11 +13,12 @@ use crate::robustness::of_table;
 use crate::table::print;
 
 /// The reductions, with what they count: states, or for dynamic reduction executions.
-const REDUCTIONS: [(&str, Reduction); 6] = [
+const REDUCTIONS: [(&str, Reduction); 7] = [
     ("none", Reduction::None),
     ("local", Reduction::Local),
     ("ample", Reduction::Ample),
     ("persistent", Reduction::Persistent),
+    ("sleep", Reduction::Sleep),
     ("cartesian", Reduction::Cartesian),
     ("executions", Reduction::Dynamic),
 ];

@@ -325,6 +325,7 @@ fn json_has_the_documented_shape() {
         "seconds",
         "check_seconds",
         "states",
+        "transitions",
         "memory_mib",
         "growth",
         "trace",
@@ -341,7 +342,7 @@ fn json_has_the_documented_shape() {
         assert!(places.is_sorted(), "the order of the keys is stable: {text}");
         assert_eq!((line["model"].as_str(), line["engine"].as_str()), (Some("tso"), Some("explicit")));
         assert!(line["seconds"].is_f64() && line["check_seconds"].is_f64() && line["memory_mib"].is_f64());
-        assert!(line["states"].as_u64() > Some(0));
+        assert!(line["states"].as_u64() > Some(0) && line["transitions"].as_u64() > Some(0));
     }
     let [safe, violated, unknown] = &lines[..] else { panic!("three lines") };
     assert_eq!(safe["verdict"], "safe");

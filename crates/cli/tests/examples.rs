@@ -178,7 +178,12 @@ fn reduced(task: &Task<'_>, order: Order, reduction: Reduction, mebibytes: u64) 
 }
 
 /// Compares all reductions with none on one question, if there are few states, and adds up those of complete searches.
-fn compare_reductions(entry: &Value, task: &Task<'_>, order: Order, total: &Mutex<[u64; 5]>) {
+fn compare_reductions(
+    entry: &Value,
+    task: &Task<'_>,
+    order: Order,
+    total: &Mutex<[u64; Reduction::ALL.len()]>,
+) {
     // A property that nothing decides: this search ends only if it sees all states. Where there is no end, depth first may miss everything.
     let endless = Property { kind: PropertyKind::Never(Expr::Const(0)), ..Property::assertions() };
     let all = Task::new(task.program, task.model, vec![endless]);

@@ -109,6 +109,8 @@ pub(crate) struct Early {
     pub symmetry: Vec<Vec<String>>,
     /// How many executions were explored so far, if they are explored one by one.
     pub executions: Option<Executions>,
+    /// How many steps were taken from state to state so far, if the engine counts them.
+    pub transitions: Option<u64>,
 }
 
 /// Some of the properties of a task, as a task of their own. Its answers go to the listener of the whole task.
@@ -136,7 +138,10 @@ impl<'a> Part<'a> {
 
 impl Listener for Part<'_> {
     fn hear(&self, property: usize, early: Early) {
-        self.task.tell(self.numbers[property], Early { states: early.states + self.states, ..early });
+        // What was taken before this part began is not known step by step.
+        let (states, transitions) =
+            (early.states + self.states, early.transitions.filter(|_| self.states == 0));
+        self.task.tell(self.numbers[property], Early { states, transitions, ..early });
     }
 
     fn is_settled(&self, property: usize) -> bool {
@@ -376,13 +381,16 @@ pub struct Statistics {
     pub rounds: Vec<Round>,
     /// How many executions were explored, if they were explored one by one.
     pub executions: Option<Executions>,
+    /// How many steps were taken from state to state, if the engine counts them.
+    pub transitions: Option<u64>,
 }
 
 impl Report {
     /// What the run took.
     pub(crate) fn statistics(&self) -> Statistics {
-        let Report { states, bytes, state_bytes, predicates, executions, .. } = *self;
-        Statistics { states, bytes, state_bytes, predicates, rounds: self.rounds.clone(), executions }
+        let Report { states, bytes, state_bytes, predicates, executions, transitions, .. } = *self;
+        let rounds = self.rounds.clone();
+        Statistics { states, bytes, state_bytes, predicates, rounds, executions, transitions }
     }
 }
 
@@ -415,6 +423,8 @@ pub struct Report {
     pub(crate) tried: Vec<Vec<Tried>>,
     /// How many executions were explored, if they were explored one by one.
     pub(crate) executions: Option<Executions>,
+    /// How many steps were taken from state to state, if the engine counts them.
+    pub(crate) transitions: Option<u64>,
 }
 
 /// Who gives answers.

@@ -6,16 +6,22 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check, robust};
 use fencewright_executions::oracle::explore;
+use fencewright_lang::load;
 use fencewright_program::{
     Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, Reference, RegisterId,
 };
 use fencewright_testing::apart::{keep_apart, lock_sections};
 use fencewright_testing::arithmetic::compute;
-use fencewright_testing::{Random, Shape, contend, program, programs_or, separate};
+use fencewright_testing::families::family;
+use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate};
+
+/// Where sleep sets are in [`Reduction::ALL`]: persistent sets without them come before.
+const SLEEP: usize = 4;
 
 /// Programs with more states than this are left out.
 const MOST_STATES: usize = 2_000;
@@ -50,11 +56,11 @@ fn random_program(random: &mut Random, seed: u64) -> Program {
     program
 }
 
-/// States that were stored where all were seen, for each reduction.
-type States = [u64; Reduction::ALL.len()];
+/// States that were stored and steps that were taken where all were seen, for each reduction.
+type Seen = [(u64, u64); Reduction::ALL.len()];
 
 /// Runs every reduction on a program under a model, and compares with the reference semantics. Nothing if there are too many states.
-fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) -> Option<States> {
+fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) -> Option<Seen> {
     let reachable = explore(program, model, MOST_STATES, &mut || false).ok()?;
     let reference = Reference::new(program, model);
     let finals: BTreeSet<Vec<i64>> = reachable
@@ -64,7 +70,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         .map(|s| s.registers.iter().flatten().chain(&s.memory).copied().collect())
         .collect();
     let (limits, progress) = (Limits::default(), Progress::default());
-    let mut states = States::default();
+    let mut seen_by = Seen::default();
     let asked: Vec<Property> = match random.below(4) {
         0 => program.properties.clone(),
         // Nothing is visible.
@@ -74,7 +80,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         _ => vec![random.pick(&program.properties).clone()],
     };
     let (live_variables, symmetry) = (!random.one_in(4), !random.one_in(4));
-    let mut all_seen = None;
+    let (mut all_seen, mut persistent) = (None, None);
     for (n, reduction) in Reduction::ALL.into_iter().enumerate() {
         let options = Options {
             order: *random.pick(&[Order::BreadthFirst, Order::DepthFirst]),
@@ -101,18 +107,24 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
             let name = &checked.property.name;
             assert!(same, "{}, {name}: {checked:?}, but the oracle says {holds}", context());
             if checked.trace().is_none() {
-                seen = Some(checked.states);
+                seen = Some((checked.states, checked.transitions.expect("steps are counted")));
                 // A reduced search is no inductive invariant, and never passes for one.
                 let proof = matches!(reduction, Reduction::None | Reduction::Local);
                 assert_eq!(checked.certificate().is_some(), proof, "{}, {name}", context());
             }
         }
-        if reduction == Reduction::None {
-            all_seen = seen;
+        match reduction {
+            Reduction::None => all_seen = seen,
+            Reduction::Persistent => persistent = seen,
+            _ => {}
         }
         // Favourites are a part of states, so local events first may have more states than no reduction.
-        if let (Some(seen), Some(all), false) = (seen, all_seen, reduction == Reduction::Local) {
-            assert!(seen <= all, "{}: {seen} states instead of {all}", context());
+        if let (Some((states, _)), Some((all, _)), false) = (seen, all_seen, reduction == Reduction::Local) {
+            assert!(states <= all, "{}: {states} states instead of {all}", context());
+        }
+        // The states that sleep sets find are among those that persistent sets find.
+        if let (Some((states, _)), Some((all, _)), Reduction::Sleep) = (seen, persistent, reduction) {
+            assert!(states <= all, "{}: {states} states instead of {all}", context());
         }
         let ended = ended();
         let condition = Condition::new(program, model, &ended, None, everything(program));
@@ -120,26 +132,28 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         assert_eq!(found.missing(), None, "{}", context());
         let values: BTreeSet<Vec<i64>> = found.states().iter().map(|s| s.values.clone()).collect();
         assert_eq!(values, finals, "{}: final states", context());
-        states[n] = found.statistics.states;
+        seen_by[n] = (found.statistics.states, found.statistics.transitions.expect("steps are counted"));
     }
-    assert!(
-        states[1..]
-            .iter()
-            .zip(&Reduction::ALL[1..])
-            .all(|(states_of, reduction)| { *reduction == Reduction::Local || *states_of <= states[0] }),
-        "seed {seed}, {model:?}: {states:?}"
-    );
-    Some(states)
+    for ((states, _), reduction) in seen_by.into_iter().zip(Reduction::ALL) {
+        let most = match reduction {
+            Reduction::Local => continue,
+            Reduction::Sleep => seen_by[SLEEP - 1].0,
+            _ => seen_by[0].0,
+        };
+        assert!(states <= most, "seed {seed}, {model:?}, {reduction:?}: {seen_by:?}");
+    }
+    Some(seen_by)
 }
 
 #[test]
 fn reductions_agree_with_the_reference_semantics() {
     let wanted = programs_or(2_000);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let total = Mutex::new(States::default());
+    let total = Mutex::new(Seen::default());
+    let (runs, longer) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for part in 0..threads {
-            let total = &total;
+            let (total, runs, longer) = (&total, &runs, &longer);
             scope.spawn(move || {
                 let (mut decided, mut seed) = (0, part as u64);
                 while decided < wanted.div_ceil(threads) {
@@ -147,10 +161,15 @@ fn reductions_agree_with_the_reference_semantics() {
                     let program = random_program(&mut random, seed);
                     let mut models = 0;
                     for model in MemoryModel::ALL {
-                        if let Some(states) = agree(seed, &program, model, &mut random) {
+                        if let Some(seen) = agree(seed, &program, model, &mut random) {
                             models += 1;
+                            runs.fetch_add(1, Ordering::Relaxed);
+                            let more = usize::from(seen[SLEEP].1 > seen[SLEEP - 1].1);
+                            longer.fetch_add(more, Ordering::Relaxed);
                             let mut total = total.lock().expect("nobody panicked");
-                            total.iter_mut().zip(states).for_each(|(total, states)| *total += states);
+                            for ((all, all_steps), (states, steps)) in total.iter_mut().zip(seen) {
+                                (*all, *all_steps) = (*all + states, *all_steps + steps);
+                            }
                         }
                     }
                     decided += usize::from(models == 3);
@@ -160,17 +179,107 @@ fn reductions_agree_with_the_reference_semantics() {
         }
     });
     let total = total.into_inner().expect("nobody panicked");
-    for (reduction, states) in Reduction::ALL.iter().zip(total) {
-        println!("{reduction:?}: {states} states");
+    let all = total[0].0;
+    for (reduction, (states, steps)) in Reduction::ALL.iter().zip(total) {
+        println!("{reduction:?}: {states} states, {steps} transitions");
         // What each must leave out of the states between the initial and the final ones, where no property looks at them.
         let most = match reduction {
-            Reduction::None => total[0],
-            Reduction::Local => total[0] * 3 / 2,
-            Reduction::Ample | Reduction::Persistent | Reduction::Cartesian => total[0] * 3 / 4,
+            Reduction::None => all,
+            Reduction::Local => all * 3 / 2,
+            Reduction::Ample | Reduction::Persistent | Reduction::Sleep | Reduction::Cartesian => all * 3 / 4,
             Reduction::Dynamic => unreachable!("it stores no states"),
         };
-        assert!(states <= most, "{reduction:?}: {states} of {} states", total[0]);
+        assert!(states <= most, "{reduction:?}: {states} of {all} states");
     }
+    let (persistent, sleep) = (total[SLEEP - 1].1, total[SLEEP].1);
+    // Steps may be taken again when parts wake up that are not in a persistent set.
+    let (runs, longer) = (runs.into_inner(), longer.into_inner());
+    println!("sleep sets take more transitions than persistent sets in {longer} of {runs} runs");
+    assert!(sleep < persistent && longer * 200 <= runs, "{sleep} of {persistent}; {longer} of {runs}");
+}
+
+/// A program in which much sleeps and much wakes up: threads that meet all the time, groups of stores that leave in any order, families.
+fn busy_program(random: &mut Random, seed: u64) -> Program {
+    if seed % 4 == 3 {
+        let text = family(random, false);
+        return load("family.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    }
+    let loops = random.one_in(3);
+    let shape = Shape { threads: 3, length: 2 + random.below(3), loops, corners: random.one_in(8) };
+    let mut program = program(random, shape);
+    match seed % 4 {
+        0 => contend(random, &mut program, 8),
+        1 => {
+            contend(random, &mut program, 2);
+            lock_sections(random, &mut program);
+        }
+        _ => group(random, &mut program),
+    }
+    program
+}
+
+/// The values of some observables in all final states, and one verdict; nothing if there are too many states.
+fn outcome(
+    (program, model): (&Program, MemoryModel),
+    (property, observed): (&Property, &[Observable]),
+    options: Options,
+) -> Option<(bool, BTreeSet<Vec<i64>>, u64)> {
+    let engine = Explicit { options };
+    // Sleep sets need room too, and so do several workers.
+    let most = if engine.options.reduction == Reduction::None { 1 << 19 } else { 1 << 26 };
+    let limits = Limits::starting_now(None, Some(most), Default::default());
+    let task = Task::new(program, model, vec![property.clone()]);
+    let checked = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING).remove(0);
+    let safe = match checked.verdict() {
+        Verdict::Safe => true,
+        Verdict::Unsafe => false,
+        Verdict::Unknown(_) => return None,
+    };
+    let ended = ended();
+    let condition = Condition::new(program, model, &ended, None, observed.to_vec());
+    let found = condition.expect("a `finally`").search(&engine, &limits, None);
+    let finals = found.states().iter().map(|s| s.values.clone()).collect();
+    found.missing().is_none().then_some((safe, finals, found.statistics.transitions?))
+}
+
+#[test]
+fn what_sleeps_is_found_elsewhere() {
+    let wanted = programs_or(6_000) as u64;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let compare = |seed: u64| -> Option<[u64; 2]> {
+        let mut random = Random::new(13_002_000 + seed);
+        let program = busy_program(&mut random, seed);
+        let model = MemoryModel::ALL[random.below(3)];
+        let property = random.pick(&program.properties).clone();
+        // The fewer registers are looked at, the more states are reached in several ways.
+        let mut observed = everything(&program);
+        observed.retain(|o| !matches!(o, Observable::Register(..)) || random.one_in(4));
+        let options = Options { workers: 1, reduction: Reduction::None, ..Options::default() };
+        let asked = (&property, observed.as_slice());
+        let (safe, finals, all) = outcome((&program, model), asked, options.clone())?;
+        let sleepy = Options {
+            order: *random.pick(&[Order::BreadthFirst, Order::DepthFirst]),
+            reduction: Reduction::Sleep,
+            workers: 1 + random.below(2),
+            ..options
+        };
+        let context = format!("seed {seed}, {model:?}, {}, {sleepy:?}", property.name);
+        let found = outcome((&program, model), asked, sleepy);
+        let (safe_too, same_finals, taken) = found.unwrap_or_else(|| panic!("{context}: no answer"));
+        assert_eq!((safe_too, same_finals), (safe, finals), "{context}");
+        Some([all, taken])
+    };
+    let compare = &compare;
+    let counts: Vec<[u64; 3]> = std::thread::scope(|scope| {
+        let part = |n| move || (n..wanted).step_by(threads as usize).filter_map(compare);
+        let parts: Vec<_> = (0..threads)
+            .map(|n| scope.spawn(move || part(n)().fold([0; 3], |[a, b, c], [x, y]| [a + 1, b + x, c + y])))
+            .collect();
+        parts.into_iter().map(|part| part.join().expect("it agrees")).collect()
+    });
+    let [decided, all, taken] = counts.into_iter().fold([0; 3], |[a, b, c], [x, y, z]| [a + x, b + y, c + z]);
+    println!("{decided} programs: {taken} of {all} transitions");
+    assert!(decided * 2 > wanted && taken * 3 < all * 2, "{decided} programs: {taken} of {all} transitions");
 }
 
 #[test]

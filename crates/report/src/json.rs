@@ -37,6 +37,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),
         states: checked.states,
+        transitions: checked.transitions,
         symmetry: &checked.symmetry,
         versions: up_to_versions(checked),
         executions: checked.executions.map(|e| Executions {
@@ -164,6 +165,8 @@ struct Result<'a> {
     seconds: f64,
     check_seconds: f64,
     states: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transitions: Option<u64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     symmetry: &'a [Vec<String>],
     #[serde(skip_serializing_if = "std::ops::Not::not")]

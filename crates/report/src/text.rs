@@ -42,9 +42,12 @@ fn symmetry(checked: &Checked) -> String {
     }
 }
 
+fn count(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 /// What was explored: states, or executions.
 fn explored(checked: &Checked) -> String {
-    let count = |n: u64, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
     let Some(executions) = checked.executions else { return count(checked.states, "state") };
     let all = executions.complete + executions.blocked + executions.cut;
     let of_these = match (executions.blocked, executions.cut) {
@@ -93,7 +96,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         Verdict::Unknown(_) => style.unsure("unknown"),
     };
     let mut line = format!(
-        "{}: {}: {word} under {} ({}, {}{}{}{}, {}",
+        "{}: {}: {word} under {} ({}, {}{}{}{}{}, {}",
         escape(source.name()),
         style.bold(&escape(&checked.property.name)),
         model.name(),
@@ -102,6 +105,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         symmetry(checked),
         if up_to_versions(checked) { " up to the order of versions" } else { "" },
         in_slices(source, checked),
+        checked.transitions.map_or_else(String::new, |n| format!(", {}", count(n, "transition"))),
         seconds(checked.seconds),
     );
     let how = match (checked.verdict(), checked.evidence()) {

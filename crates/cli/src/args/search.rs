@@ -37,6 +37,7 @@ impl SearchArgs {
                 ReductionArg::Ample => Reduction::Ample,
                 ReductionArg::Local => Reduction::Local,
                 ReductionArg::Persistent => Reduction::Persistent,
+                ReductionArg::Sleep => Reduction::Sleep,
                 ReductionArg::Cartesian => Reduction::Cartesian,
                 ReductionArg::Dynamic => Reduction::Dynamic,
             },
@@ -65,6 +66,8 @@ pub enum ReductionArg {
     Local,
     /// Steps of a group of threads that nobody outside can disturb
     Persistent,
+    /// The same, without steps that were taken already in another order: fewer transitions
+    Sleep,
     /// Each thread runs until its steps may depend on those of others; states in between are not stored
     Cartesian,
     /// One execution of each trace, and no states are stored: for programs whose executions all end

@@ -221,8 +221,8 @@ impl Auto {
         if known.answers[n].is_definite() {
             let (states, bytes, rounds) = (known.states, known.bytes, known.rounds.clone());
             let (answer, engine) = (known.answers[n].clone(), known.engines[n]);
-            let (symmetry, executions) = (known.symmetry.clone(), known.executions);
-            task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry, executions });
+            let (symmetry, executions, transitions) = (known.symmetry.clone(), known.executions, None);
+            task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry, executions, transitions });
         }
     }
 

@@ -153,9 +153,12 @@ impl<'a> Known<'a> {
         for (answer, (&n, &engine)) in report.answers.iter().zip(member.numbers.iter().zip(&report.engines)) {
             if answer.is_definite() && !self.task.is_settled(n) {
                 let (states, bytes, rounds) = (report.states, report.bytes, report.rounds.clone());
-                let (symmetry, executions) = (report.symmetry.clone(), report.executions);
+                let (symmetry, executions, transitions) = (report.symmetry.clone(), report.executions, None);
                 let answer = answer.clone();
-                self.task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry, executions });
+                self.task.tell(
+                    n,
+                    Early { answer, engine, states, bytes, rounds, symmetry, executions, transitions },
+                );
             }
         }
         let by_states = report.executions.is_none();

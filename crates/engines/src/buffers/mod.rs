@@ -263,6 +263,7 @@ impl Run<'_, '_> {
             rounds: Vec::new(),
             symmetry: Vec::new(),
             executions: None,
+            transitions: None,
         };
         self.task.tell(n, early);
         self.answers[n] = Some(answer);

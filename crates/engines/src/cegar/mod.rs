@@ -254,6 +254,7 @@ impl Run<'_, '_> {
                 rounds,
                 symmetry: Vec::new(),
                 executions: None,
+                transitions: None,
             },
         );
         self.answers[n] = Some(answer);

@@ -84,6 +84,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             growth: if unknown { growth.to_vec() } else { Vec::new() },
             rounds: early.rounds,
             executions: early.executions,
+            transitions: early.transitions,
             symmetry: if early.engine == EngineName::Explicit { early.symmetry } else { Vec::new() },
             tried,
         }

@@ -158,6 +158,7 @@ impl<'a, 'p> Door<'a, 'p> {
                 rounds: report.rounds.clone(),
                 symmetry: report.symmetry.clone(),
                 executions: report.executions,
+                transitions: report.transitions,
             };
             let beside =
                 Beside { growth: &report.growth, tried: report.tried.get(n).map_or(&[], Vec::as_slice) };

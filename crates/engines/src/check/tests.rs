@@ -226,6 +226,7 @@ impl Engine for Fickle {
             rounds: Vec::new(),
             symmetry: Vec::new(),
             executions: None,
+            transitions: None,
         };
         task.tell(0, early);
         Report { answers: vec![self.then.clone()], ..Report::default() }

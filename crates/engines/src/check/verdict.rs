@@ -65,6 +65,8 @@ pub struct Checked {
     pub symmetry: Vec<Vec<String>>,
     /// How many executions were explored, if the answer comes from a search that goes through them one by one.
     pub executions: Option<Executions>,
+    /// How many steps were taken from state to state, if the engine counts them.
+    pub transitions: Option<u64>,
     /// What was tried, engine by engine, if there is no verdict.
     pub tried: Vec<Tried>,
 }

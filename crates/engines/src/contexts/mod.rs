@@ -233,6 +233,7 @@ impl Run<'_, '_> {
                 rounds,
                 symmetry: Vec::new(),
                 executions: None,
+                transitions: None,
             },
         );
     }

@@ -241,6 +241,7 @@ impl<'a> Judge<'a> {
             rounds: Vec::new(),
             symmetry: Vec::new(),
             executions: Some(self.count),
+            transitions: None,
         };
         self.task.tell(property, early);
     }

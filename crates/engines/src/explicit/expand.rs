@@ -65,6 +65,23 @@ pub struct Summary {
     pub limit: Option<(Limit, Span)>,
 }
 
+impl Summary {
+    /// What happened in two expansions together.
+    pub fn with(self, other: Summary) -> Summary {
+        Summary {
+            moved: self.moved || other.moved,
+            sampled: self.sampled || other.sampled,
+            bounded: self.bounded || other.bounded,
+            limit: self.limit.or(other.limit),
+        }
+    }
+
+    /// Whether no step was cut off, so that what was taken is all there is.
+    pub fn is_complete(self) -> bool {
+        self.limit.is_none() && !self.bounded && !self.sampled
+    }
+}
+
 /// How an operation went.
 enum Flow {
     Done,

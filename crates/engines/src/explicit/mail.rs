@@ -4,6 +4,7 @@ use super::code::Code;
 use super::expand::{Sink, Step};
 use super::layout::{Growth, Layout};
 use super::orbits::Representatives;
+use super::reduction::SleepSink;
 use super::store::hash;
 use super::versions::Renaming;
 
@@ -14,6 +15,8 @@ pub struct Batch {
     pub states: Vec<u64>,
     /// For each state where it comes from.
     pub origins: Vec<Origin>,
+    /// For each state the parts of threads that sleep in it; nothing if there are no sleep sets.
+    pub asleep: Vec<u64>,
 }
 
 /// Where a successor comes from.
@@ -32,12 +35,14 @@ impl Batch {
     pub fn clear(&mut self) {
         self.states.clear();
         self.origins.clear();
+        self.asleep.clear();
     }
 
     /// Takes over what another batch has.
     pub fn append(&mut self, other: &mut Batch) {
         self.states.append(&mut other.states);
         self.origins.append(&mut other.origins);
+        self.asleep.append(&mut other.asleep);
     }
 }
 
@@ -104,5 +109,30 @@ impl Sink for Sorter<'_, '_> {
                 self.growth = self.growth.or(renamed.err());
             }
         }
+    }
+}
+
+/// Sorts successors, each with what sleeps in it.
+pub struct SleepSorter<'s, 'w, 'c> {
+    /// Where they go.
+    pub sorter: &'s mut Sorter<'w, 'c>,
+    /// What sleeps in them.
+    pub asleep: u64,
+}
+
+impl Sink for SleepSorter<'_, '_, '_> {
+    fn take(&mut self, step: Step<'_>, state: &[u64]) {
+        let sorter = &mut self.sorter;
+        let asleep = sorter.representatives.carry(sorter.layout, state, self.asleep);
+        sorter.take(step, state);
+        for batch in sorter.out.iter_mut() {
+            batch.asleep.resize(batch.origins.len(), asleep);
+        }
+    }
+}
+
+impl SleepSink for SleepSorter<'_, '_, '_> {
+    fn asleep(&mut self, parts: u64) {
+        self.asleep = parts;
     }
 }

@@ -166,8 +166,9 @@ impl Engine for Explicit {
                 answers[decided.property] = Some(answer.clone());
                 let states = decided.stores.iter().map(|s| s.len() as u64).sum();
                 let (bytes, rounds, symmetry) = (decided.bytes, Vec::new(), symmetry.clone());
+                let (engine, executions, transitions) = (self.name(), None, Some(decided.transitions));
                 let early =
-                    Early { answer, engine: self.name(), states, bytes, rounds, symmetry, executions: None };
+                    Early { answer, engine, states, bytes, rounds, symmetry, executions, transitions };
                 task.tell(decided.property, early);
             };
             let found =
@@ -181,6 +182,7 @@ impl Engine for Explicit {
             let wanted = undecided || (!task.observed.is_empty() && !task.first_violation);
             let more = found.sampled && wanted && found.stopped.is_none() && radius < MOST_SAMPLES;
             report.bytes = report.bytes.max(found.bytes);
+            report.transitions = Some(found.transitions);
             report.states = found.stores.iter().map(|s| s.len() as u64).sum();
             report.state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
             if more {

@@ -285,6 +285,28 @@ impl<'c> Representatives<'c> {
         }
     }
 
+    /// A set of parts of threads, two bits for each thread, in the representative of a state.
+    pub fn carry(&mut self, layout: &Layout, state: &[u64], parts: u64) -> u64 {
+        if parts == 0 || std::ptr::eq(self.of(layout, state), state) {
+            return parts;
+        }
+        let (best, mut candidate) = (std::mem::take(&mut self.best), std::mem::take(&mut self.candidate));
+        // All arrangements have been tried, and the first one is there again.
+        self.arrange(layout, state, &mut candidate);
+        while candidate != best && self.next_arrangement() {
+            self.arrange(layout, state, &mut candidate);
+        }
+        (self.best, self.candidate) = (best, candidate);
+        let mut carried = parts;
+        for (class, order) in self.code.orbits.classes.iter().zip(&self.orders) {
+            for (&thread, &from) in class.threads.iter().zip(order) {
+                let moved = parts >> (2 * class.threads[from as usize]) & 3;
+                carried = carried & !(3 << (2 * thread)) | moved << (2 * thread);
+            }
+        }
+        carried
+    }
+
     /// Sorts the threads of each class by their keys; true if they were sorted already.
     fn sort(&mut self, layout: &Layout, state: &[u64]) -> bool {
         self.ties.clear();

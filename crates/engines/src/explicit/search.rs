@@ -44,6 +44,8 @@ pub struct Found {
     pub finals: BTreeSet<Vec<i64>>,
     /// The most bytes in use at any time.
     pub bytes: u64,
+    /// How many steps were taken from state to state.
+    pub transitions: u64,
 }
 
 /// A state that decides a property, among the states found so far.
@@ -60,6 +62,8 @@ pub struct Decided<'a> {
     pub sizes: &'a Sizes,
     /// The most bytes in use so far.
     pub bytes: u64,
+    /// How many steps were taken so far.
+    pub transitions: u64,
 }
 
 /// What all workers share.
@@ -189,6 +193,7 @@ pub fn search(
         limit: None,
         finals: BTreeSet::new(),
         bytes: 0,
+        transitions: 0,
     };
     for worker in crew {
         worker.deliver(&mut found);
@@ -222,6 +227,7 @@ impl Shared<'_> {
                 layout: &crew[0].layout,
                 sizes: &crew[0].sizes,
                 bytes: crew.iter().map(|worker| worker.peak).sum(),
+                transitions: crew.iter().map(|worker| worker.transitions).sum(),
             });
         }
     }

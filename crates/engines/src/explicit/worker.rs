@@ -12,9 +12,9 @@ use super::code::Code;
 use super::divergence;
 use super::expand::{Expander, Summary};
 use super::layout::{Growth, Layout, Sizes};
-use super::mail::{Batch, FAULT, Origin, Sorter};
+use super::mail::{Batch, FAULT, Origin, SleepSorter, Sorter};
 use super::orbits::Representatives;
-use super::reduction::Reducer;
+use super::reduction::{Reducer, Reduction, Sleep};
 use super::search::{Found, Shared};
 use super::store::Store;
 use super::versions::Renaming;
@@ -36,6 +36,8 @@ pub struct Worker<'a, 's> {
     pub(super) store: Store,
     expander: Expander<'s>,
     reducer: Option<Reducer<'s>>,
+    /// What sleeps in which states, if that is looked at.
+    sleep: Option<Sleep<'s>>,
     representatives: Representatives<'s>,
     renaming: Renaming,
     /// Depth first: states not yet expanded.
@@ -46,6 +48,8 @@ pub struct Worker<'a, 's> {
     out: Vec<Batch>,
     /// Successors made in this round.
     made: usize,
+    /// Steps taken so far; those of a state that must be expanded again in a wider layout count once.
+    pub(super) transitions: u64,
     /// Properties that are not decided yet, as far as this worker knows.
     deciding: Vec<usize>,
     eval_stack: Vec<i64>,
@@ -74,6 +78,12 @@ impl<'a, 's> Worker<'a, 's> {
             store: Store::new(layout.words),
             expander: Expander::new(shared.code, samples, shared.options.buffer_bound),
             reducer: Reducer::new(shared.code, shared.options.reduction),
+            sleep: match &shared.code.summaries {
+                Some(summaries) if shared.options.reduction == Reduction::Sleep => {
+                    Some(Sleep::new(shared.code, summaries, shared.options.buffer_bound.is_some()))
+                }
+                _ => None,
+            },
             representatives: Representatives::new(shared.code),
             renaming: Renaming::default(),
             stack: Vec::new(),
@@ -81,6 +91,7 @@ impl<'a, 's> Worker<'a, 's> {
             level_end: 0,
             out: (0..shared.workers).map(|_| Batch::default()).collect(),
             made: 0,
+            transitions: 0,
             deciding: (0..known.len()).filter(|&n| !known[n]).collect(),
             eval_stack: Vec::new(),
             summary: Summary { sampled, ..Summary::default() },
@@ -96,6 +107,7 @@ impl<'a, 's> Worker<'a, 's> {
         found.bounded |= self.summary.bounded;
         found.limit = found.limit.or(self.summary.limit);
         found.bytes += self.peak;
+        found.transitions += self.transitions;
         found.finals.extend(self.finals);
         found.stores.push(self.store);
     }
@@ -144,10 +156,16 @@ impl<'a, 's> Worker<'a, 's> {
 
     /// How many states wait to be expanded.
     pub(super) fn frontier(&self) -> usize {
-        match self.shared.options.order {
+        let new = match self.shared.options.order {
             Order::DepthFirst => self.stack.len(),
             Order::BreadthFirst => self.store.len() - self.cursor,
-        }
+        };
+        new + self.woken()
+    }
+
+    /// How many states wait to be expanded again, because something in them has woken up.
+    fn woken(&self) -> usize {
+        self.sleep.as_ref().map_or(0, Sleep::waiting)
     }
 
     /// Expands states until the round is over.
@@ -159,7 +177,9 @@ impl<'a, 's> Worker<'a, 's> {
             if self.made >= SUCCESSORS || self.shared.stop.load(Ordering::Relaxed) {
                 break;
             }
+            let woken = self.sleep.as_ref().and_then(Sleep::next);
             let number = match depth_first {
+                _ if let Some((number, _)) = woken => number,
                 true => match self.stack.last() {
                     Some(&number) => number,
                     None => break,
@@ -167,11 +187,8 @@ impl<'a, 's> Worker<'a, 's> {
                 false if self.cursor < self.level_end => self.cursor as u32,
                 false => break,
             };
-            if !self.expand(number) {
+            if !self.expand(number, woken.map(|(_, parts)| parts)) {
                 break;
-            }
-            if !depth_first {
-                self.cursor += 1;
             }
             if self.out[self.me].origins.len() >= batch {
                 self.store_own();
@@ -180,9 +197,10 @@ impl<'a, 's> Worker<'a, 's> {
         self.store_own();
     }
 
-    /// Expands one state; false if it must be done again in a wider layout.
-    fn expand(&mut self, number: u32) -> bool {
+    /// Expands one state, or only parts of it that have woken up; false if it must be done again in a wider layout.
+    fn expand(&mut self, number: u32, woken: Option<u64>) -> bool {
         let parent = number * self.shared.workers as u32 + self.me as u32;
+        let made = self.made;
         let mut sorter = Sorter {
             code: self.shared.code,
             layout: &self.layout,
@@ -194,9 +212,14 @@ impl<'a, 's> Worker<'a, 's> {
             made: &mut self.made,
         };
         let state = self.store.state(number);
-        let expanded = match &mut self.reducer {
-            None => self.expander.expand(&self.layout, state, &mut sorter),
-            Some(reducer) => reducer.expand(&mut self.expander, &self.layout, state, &mut sorter),
+        let expanded = match (&mut self.reducer, &mut self.sleep) {
+            (None, None) => self.expander.expand(&self.layout, state, &mut sorter),
+            (Some(reducer), _) => reducer.expand(&mut self.expander, &self.layout, state, &mut sorter),
+            (None, Some(sleep)) => {
+                let mut sorter = SleepSorter { sorter: &mut sorter, asleep: 0 };
+                let state = (&self.store, number);
+                sleep.expand(&mut self.expander, &self.layout, state, woken, &mut sorter)
+            }
         };
         let summary = match expanded.and_then(|summary| sorter.growth.map_or(Ok(summary), Err)) {
             Ok(summary) => summary,
@@ -205,15 +228,16 @@ impl<'a, 's> Worker<'a, 's> {
                 return false;
             }
         };
-        if self.shared.options.order == Order::DepthFirst {
-            self.stack.pop();
+        self.transitions += (self.made - made) as u64;
+        match (&mut self.sleep, self.shared.options.order) {
+            (Some(sleep), _) if woken.is_some() => sleep.done(),
+            (_, Order::DepthFirst) => _ = self.stack.pop(),
+            (_, Order::BreadthFirst) => self.cursor += 1,
         }
-        self.summary.sampled |= summary.sampled;
-        self.summary.bounded |= summary.bounded;
+        self.summary = self.summary.with(Summary { moved: false, ..summary });
         if summary.bounded && self.shared.code.overflow_decides {
             self.shared.decide(0, parent);
         }
-        self.summary.limit = self.summary.limit.or(summary.limit);
         if !summary.moved {
             self.at_rest(number, parent, summary);
         }
@@ -272,12 +296,30 @@ impl<'a, 's> Worker<'a, 's> {
 
     fn store_batch(&mut self, batch: &Batch) {
         let words = self.layout.words;
+        if self.sleep.is_some() {
+            let states = batch.states.chunks_exact(words).zip(&batch.origins);
+            states.zip(&batch.asleep).for_each(|((state, origin), asleep)| {
+                self.store_asleep(state, *origin, *asleep);
+            });
+            return;
+        }
         for (origins, states) in batch.origins.chunks(BATCH).zip(batch.states.chunks(BATCH * words)) {
             let touched = origins.iter().fold(0, |sum, o| sum ^ self.store.touch(o.hash));
             std::hint::black_box(touched);
             for (origin, state) in origins.iter().zip(states.chunks_exact(words)) {
                 self.store_new(state, *origin);
             }
+        }
+    }
+
+    /// Stores a state in which some parts of threads sleep.
+    fn store_asleep(&mut self, state: &[u64], origin: Origin, asleep: u64) {
+        let number = self.store.len();
+        self.store_new(state, origin);
+        let sleep = self.sleep.as_mut().expect("only with sleep sets anything sleeps");
+        match self.store.len() > number {
+            true => sleep.meet(&self.store, number as u32, asleep),
+            false => sleep.meet_again(&self.store, state, origin.hash, asleep),
         }
     }
 
@@ -342,16 +384,19 @@ impl<'a, 's> Worker<'a, 's> {
         let shared = self.shared;
         let frontier = self.frontier();
         let in_level = match shared.options.order {
+            _ if self.woken() > 0 => true,
             Order::DepthFirst => !self.stack.is_empty(),
             Order::BreadthFirst => self.cursor < self.level_end,
         };
         shared.busy.fetch_add(usize::from(in_level), Ordering::Relaxed);
         shared.pending.fetch_add(usize::from(frontier > 0), Ordering::Relaxed);
-        let bytes = self.store.bytes() as u64 + self.stack.len() as u64 * 4;
+        let asleep = self.sleep.as_ref().map_or(0, Sleep::bytes);
+        let bytes = (self.store.bytes() + asleep) as u64 + self.stack.len() as u64 * 4;
         self.peak = self.peak.max(bytes);
         shared.bytes[self.me].store(bytes, Ordering::Relaxed);
         // What the next round may need: more states, or all of them in a wider layout.
-        let more = self.store.bytes_to_grow(SUCCESSORS) + self.bytes_to_widen();
+        let more_asleep = self.sleep.as_ref().map_or(0, |sleep| sleep.bytes_to_grow(SUCCESSORS));
+        let more = self.store.bytes_to_grow(SUCCESSORS) + self.bytes_to_widen() + more_asleep;
         shared.more[self.me].store(more as u64, Ordering::Relaxed);
         shared.states[self.me].store(self.store.len() as u64, Ordering::Relaxed);
         let sum = |counters: &[AtomicU64]| counters.iter().map(|c| c.load(Ordering::Relaxed)).sum::<u64>();
@@ -411,7 +456,13 @@ impl<'a, 's> Worker<'a, 's> {
     pub(super) fn widen(&mut self, growth: &[Growth]) {
         growth.iter().for_each(|growth| self.sizes.grow(self.shared.code, *growth));
         let wider = Layout::new(self.shared.code, &self.sizes);
+        if let Some(sleep) = &mut self.sleep {
+            sleep.repack(self.shared.code, &self.store, &self.layout, &wider);
+        }
         self.store.repack(self.shared.code, &self.layout, &wider);
+        if let Some(sleep) = &mut self.sleep {
+            sleep.rehash(&self.store);
+        }
         self.layout = wider;
     }
 }

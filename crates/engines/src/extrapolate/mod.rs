@@ -134,6 +134,7 @@ impl Run<'_> {
                 rounds: Vec::new(),
                 symmetry: Vec::new(),
                 executions: None,
+                transitions: None,
             },
         );
         self.answers[n] = Some(answer);

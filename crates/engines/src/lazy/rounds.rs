@@ -238,7 +238,19 @@ impl<'a> Rounds<'a> {
         for &n in &shown {
             let (answer, engine, rounds) = (Answer::Holds(None), self.lazy.name(), Vec::new());
             let (states, bytes, symmetry) = (self.states, self.bytes, Vec::new());
-            self.task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry, executions: None });
+            self.task.tell(
+                n,
+                Early {
+                    answer,
+                    engine,
+                    states,
+                    bytes,
+                    rounds,
+                    symmetry,
+                    executions: None,
+                    transitions: None,
+                },
+            );
         }
         self.progress.say("certificate".into());
         if !self.certify_together(program, &shown) && shown.len() > 1 {

@@ -57,9 +57,9 @@ impl<'c> Cartesian<'c> {
         self.touched.extend(self.view.threads.iter().map(|view| view.place.future));
         let mut summary = Summary::default();
         for t in 0..self.view.threads.len() {
-            summary = together(summary, self.prefix(expander, layout, state, t, sink)?);
+            summary = summary.with(self.prefix(expander, layout, state, t, sink)?);
             let flushes = expander.expand_parts(layout, state, [Part::Flushes(t, None)], sink)?;
-            summary = together(summary, flushes);
+            summary = summary.with(flushes);
         }
         Ok(summary)
     }
@@ -96,7 +96,7 @@ impl<'c> Cartesian<'c> {
                 let step = Step { thread: t as u32, kind: StepKind::Run, visible: false, fault: false };
                 sink.take(step, &self.here);
             }
-            summary = together(summary, left);
+            summary = summary.with(left);
         }
         self.touched[t] = touched;
         Ok(summary)
@@ -121,15 +121,6 @@ impl<'c> Cartesian<'c> {
         let enables = place.stores
             && (self.code.model == MemoryModel::Pso || layout.buffers[t].count.raw(&self.here) == 0);
         depends || locked_out || enables || !place.may_be_passed()
-    }
-}
-
-fn together(one: Summary, two: Summary) -> Summary {
-    Summary {
-        moved: one.moved || two.moved,
-        sampled: one.sampled || two.sampled,
-        bounded: one.bounded || two.bounded,
-        limit: one.limit.or(two.limit),
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! * [`ample`]: the steps of one thread, or some of them (THESIS16 s.2.2.2, Algorithm 2.2, conditions C0 to C3);
 //! * [`persistent`]: the steps of the smallest group of threads that nobody outside can disturb (s.4.1);
+//! * [`sleep`]: of these, the ones that were not taken already, in another order (s.4.1);
 //! * [`cartesian`]: for each thread everything up to the first step that may depend on others, in one go (s.4.3.2).
 //!
 //! **What is preserved.** All these choices satisfy one condition (C1, persistence): whatever threads do without taking a chosen step is
@@ -24,7 +25,10 @@
 
 mod ample;
 mod cartesian;
+mod dependence;
+mod parts;
 mod persistent;
+mod sleep;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -35,6 +39,7 @@ use super::layout::{Growth, Layout};
 use ample::Ample;
 use cartesian::Cartesian;
 use persistent::Persistent;
+pub use sleep::{Sleep, SleepSink};
 pub use summary::Summaries;
 use summary::{Footprint, Place};
 
@@ -50,6 +55,8 @@ pub enum Reduction {
     Local,
     /// Persistent sets: steps of a group of threads that nobody outside can disturb.
     Persistent,
+    /// Persistent sets, and sleep sets: steps that were taken already, in another order, are not taken again.
+    Sleep,
     /// Cartesian: each thread goes on until its steps may depend on those of others, and states in between are not stored.
     Cartesian,
     /// Dynamic: one execution of each trace, and no states are stored. Only for programs all of whose executions end.
@@ -58,8 +65,14 @@ pub enum Reduction {
 
 impl Reduction {
     /// All reductions of a search that stores states: they decide what is decided without them.
-    pub const ALL: [Reduction; 5] =
-        [Reduction::None, Reduction::Ample, Reduction::Local, Reduction::Persistent, Reduction::Cartesian];
+    pub const ALL: [Reduction; 6] = [
+        Reduction::None,
+        Reduction::Ample,
+        Reduction::Local,
+        Reduction::Persistent,
+        Reduction::Sleep,
+        Reduction::Cartesian,
+    ];
 
     /// Whether it decides by what threads may still do, or have done. If it does not, the states it finds are a proof that can be checked.
     pub fn needs_summaries(self) -> bool {
@@ -139,11 +152,11 @@ pub enum Reducer<'c> {
 }
 
 impl<'c> Reducer<'c> {
-    /// What decides about the states of a program; nothing if the steps themselves do.
+    /// What decides about the states of a program, one by one; nothing if the steps themselves do, or if it matters how a state was reached.
     pub fn new(code: &'c Code, reduction: Reduction) -> Option<Self> {
         let summaries = code.summaries.as_ref()?;
         match reduction {
-            Reduction::None | Reduction::Local | Reduction::Dynamic => None,
+            Reduction::None | Reduction::Local | Reduction::Sleep | Reduction::Dynamic => None,
             Reduction::Ample => Some(Reducer::Ample(Ample::new(code, summaries))),
             Reduction::Persistent => Some(Reducer::Persistent(Persistent::new(code, summaries))),
             Reduction::Cartesian => Some(Reducer::Cartesian(Cartesian::new(code, summaries))),
@@ -175,6 +188,5 @@ fn attempt<S: Sink>(
     sink: &mut S,
 ) -> Result<Option<Summary>, Growth> {
     let summary = expander.expand_parts(layout, state, parts, sink)?;
-    let complete = summary.limit.is_none() && !summary.bounded && !summary.sampled;
-    Ok((summary.moved && complete).then_some(summary))
+    Ok((summary.moved && summary.is_complete()).then_some(summary))
 }

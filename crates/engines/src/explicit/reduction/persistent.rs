@@ -11,27 +11,21 @@
 //! * visible steps depend on each other: with one in the set, every part joins after which there may be another.
 //!
 //! A set that may close a cycle is not taken, unless it is everything.
-//!
-//! There are no sleep sets. Where states are stored, a sleep set leaves out transitions to states that are found anyway, but no states. It would have to be
-//! stored with each state, and a state that is reached again with a smaller one expanded again. Here a transition costs less than that: most
-//! states are one word, of which the table of states has neither a number nor room for anything beside it.
 
+use super::parts::{MOST_THREADS, bits, edges, flushes, part, thread_of};
 use super::summary::{ACCESS, Footprint, LOCK, Summaries, VISIBLE};
 use super::{View, attempt};
 use crate::explicit::code::Code;
-use crate::explicit::expand::{Expander, Part, Sink, Summary};
+use crate::explicit::expand::{Expander, Sink, Summary};
 use crate::explicit::layout::{Growth, Layout};
-
-/// Sets of parts are bits of a word; beyond so many threads all steps are taken.
-const MOST_THREADS: usize = 32;
 
 /// Chooses persistent sets.
 pub struct Persistent<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
-    view: View,
+    pub(super) view: View,
     /// The closed sets, smallest first.
-    sets: Vec<u64>,
+    pub(super) sets: Vec<u64>,
 }
 
 impl<'c> Persistent<'c> {
@@ -46,18 +40,23 @@ impl<'c> Persistent<'c> {
         state: &[u64],
         sink: &mut S,
     ) -> Result<Summary, Growth> {
-        self.view.look(self.code, self.summaries, layout, state);
+        self.look(layout, state);
         self.find_sets();
         for &set in &self.sets {
-            if let Some(summary) = attempt(expander, layout, state, parts(set), sink)? {
+            if let Some(summary) = attempt(expander, layout, state, bits(set).map(part), sink)? {
                 return Ok(summary);
             }
         }
         expander.expand(layout, state, sink)
     }
 
+    /// Looks at a state.
+    pub(super) fn look(&mut self, layout: &Layout, state: &[u64]) {
+        self.view.look(self.code, self.summaries, layout, state);
+    }
+
     /// Closes the set of each single part, and keeps those that may be taken.
-    fn find_sets(&mut self) {
+    pub(super) fn find_sets(&mut self) {
         self.sets.clear();
         let threads = self.view.threads.len();
         if threads > MOST_THREADS {
@@ -118,32 +117,4 @@ impl<'c> Persistent<'c> {
         }
         needed
     }
-}
-
-/// The bit of the edges of a thread.
-fn edges(t: usize) -> u64 {
-    1 << (2 * t)
-}
-
-/// The bit of the flushes of a thread.
-fn flushes(t: usize) -> u64 {
-    2 << (2 * t)
-}
-
-/// The thread of a part, and whether it is its flushes.
-fn thread_of(bit: u64) -> (usize, bool) {
-    let position = bit.trailing_zeros() as usize;
-    (position / 2, position % 2 == 1)
-}
-
-/// The parts of a set.
-fn parts(mut set: u64) -> impl Iterator<Item = Part> {
-    std::iter::from_fn(move || {
-        let bit = set & set.wrapping_neg();
-        set ^= bit;
-        (bit != 0).then(|| match thread_of(bit) {
-            (t, false) => Part::Edges(t),
-            (t, true) => Part::Flushes(t, None),
-        })
-    })
 }

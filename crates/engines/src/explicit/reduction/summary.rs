@@ -97,6 +97,10 @@ pub struct Summaries {
     pub places: Vec<Vec<Place>>,
     /// For each thread and each cell that it stores through its buffer, what a flush touches.
     pub flushes: Vec<Vec<Footprint>>,
+    /// For each thread and edge, what the edge touches, wherever its addresses point.
+    pub edges: Vec<Vec<Footprint>>,
+    /// For each cell the bit of its class, or 0 if all accesses to it commute.
+    pub classes: Vec<u64>,
 }
 
 impl Summaries {
@@ -108,7 +112,7 @@ impl Summaries {
         limits: &Limits,
     ) -> Result<Self, Reason> {
         let classes = Classes::new(program);
-        let (mut places, mut flushes) = (Vec::new(), Vec::new());
+        let (mut places, mut flushes, mut edges) = (Vec::new(), Vec::new(), Vec::new());
         for ((_, thread), code) in program.threads().zip(threads) {
             let flush = |(&cell, &visible): (&u32, &bool)| Footprint {
                 reads: 0,
@@ -117,10 +121,16 @@ impl Summaries {
             };
             let flushed: Vec<Footprint> =
                 code.buffered_cells.iter().zip(&code.flush_visible).map(flush).collect();
-            places.push(summarise(program, model, thread, code, &classes, &flushed, limits)?);
+            let mut touched_by = vec![Footprint::default(); thread.edges.len()];
+            for edge in code.edges.iter().flatten() {
+                let action = &thread.edge(edge.id).action;
+                touched_by[edge.id.index()] = touched(program, model, action, edge, &classes);
+            }
+            places.push(summarise(program, model, thread, code, &touched_by, &flushed, limits)?);
             flushes.push(flushed);
+            edges.push(touched_by);
         }
-        Ok(Summaries { places, flushes })
+        Ok(Summaries { places, flushes, edges, classes: classes.of_cell })
     }
 
     /// What is known about a thread where it is in a state.
@@ -202,7 +212,7 @@ fn summarise(
     model: MemoryModel,
     thread: &Thread,
     code: &ThreadCode,
-    classes: &Classes,
+    touched_by: &[Footprint],
     flushed: &[Footprint],
     limits: &Limits,
 ) -> Result<Vec<Place>, Reason> {
@@ -213,7 +223,7 @@ fn summarise(
     for (location, place) in places.iter_mut().enumerate() {
         for edge in &code.edges[location] {
             let action = &thread.edge(edge.id).action;
-            let next = touched(program, model, action, edge, classes);
+            let next = touched_by[edge.id.index()];
             let stored = buffered(model, action);
             let later = stored
                 .into_iter()

@@ -85,11 +85,13 @@ fn program(variables: usize, threads: Vec<Vec<(u32, u32, Action)>>, bad: Expr<Ob
     }
 }
 
-/// What exploring a program takes.
+/// What exploring a program takes; sleep sets have states and steps only, for which of the steps are taken depends on how a state is reached.
 #[derive(Debug)]
 struct Explored {
     /// How many states there are, if the goal does not end the search.
     states: usize,
+    /// How many steps are taken from these.
+    taken: u64,
     /// How many transitions lead to the goal, or are found before it: breadth first and depth first.
     transitions: [usize; 2],
     /// The program counters in the successors of the initial state.
@@ -153,7 +155,7 @@ fn explored(program: &Program, model: MemoryModel, reduction: Reduction) -> Expl
         transitions
     };
     let transitions = [count(false), count(true)];
-    Explored { states: found.stores[0].len(), transitions, first }
+    Explored { states: found.stores[0].len(), taken: found.transitions, transitions, first }
 }
 
 /// Fig. 2.14 to 2.16: the turn-based mutex. Its locations are those of Fig. 2.16, and a test of `turn` is one step, as it is there.
@@ -174,6 +176,9 @@ fn ample_sets_save_5_of_the_12_states_of_the_turn_mutex() {
     assert_eq!(states(Reduction::None), 12);
     assert_eq!(states(Reduction::Ample), 12 - 5);
     assert!(states(Reduction::Persistent) <= 7 && states(Reduction::Cartesian) <= 12);
+    let taken = |reduction| explored(&turn, MemoryModel::Sc, reduction).taken;
+    assert_eq!(states(Reduction::Sleep), 7);
+    assert_eq!([Reduction::None, Reduction::Ample, Reduction::Sleep].map(taken), [24, 11, 11]);
 }
 
 /// Threads that mark their last states in memory, as s.4.2.1 has it: `goal` counts them, and `success` says that all are there.
@@ -205,7 +210,7 @@ fn local_events_first_takes_7_steps_depth_first_and_13_breadth_first() {
         let cartesian = explored(&assigning, model, Reduction::Cartesian);
         assert_eq!(cartesian.first, [[3, 0], [0, 3]], "{model:?}");
         assert_eq!(cartesian.states, 5, "{model:?}");
-        for reduction in [Reduction::Ample, Reduction::Persistent] {
+        for reduction in [Reduction::Ample, Reduction::Persistent, Reduction::Sleep] {
             assert!(explored(&assigning, model, reduction).states < 13, "{model:?}, {reduction:?}");
         }
     }
@@ -223,5 +228,47 @@ fn cartesian_vectors_are_those_of_the_text() {
     // The first of the two vectors: (load1; store1, load2; store2; load2'; store2'; load2'').
     assert_eq!(cartesian.first, [[2, 0], [0, 5]]);
     let all = explored(&incrementing, MemoryModel::Sc, Reduction::None);
+    let [persistent, sleep] =
+        [Reduction::Persistent, Reduction::Sleep].map(|r| explored(&incrementing, MemoryModel::Sc, r));
+    assert_eq!([all.taken, persistent.taken, sleep.taken], [100, 56, 50]);
+    assert!(sleep.states < persistent.states, "{sleep:?} instead of {persistent:?}");
     assert!(cartesian.states * 3 < all.states, "{} of {} states", cartesian.states, all.states);
+}
+
+fn straight(ops: Vec<Op>) -> Vec<(u32, u32, Action)> {
+    (0..).zip(ops).map(|(n, op)| (n, n + 1, Action::Op(op))).collect()
+}
+
+/// Two loads that commute, each before a store that the other thread's load depends on: both loads are in every persistent set.
+#[test]
+fn steps_that_commute_are_not_taken_in_both_orders() {
+    let ops = |from, to| straight(vec![load(from), store(to, Expr::Const(1))]);
+    let crossed = program(2, vec![ops(0, 1), ops(1, 0)], Expr::Const(0));
+    for model in MemoryModel::ALL {
+        let seen = [Reduction::None, Reduction::Persistent, Reduction::Sleep].map(|reduction| {
+            let explored = explored(&crossed, model, reduction);
+            (explored.states, explored.taken)
+        });
+        match model {
+            MemoryModel::Sc => assert_eq!(seen, [(9, 12), (9, 11), (9, 10)]),
+            MemoryModel::Tso | MemoryModel::Pso => assert_eq!(seen, [(16, 24), (15, 17), (13, 14)]),
+        }
+    }
+}
+
+/// The program on which the first algorithm of s.4.1, as printed, is not persistent: t1 alone would be chosen, because t2 does nothing yet.
+#[test]
+fn what_others_will_do_counts_not_only_what_they_do_next() {
+    let late = vec![Op::Skip, store(0, Expr::Const(1))];
+    let program = program(1, vec![straight(vec![load(0)]), straight(late)], Expr::Const(0));
+    for (model, reduction) in MemoryModel::ALL.into_iter().flat_map(|m| Reduction::ALL.map(|r| (m, r))) {
+        let mut task = Task::new(&program, model, Vec::new());
+        task.observed = vec![Observable::Register(ThreadId(0), R)];
+        let options = Options { reduction, workers: 1, ..Options::default() };
+        let limits = Limits::default();
+        let code = Code::new(&task, &options, None, &limits).expect("a small program");
+        let found = search(&task, &code, &options, &[], &[], &limits, &Progress::default(), &mut |_| {});
+        let finals: Vec<Vec<i64>> = found.expect("a small program").finals.into_iter().collect();
+        assert_eq!(finals, [[0], [1]], "{model:?}, {reduction:?}");
+    }
 }
