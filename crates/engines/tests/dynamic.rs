@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use fencewright_engines::dynamic::Waiting;
 use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdict, check_each};
 use fencewright_executions::oracle::{Incomplete, explore};
@@ -140,6 +141,95 @@ fn verdicts_are_those_of_the_reference_semantics() {
         }
     }
     assert!(compared > 4_000, "{compared} programs");
+}
+
+/// A program whose threads wait in loops of all kinds.
+fn waiting_in_loops(random: &mut Random, seed: u64) -> Program {
+    let mut text = String::from("shared x, y, l, a[2];\n");
+    let locks = random.one_in(6);
+    for t in 0..2 + usize::from(random.one_in(3)) {
+        let mut body = String::new();
+        for n in 0..1 + random.below(3) {
+            let cell = |random: &mut Random| ["x", "y", "l", "a[0]", "a[1]"][random.below(5)];
+            let (c, d, k) = (cell(random), cell(random), random.below(3));
+            let statement = match random.below(26) {
+                0..=2 => format!("await {c} == {k};"),
+                3 => format!("await {c} != 0 && {d} != {k};"),
+                4 => format!("await {c} == 1 || {d} == {k};"),
+                5 => format!("await !({c} == 0 && {d} != {k}) && a[0] < 2;"),
+                6 => "await a[r] == 1;".to_string(),
+                7 => format!("await a[{c}] == {d};"),
+                8 => format!("while {c} != {k} {{ skip; }}"),
+                9 => format!("while {c} == 0 {{ fence; }}"),
+                10 => format!("while !cas({c}, 0, 1) {{ }}"),
+                11 => format!("while !cas({c}, 0, 1) {{ while {c} == 1 {{ }} }}"),
+                12 => format!("loop {{ r = {c}; if r == {k} {{ break; }} }}"),
+                13 => format!("choose {{ await {c} == {k}; y = 1; }} or {{ await {d} == 1; }}"),
+                14 => format!("while {c} == {k} {{ s = s + 1; assume s < 3; }}"),
+                15 => format!("await 2 / {c} == 1;"),
+                16 => format!("do_again: r = {c}; if r == {k} {{ goto do_again; }}"),
+                17 if locks => format!("lock; {c} = {k}; unlock;"),
+                18 if locks => format!("lock; await {c} == {k}; unlock;"),
+                19 => format!("r = {c}; assert r < 2;"),
+                20 => "fence;".to_string(),
+                21 => format!("atomic {{ assume {c} == {k}; {d} = 1; }}"),
+                22 => format!("assume r == {k};"),
+                _ => format!("{c} = {k};"),
+            };
+            let label = if statement.contains(": ") { String::new() } else { format!("w{n}: ") };
+            body += &format!("{label}{statement} ");
+        }
+        text += &format!("thread t{t} {{ var r, s; {body} last: skip; }}\n");
+    }
+    text += &match random.below(5) {
+        0 => "forbid f: t0@last && x == 1;".to_string(),
+        1 => "forbid f: t0@last && t1@last;".to_string(),
+        2 => format!("forbid f: t0.r == {} && !t1@last;", random.below(3)),
+        3 => "finally f: never t0.r == t1.r && x == 1;".to_string(),
+        _ => "finally f: exists x == 2 && y == 0;".to_string(),
+    };
+    if seed % 3 == 0 && text.contains("w0") {
+        text += "forbid g: t0@w0 && y == 2;";
+        text = text.replacen("thread t0 { var r, s; do_again:", "thread t0 { var r, s; w0: skip; do_again:", 1);
+        let (t0, rest) = text.split_once("thread t1").expect("two threads");
+        if !t0.contains("w0: ") {
+            text = format!("{}thread t1{rest}", t0.replacen("var r, s; ", "var r, s; w0: skip; ", 1));
+        }
+    }
+    let file = load("awaits.fw", text.as_bytes(), None, &[]);
+    let mut program = file.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program;
+    program.properties.push(Property::deadlock());
+    program
+}
+
+#[test]
+fn loops_that_only_wait_are_steps_that_wait() {
+    let (mut decided, mut asked, mut counted, mut blocked) = (0, 0, 0, 0);
+    for seed in 0..wanted(700, 20_000) {
+        let program = waiting_in_loops(&mut Random::new(4_000_000 + seed), seed);
+        let model = MemoryModel::ALL[(seed % 3) as usize];
+        let limits = Limits::default();
+        let unsettled = unknown(&program, model, &format!("seed {seed}"));
+        let task = Task::new(&program, model, program.properties.clone());
+        let Some(waiting) = Waiting::new(&task, &limits) else { continue };
+        asked += program.properties.len();
+        decided += program.properties.len() - unsettled;
+        // How many executions: those of the program with steps that wait.
+        let task = Task::new(&program, model, Vec::new());
+        let waiting = Waiting::new(&task, &limits).expect("more loops wait if nothing looks");
+        let Some(expected) = traces::count(&waiting.program, model, 1_000) else { continue };
+        let found = run(&program, model, &[], &limits).statistics.executions.expect("executions were counted");
+        if found.cut > 0 {
+            continue;
+        }
+        let traces = traces::Traces { complete: found.complete, blocked: found.blocked };
+        assert_eq!((traces, found.redundant), (expected, 0), "seed {seed}, {model:?}: {found:?}");
+        counted += 1;
+        blocked += expected.blocked;
+    }
+    println!("{decided} of {asked} properties decided, {counted} programs with {blocked} blocked executions");
+    assert!(decided * 10 > asked * 8 && asked > 500, "{decided} of {asked} properties");
+    assert!(counted > 200 && blocked > 200, "{counted} programs with {blocked} blocked executions");
 }
 
 fn example(name: &str, defines: &[(&str, i64)]) -> Program {

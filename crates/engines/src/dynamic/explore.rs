@@ -20,7 +20,7 @@ use super::footprint::{Footprint, Item};
 use super::machine::{Machine, Stepped};
 use super::races::{Event, Link, NOWHERE};
 use super::state::{NONE, State};
-use super::wakeup::{Branch, Tree, insert};
+use super::wakeup::{Branch, Sequence, Tree, insert};
 
 /// A state of the present execution, and what is to be done there.
 pub(super) struct Node {
@@ -235,8 +235,7 @@ impl<'p> Search<'p> {
         if step.total > 1 && !free {
             for alternative in (0..step.total).filter(|k| *k != alternative) {
                 let other = Branch { alternative, ..branch.clone() };
-                let asleep: Vec<&Branch> = node.asleep.iter().collect();
-                self.waiting += insert(&mut node.trees, &asleep, &[&other]);
+                self.waiting += insert(&mut node.trees, &node.asleep, Sequence::from([&other]));
             }
         }
         self.waiting = self.waiting.saturating_sub(1);
@@ -275,7 +274,7 @@ impl<'p> Search<'p> {
             self.leave(number);
             let node = &mut self.nodes[number];
             let done = node.trees.pop_front().expect("the step that was taken");
-            node.asleep.push(done.branch);
+            node.asleep.push(done.branch.clone());
             if !node.trees.is_empty() {
                 return true;
             }

@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use fencewright_kit::accesses::{cells_of, for_each_read, written_register};
 use fencewright_program::{
-    Action, Address, Edge, LocationId, MemoryModel, Observable, Op, Program, PropertyKind, ThreadId,
+    Action, Address, Edge, Expr, LocationId, MemoryModel, Observable, Op, Program, PropertyKind, RegisterId,
+    ThreadId, UnaryOp,
 };
 
 use crate::looks::Looks;
@@ -230,6 +231,11 @@ impl Tables {
         STORES | Key::from(thread) << 32 | Key::from(number)
     }
 
+    /// The thread and the number of the buffered store that a key stands for, if it is one.
+    pub fn numbered_store(key: Key) -> Option<(u32, u32)> {
+        (key >= STORES).then_some(((key & !STORES) >> 32) as u32).map(|thread| (thread, key as u32))
+    }
+
     /// Adds what a write to a memory cell writes.
     pub fn add_write(&self, items: &mut Vec<Item>, cell: u32) {
         add(items, Item::write(Key::from(cell)));
@@ -319,6 +325,12 @@ enum Waiting {
 
 impl Waiting {
     fn new<'e>(program: &Program, edges: impl Iterator<Item = &'e Edge>) -> Self {
+        let edges: Vec<&Edge> = edges.collect();
+        if let [one, other] = edges[..]
+            && is_decided(&one.action, &other.action)
+        {
+            return Waiting::Nothing;
+        }
         let mut addresses: Vec<&Address> = Vec::new();
         let mut fixed = true;
         for edge in edges {
@@ -341,6 +353,31 @@ impl Waiting {
         cells.sort_unstable();
         cells.dedup();
         Waiting::Several(cells)
+    }
+}
+
+/// Whether two steps are the outcomes of one test, as of a `cas`: where one of them cannot be taken for the value that it loads, the other one can.
+/// They wait for an empty buffer, so they load from memory, and the cell is in the footprint of whichever is taken.
+fn is_decided(one: &Action, other: &Action) -> bool {
+    let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) = (one, other)
+    else {
+        return false;
+    };
+    let is_test = |op: &Op| matches!(op, Op::Assume(_));
+    let Some(test) = one.iter().position(is_test) else { return false };
+    let once = |ops: &[Op]| ops.iter().filter(|op| is_test(op)).count() == 1;
+    let (Op::Assume(a), Some(Op::Assume(b))) = (&one[test], other.get(test)) else { return false };
+    one[..test] == other[..test] && once(one) && once(other) && are_opposite(a, b)
+}
+
+/// Whether of two conditions one holds exactly where the other does not.
+pub fn are_opposite(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
+    let is_not = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
+    match (a, b) {
+        (Expr::Binary(one, left, right), Expr::Binary(other, l, r)) if one.is_comparison() => {
+            *other == one.negated() && left == l && right == r
+        }
+        _ => is_not(a, b) || is_not(b, a),
     }
 }
 

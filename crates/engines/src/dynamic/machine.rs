@@ -9,6 +9,7 @@ use fencewright_program::{
     Action, Edge, EdgeId, Event, EventKind, LocationId, MemoryModel, Op, Program, RegisterId, Span, ThreadId,
 };
 
+use super::awaits::Origins;
 use super::footprint::{Awaited, Footprint, Item, Key, Tables, add, is_local};
 use super::state::{Buffered, NONE, State};
 use crate::task::Task;
@@ -67,6 +68,8 @@ pub struct Machine<'p> {
     /// What footprints are made of.
     pub tables: Tables,
     samples: &'p [i64],
+    /// What the edges stand for, if the program was made from another one.
+    origins: Option<&'p Origins>,
     /// Where the registers of each thread are in a state, and memory.
     pub(super) registers: Vec<usize>,
     pub(super) memory: usize,
@@ -79,8 +82,9 @@ pub struct Machine<'p> {
 }
 
 impl<'p> Machine<'p> {
-    /// The interpreter for a task; an unbounded `*` is tried with samples.
-    pub fn new(task: &Task<'p>, samples: &'p [i64]) -> Self {
+    /// The interpreter for a task; an unbounded `*` is tried with samples. Events are logged as those of the program that this one was made
+    /// from, if `origins` are given.
+    pub fn new(task: &Task<'p>, samples: &'p [i64], origins: Option<&'p Origins>) -> Self {
         let program = task.program;
         let mut next = 1 + program.threads.len();
         let mut registers = Vec::new();
@@ -93,6 +97,7 @@ impl<'p> Machine<'p> {
             model: task.model,
             tables: Tables::new(task),
             samples,
+            origins,
             registers,
             memory: next,
             now: NONE,
@@ -133,6 +138,32 @@ impl<'p> Machine<'p> {
         match self.tables.agents.buffer(agent) {
             Some((thread, cell)) => self.flush(state, thread, cell, log),
             None => self.advance(state, agent, alternative, log),
+        }
+    }
+
+    /// Does to a state what an event has done, a step of an agent with this footprint that led to the state `after`.
+    pub fn copy_outcome(&self, agent: usize, footprint: &[Item], event: u32, after: &State, state: &mut State) {
+        for item in footprint.iter().filter(|item| item.writes()) {
+            if item.key < self.tables.cells as Key {
+                let cell = self.memory + item.key as usize;
+                state.values[cell] = after.values[cell];
+            } else if Some(item.key) == self.tables.lock {
+                state.values[0] = after.values[0];
+            } else if let Some((thread, number)) = Tables::numbered_store(item.key) {
+                state.buffers.retain(|b| (b.thread, b.issued[0]) != (thread, number));
+            }
+        }
+        if self.tables.agents.buffer(agent).is_some() {
+            return;
+        }
+        let first = self.registers[agent];
+        let registers = first..first + self.program.threads[agent].registers.len();
+        state.values[1 + agent] = after.values[1 + agent];
+        state.values[registers.clone()].copy_from_slice(&after.values[registers]);
+        if let Some(issued) = state.issued.get_mut(agent) {
+            *issued = after.issued[agent];
+            let new = after.buffers.iter().rev().take_while(|b| b.event == event && b.thread == agent as u32).count();
+            state.buffers.extend_from_slice(&after.buffers[after.buffers.len() - new..]);
         }
     }
 
@@ -403,7 +434,7 @@ impl<'p> Machine<'p> {
             let unlocks = edge.action == Action::Unlock;
             gathered.found = Some((next, edge.action.drains(), unlocks));
             if let Some(log) = &mut gathered.log {
-                log.push(taken(thread, id, chosen));
+                self.log(log, thread, id, chosen, matches!(flow, Flow::Fault));
             }
         }
         gathered.total += 1;
@@ -470,13 +501,16 @@ impl<'p> Machine<'p> {
             }
             self.arrive(state, thread, edge, &flow);
             if let Some(log) = &mut log {
-                log.push(taken(thread, id, &[]));
+                self.log(log, thread, id, &[], false);
             }
         }
     }
-}
 
-fn taken(thread: usize, edge: EdgeId, chosen: &[i64]) -> Event {
-    let kind = EventKind::Step { edge, chosen: chosen.to_vec() };
-    Event { thread: ThreadId(thread as u32), kind }
+    /// Adds the step along an edge to a log. Of several edges that are one here only the first can fault.
+    fn log(&self, log: &mut Vec<Event>, thread: usize, edge: EdgeId, chosen: &[i64], faulted: bool) {
+        let edges = self.origins.map_or(std::slice::from_ref(&edge), |of| &of[thread][edge.index()]);
+        let edges = if faulted { &edges[..1] } else { edges };
+        let step = |edge: &EdgeId| EventKind::Step { edge: *edge, chosen: chosen.to_vec() };
+        log.extend(edges.iter().map(|edge| Event { thread: ThreadId(thread as u32), kind: step(edge) }));
+    }
 }

@@ -57,6 +57,7 @@
 //! best a violation, else `unknown`. A proof has no set of states to be checked: the door explores small programs again, and says of others that they
 //! stand on the engine alone.
 
+mod awaits;
 mod explore;
 mod footprint;
 mod machine;
@@ -74,6 +75,7 @@ use fencewright_program::{EvalError, Event, Formula, Init, Observable, Program, 
 use crate::explicit::initial;
 use crate::loops::loop_depths;
 use crate::task::{Answer, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task};
+pub use awaits::Waiting;
 pub use explore::Executions;
 use explore::{Observer, Search};
 use footprint::Item;
@@ -108,9 +110,14 @@ pub(crate) fn run(
     limits: &Limits,
     progress: &Progress,
 ) -> Report {
-    let loops = task.program.threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
-    let mut search = Search::new(Machine::new(task, samples), loops, endless.longest());
+    let waiting = Waiting::new(task, limits);
+    let other = waiting.as_ref().map(|w| task.about(&w.program, task.model, task.properties.clone()));
+    let explored = other.as_ref().unwrap_or(task);
+    let loops = explored.program.threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
+    let machine = Machine::new(explored, samples, waiting.as_ref().map(|w| &w.origins));
+    let mut search = Search::new(machine, loops, endless.longest());
     let mut judge = Judge::new(task, limits, progress, endless);
+    judge.given = waiting.is_some().then(|| Machine::new(task, samples, None));
     let mut initial = Initial::new(task.program, samples);
     let mut ended = true;
     while let Some((registers, memory)) = initial.next() {
@@ -144,6 +151,8 @@ struct Judge<'a> {
     limits: &'a Limits,
     progress: &'a Progress,
     endless: Endless,
+    /// The program that was given, if another one with steps that wait is explored.
+    given: Option<Machine<'a>>,
     /// The initial registers and memory of the present executions, and the local work that threads begin with.
     start: (Vec<Vec<i64>>, Vec<i64>, Vec<Event>),
     answers: Vec<Option<Answer>>,
@@ -162,6 +171,7 @@ impl<'a> Judge<'a> {
             limits,
             progress,
             endless,
+            given: None,
             start: Default::default(),
             answers: vec![None; task.properties.len()],
             finals: BTreeSet::new(),
@@ -218,6 +228,13 @@ impl<'a> Judge<'a> {
                 None
             }
         }
+    }
+
+    /// Whether some thread can move in the program that was given, because it goes round in a loop that waits.
+    fn goes_round(&mut self, state: &State) -> bool {
+        self.given.as_mut().is_some_and(|given| {
+            (0..given.tables.agents.count()).any(|agent| given.step(state, agent, 0, None).is_some())
+        })
     }
 
     /// The present execution decides a property.
@@ -311,7 +328,7 @@ impl Observer for Judge<'_> {
         for n in 0..self.answers.len() {
             let decided = match &self.task.properties[n].kind {
                 _ if !self.is_open(n) => false,
-                PropertyKind::NoDeadlock => blocked && !is_at_limit && !sampled,
+                PropertyKind::NoDeadlock => blocked && !is_at_limit && !sampled && !self.goes_round(search.state()),
                 PropertyKind::Finally(quantifier, formula) if is_final => {
                     let holds = self.holds(&search.machine, search.state(), formula);
                     holds.is_some_and(|holds| decided_by(*quantifier, holds).is_some())

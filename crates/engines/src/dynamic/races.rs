@@ -4,7 +4,7 @@ use super::explore::{Node, Observer, Search};
 use super::footprint::{Item, Key};
 use super::machine::Stepped;
 use super::state::{NONE, State};
-use super::wakeup::{Branch, begins_known, insert};
+use super::wakeup::{Branch, Sequence, insert};
 
 /// When an event happens after others: for each agent, the number of its last event that happens before, plus 1.
 type Clock = Box<[u32]>;
@@ -190,7 +190,7 @@ impl Search<'_> {
             }
             for race in self.at(number).races.clone() {
                 if !tried.contains(&race) {
-                    self.reverse(race, agent, false, observer);
+                    self.reverse(race, agent, observer);
                 }
                 if self.stopped {
                     return;
@@ -232,7 +232,7 @@ impl Search<'_> {
             // Before the lock was freed, its holder had it.
             if !unlocks && of != agent {
                 tried.push(write);
-                if self.reverse(write, agent, true, observer) {
+                if self.reverse(write, agent, observer) {
                     return;
                 }
             }
@@ -241,32 +241,33 @@ impl Search<'_> {
     }
 
     /// Adds the sequence in which the step of an agent comes before an event, and before all that happens after that: what else has
-    /// happened, and then this step. If `asked`, says whether the step is enabled there.
-    fn reverse(&mut self, number: u32, agent: u32, asked: bool, observer: &mut impl Observer) -> bool {
+    /// happened, and then this step. Whether the step is enabled there.
+    fn reverse(&mut self, number: u32, agent: u32, observer: &mut impl Observer) -> bool {
         let of = self.at(number).branch.agent;
-        let rest = &self.nodes[number as usize + 1..self.nodes.len() - 1];
-        let rest = rest.iter().map(|node| node.event.as_ref().expect("the event has happened"));
-        let rest = rest.filter(|event| !event.is_after(number, of)).map(|event| &event.branch);
-        let node = &self.nodes[number as usize];
-        if !asked && begins_known(&node.trees, &node.asleep, rest.clone()) {
-            return false;
-        }
-        let sequence: Vec<Branch> = rest.cloned().collect();
-        let mut state: State = node.state.clone();
-        for (n, branch) in sequence.iter().enumerate() {
-            if n % 64 == 63 && self.is_over(observer) {
+        let mut state = self.nodes[number as usize].state.clone();
+        let (mut sequence, mut polled) = (Vec::new(), 0);
+        for later in number + 1..self.nodes.len() as u32 - 1 {
+            if self.at(later).is_after(number, of) {
+                continue;
+            }
+            polled += 1;
+            if polled % 1024 == 0 && self.is_over(observer) {
                 return false;
             }
-            let step = self.machine.step(&state, branch.agent as usize, branch.alternative, None);
-            state = step.expect("an event does not depend on what does not happen before it").next;
+            sequence.push(later);
+            self.do_again(later, &mut state);
         }
+        debug_assert!(self.is_replayed(number, &sequence, &state), "an event does what it did");
         let Some(step) = self.machine.step(&state, agent as usize, 0, None) else { return false };
-        let Node { trees, asleep, .. } = &mut self.nodes[number as usize];
-        let asleep: Vec<&Branch> = asleep.iter().collect();
+        let (before, rest) = self.nodes.split_at_mut(number as usize + 1);
+        let event = |&later: &u32| rest[(later - number) as usize - 1].event.as_ref();
+        let sequence: Sequence<'_> = sequence.iter().filter_map(event).map(|event| &event.branch).collect();
+        let Node { trees, asleep, .. } = &mut before[number as usize];
         for alternative in 0..step.total {
             let last = Branch { agent, alternative, total: step.total, footprint: step.footprint.clone() };
-            let all: Vec<&Branch> = sequence.iter().chain([&last]).collect();
-            let added = insert(trees, &asleep, &all);
+            let mut all = sequence.clone();
+            all.push_back(&last);
+            let added = insert(trees, asleep, all);
             self.waiting += added;
             // The other alternatives follow when the first one is taken.
             if added > 0 {
@@ -274,5 +275,23 @@ impl Search<'_> {
             }
         }
         true
+    }
+
+    /// Does to a state what an event of the present execution has done, some events being left out that do not happen before it: it does the
+    /// same there, so that its outcome is looked up. Running the step again was most of the time of a search.
+    fn do_again(&self, number: u32, state: &mut State) {
+        let Branch { agent, footprint, .. } = &self.at(number).branch;
+        self.machine.copy_outcome(*agent as usize, footprint, number, &self.nodes[number as usize + 1].state, state);
+    }
+
+    /// Whether a state is what steps of the present execution lead to from a state of it.
+    fn is_replayed(&mut self, number: u32, sequence: &[u32], expected: &State) -> bool {
+        let mut state = self.nodes[number as usize].state.clone();
+        for &later in sequence {
+            let Branch { agent, alternative, .. } = self.at(later).branch;
+            let step = self.machine.step(&state, agent as usize, alternative, None);
+            state = step.expect("an event does not depend on what does not happen before it").next;
+        }
+        state.is_like(expected)
     }
 }

@@ -50,6 +50,17 @@ impl State {
         hasher.finish()
     }
 
+    /// Whether the state is the same but for the events that stores come from.
+    pub fn is_like(&self, other: &State) -> bool {
+        let store = |b: &Buffered| (b.thread, b.cell, b.value, b.issued);
+        let stores = |state: &State, thread: u32| {
+            state.buffers.iter().filter(|b| b.thread == thread).map(store).collect::<Vec<_>>()
+        };
+        self.values == other.values
+            && self.issued == other.issued
+            && (0..self.issued.len() as u32).all(|thread| stores(self, thread) == stores(other, thread))
+    }
+
     /// How many bytes it takes.
     pub fn bytes(&self) -> usize {
         size_of::<State>()

@@ -8,6 +8,7 @@
 //!   that begins with `v` goes on with any of them.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::footprint::{Footprint, conflict};
 
@@ -35,8 +36,8 @@ impl Branch {
     }
 
     /// How the step relates to a sequence from the same state.
-    fn relation<'b>(&self, sequence: impl IntoIterator<Item = &'b Branch>) -> Relation {
-        for (n, step) in sequence.into_iter().enumerate() {
+    fn relation(&self, sequence: &Sequence<'_>) -> Relation {
+        for (n, step) in sequence.iter().enumerate() {
             if self.is_alternative(step) {
                 return Relation::Initial(n);
             }
@@ -47,6 +48,9 @@ impl Branch {
         Relation::Independent
     }
 }
+
+/// A sequence of steps. One takes them out mostly at the front.
+pub type Sequence<'b> = VecDeque<&'b Branch>;
 
 /// How a step relates to a sequence.
 enum Relation {
@@ -74,7 +78,7 @@ impl Tree {
     }
 
     /// A tree with one sequence.
-    fn sequence(steps: &[&Branch]) -> Option<Self> {
+    fn sequence(steps: &Sequence<'_>) -> Option<Self> {
         let mut below: Option<Tree> = None;
         for &branch in steps.iter().rev() {
             let children = below.into_iter().collect();
@@ -84,63 +88,93 @@ impl Tree {
     }
 }
 
+/// A tree is as deep as an execution is long: too deep for one call in another.
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let mut left = Vec::from(std::mem::take(&mut self.children));
+        while let Some(mut tree) = left.pop() {
+            left.extend(std::mem::take(&mut tree.children));
+        }
+    }
+}
+
+/// A place in a tree where the rest of a sequence is to be added.
+struct Place<'t, 'b> {
+    trees: &'t mut VecDeque<Tree>,
+    asleep: Vec<&'b Branch>,
+    rest: Sequence<'b>,
+}
+
 /// Adds a sequence to the trees that leave a state, unless its executions are explored anyway. The steps that sleep were explored. Gives
 /// the number of steps that were added.
-pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[&Branch], sequence: &[&Branch]) -> usize {
-    if is_covered(asleep, sequence) || begins_known(trees, &[], sequence.iter().copied()) {
+///
+/// Whether a step that sleeps covers the sequence is asked once. On the way down steps are taken out of the sequence; the
+/// first one that a sleeping step depends on wakes it up when it is taken out, so that nothing that did not cover the sequence covers
+/// a rest of it.
+pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<'_>) -> usize {
+    let asleep: Vec<&Branch> = asleep.iter().collect();
+    if is_covered(&asleep, &sequence) {
         return 0;
     }
-    for n in 0..trees.len() {
-        let branch = &trees[n].branch;
-        let mut without = None;
-        let below = match branch.relation(sequence.iter().copied()) {
-            Relation::Dependent => continue,
-            Relation::Initial(position) => {
-                without = Some([&sequence[..position], &sequence[position + 1..]].concat());
-                n..n + 1
-            }
-            Relation::Independent if branch.total == 1 => n..n + 1,
+    let mut added = 0;
+    let mut places = vec![Place { trees, asleep, rest: sequence }];
+    while let Some(Place { trees, mut asleep, mut rest }) = places.pop() {
+        debug_assert!(!is_covered(&asleep, &rest), "it was not covered before");
+        let is_initial = |tree: &Tree| matches!(tree.branch.relation(&rest), Relation::Initial(_));
+        if trees.iter().any(|tree| tree.children.is_empty() && is_initial(tree)) {
+            continue;
+        }
+        let Some((below, taken)) = way_down(trees, &asleep, &rest) else {
+            trees.extend(Tree::sequence(&rest));
+            added += rest.len();
+            continue;
+        };
+        if let Some(position) = taken {
+            rest.remove(position);
+        }
+        let agent = trees[below.start].branch.agent;
+        // Below a leaf, whatever follows is explored.
+        let goes_on = |tree: &&mut Tree| tree.branch.agent == agent && !tree.children.is_empty();
+        let mut below = trees.range_mut(below).filter(goes_on).peekable();
+        while let Some(tree) = below.next().filter(|_| !rest.is_empty()) {
+            let (mut asleep, rest) = match below.peek() {
+                Some(_) => (asleep.clone(), rest.clone()),
+                None => (std::mem::take(&mut asleep), std::mem::take(&mut rest)),
+            };
+            asleep.retain(|b| b.is_independent(&tree.branch));
+            places.push(Place { trees: &mut tree.children, asleep, rest });
+        }
+    }
+    added
+}
+
+/// Among which trees a sequence goes on, those of the agent of the first of them, and which of its steps these have taken; nothing if it is new here.
+fn way_down(
+    trees: &VecDeque<Tree>,
+    asleep: &[&Branch],
+    rest: &Sequence<'_>,
+) -> Option<(Range<usize>, Option<usize>)> {
+    for (n, Tree { branch, .. }) in trees.iter().enumerate() {
+        match branch.relation(rest) {
+            Relation::Dependent => {}
+            Relation::Initial(position) => return Some((n..n + 1, Some(position))),
+            Relation::Independent if branch.total == 1 => return Some((n..n + 1, None)),
             Relation::Independent => {
                 let of_agent = |b: &Branch| b.agent == branch.agent;
                 let known = asleep.iter().filter(|b| of_agent(b)).count()
                     + trees.iter().filter(|t| of_agent(&t.branch)).count();
-                if known < branch.total as usize {
-                    continue;
+                if known >= branch.total as usize {
+                    return Some((n..trees.len(), None));
                 }
-                n..trees.len()
             }
-        };
-        let agent = branch.agent;
-        let rest = without.as_deref().unwrap_or(sequence);
-        let mut added = 0;
-        for tree in trees.range_mut(below).filter(|tree| tree.branch.agent == agent) {
-            // A leaf: whatever follows is explored.
-            if tree.children.is_empty() || rest.is_empty() {
-                continue;
-            }
-            let still: Vec<&Branch> =
-                asleep.iter().copied().filter(|b| b.is_independent(&tree.branch)).collect();
-            added += insert(&mut tree.children, &still, rest);
         }
-        return added;
     }
-    trees.extend(Tree::sequence(sequence));
-    sequence.len()
-}
-
-/// Whether a sequence need not be added however it goes on: one of its initials was explored, or will be with all that may follow.
-pub fn begins_known<'b>(
-    trees: &VecDeque<Tree>,
-    asleep: &[Branch],
-    sequence: impl IntoIterator<Item = &'b Branch> + Clone,
-) -> bool {
-    let is_initial = |branch: &Branch| matches!(branch.relation(sequence.clone()), Relation::Initial(_));
-    asleep.iter().any(is_initial) || trees.iter().any(|t| t.children.is_empty() && is_initial(&t.branch))
+    None
 }
 
 /// Whether all executions that begin with a sequence have been explored from steps that sleep, or will be found by their races.
-fn is_covered(asleep: &[&Branch], sequence: &[&Branch]) -> bool {
-    asleep.iter().any(|branch| match branch.relation(sequence.iter().copied()) {
+fn is_covered(asleep: &[&Branch], sequence: &Sequence<'_>) -> bool {
+    asleep.iter().any(|branch| match branch.relation(sequence) {
         Relation::Initial(_) => true,
         Relation::Dependent => false,
         Relation::Independent => {
