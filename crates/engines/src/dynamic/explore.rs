@@ -261,6 +261,7 @@ impl<'p> Search<'p> {
         if let Some(identity) = node.identity {
             self.path.remove(&identity);
         }
+        self.machine.recycle(node.state);
     }
 
     /// Reverses the races of the present execution, and goes back to a node with a step that is still to be explored. Whether there is one.

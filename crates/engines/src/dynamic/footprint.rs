@@ -359,7 +359,8 @@ impl Waiting {
 /// Whether two steps are the outcomes of one test, as of a `cas`: where one of them cannot be taken for the value that it loads, the other one can.
 /// They wait for an empty buffer, so they load from memory, and the cell is in the footprint of whichever is taken.
 fn is_decided(one: &Action, other: &Action) -> bool {
-    let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) = (one, other)
+    let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
+        (one, other)
     else {
         return false;
     };

@@ -17,6 +17,9 @@ use crate::task::Task;
 /// A step runs on through at most this much local work: a loop of it must not go on without anybody looking at limits.
 const MOST_LOCAL: usize = 256;
 
+/// So many states are kept for their memory.
+const MOST_SPARE: usize = 64;
+
 /// A flush, for the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flushed {
@@ -73,6 +76,8 @@ pub struct Machine<'p> {
     /// Where the registers of each thread are in a state, and memory.
     pub(super) registers: Vec<usize>,
     pub(super) memory: usize,
+    /// States that are no longer needed. Copies of states take their memory: there is one for each step, and they are all of one size.
+    spare: Vec<State>,
     /// The number of the event that steps are taken for.
     pub now: u32,
     /// Whether a `*` was tried with samples only.
@@ -100,6 +105,7 @@ impl<'p> Machine<'p> {
             origins,
             registers,
             memory: next,
+            spare: Vec::new(),
             now: NONE,
             sampled: false,
             limit: None,
@@ -126,6 +132,22 @@ impl<'p> Machine<'p> {
         state
     }
 
+    /// A copy of a state.
+    pub fn copy(&mut self, state: &State) -> State {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.values.clone_from(&state.values);
+        copy.buffers.clone_from(&state.buffers);
+        copy.issued.clone_from(&state.issued);
+        copy
+    }
+
+    /// Takes a state that is no longer needed.
+    pub fn recycle(&mut self, state: State) {
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(state);
+        }
+    }
+
     /// The step of an agent from a state, with the outcome of one of its alternatives (the first one if there are not so many); nothing if
     /// none is enabled. What happens is added to the log.
     pub fn step(
@@ -142,7 +164,14 @@ impl<'p> Machine<'p> {
     }
 
     /// Does to a state what an event has done, a step of an agent with this footprint that led to the state `after`.
-    pub fn copy_outcome(&self, agent: usize, footprint: &[Item], event: u32, after: &State, state: &mut State) {
+    pub fn copy_outcome(
+        &self,
+        agent: usize,
+        footprint: &[Item],
+        event: u32,
+        after: &State,
+        state: &mut State,
+    ) {
         for item in footprint.iter().filter(|item| item.writes()) {
             if item.key < self.tables.cells as Key {
                 let cell = self.memory + item.key as usize;
@@ -162,7 +191,12 @@ impl<'p> Machine<'p> {
         state.values[registers.clone()].copy_from_slice(&after.values[registers]);
         if let Some(issued) = state.issued.get_mut(agent) {
             *issued = after.issued[agent];
-            let new = after.buffers.iter().rev().take_while(|b| b.event == event && b.thread == agent as u32).count();
+            let new = after
+                .buffers
+                .iter()
+                .rev()
+                .take_while(|b| b.event == event && b.thread == agent as u32)
+                .count();
             state.buffers.extend_from_slice(&after.buffers[after.buffers.len() - new..]);
         }
     }
@@ -260,7 +294,7 @@ impl<'p> Machine<'p> {
         if store.issued[1] > oldest.issued[1] {
             return None;
         }
-        let mut next = state.clone();
+        let mut next = self.copy(state);
         next.buffers.remove(position);
         next.values[self.memory + store.cell as usize] = store.value;
         let mut items = Vec::new();
@@ -319,26 +353,22 @@ impl<'p> Machine<'p> {
         let mut path = Vec::new();
         match &edge.action {
             Action::Op(op) => {
-                self.ops(
-                    state.clone(),
-                    thread,
-                    (id, edge),
-                    std::slice::from_ref(op),
-                    &mut Vec::new(),
-                    &mut path,
-                    gathered,
-                );
+                let ops = std::slice::from_ref(op);
+                let next = self.copy(state);
+                self.ops(next, thread, (id, edge), ops, &mut Vec::new(), &mut path, gathered);
             }
             Action::Atomic { ops, .. } => {
                 if self.may_access(state, thread) {
-                    self.ops(state.clone(), thread, (id, edge), ops, &mut Vec::new(), &mut path, gathered);
+                    let next = self.copy(state);
+                    self.ops(next, thread, (id, edge), ops, &mut Vec::new(), &mut path, gathered);
                 }
             }
             Action::Fence => {
-                self.alternative(state.clone(), thread, (id, edge), &[], &path, Flow::Done, gathered);
+                let next = self.copy(state);
+                self.alternative(next, thread, (id, edge), &[], &path, Flow::Done, gathered);
             }
             Action::StoreFence => {
-                let mut next = state.clone();
+                let mut next = self.copy(state);
                 if let Some(issued) = next.issued.get_mut(thread) {
                     issued[1] += 1;
                 }
@@ -347,7 +377,7 @@ impl<'p> Machine<'p> {
             Action::Lock | Action::Unlock => {
                 let locks = edge.action == Action::Lock;
                 if self.holder(state) == if locks { 0 } else { thread + 1 } {
-                    let mut next = state.clone();
+                    let mut next = self.copy(state);
                     next.values[0] = if locks { thread as i64 + 1 } else { 0 };
                     path.extend(self.tables.lock.map(Item::write));
                     self.alternative(next, thread, (id, edge), &[], &path, Flow::Done, gathered);
@@ -375,7 +405,7 @@ impl<'p> Machine<'p> {
                 let flow = self.perform(&mut state, thread, op, direct, path);
                 match flow {
                     Flow::Done => continue,
-                    Flow::Disabled => return,
+                    Flow::Disabled => return self.recycle(state),
                     Flow::Fault | Flow::Limit(_) => {
                         return self.alternative(state, thread, (id, edge), chosen, path, flow, gathered);
                     }

@@ -39,7 +39,8 @@
 //!   was explored is no reason to leave out another.
 //!
 //! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`.
-//! An `await` on registers is an event of its thread alone: if it does not hold, the thread waits forever.
+//! Loops that only wait, as `await` is one, are steps that wait: see `awaits`. An `await` on registers is an event of its thread alone: if
+//! it does not hold, the thread waits forever.
 //!
 //! # Properties
 //!
@@ -328,7 +329,9 @@ impl Observer for Judge<'_> {
         for n in 0..self.answers.len() {
             let decided = match &self.task.properties[n].kind {
                 _ if !self.is_open(n) => false,
-                PropertyKind::NoDeadlock => blocked && !is_at_limit && !sampled && !self.goes_round(search.state()),
+                PropertyKind::NoDeadlock => {
+                    blocked && !is_at_limit && !sampled && !self.goes_round(search.state())
+                }
                 PropertyKind::Finally(quantifier, formula) if is_final => {
                     let holds = self.holds(&search.machine, search.state(), formula);
                     holds.is_some_and(|holds| decided_by(*quantifier, holds).is_some())

@@ -244,8 +244,8 @@ impl Search<'_> {
     /// happened, and then this step. Whether the step is enabled there.
     fn reverse(&mut self, number: u32, agent: u32, observer: &mut impl Observer) -> bool {
         let of = self.at(number).branch.agent;
-        let mut state = self.nodes[number as usize].state.clone();
-        let (mut sequence, mut polled) = (Vec::new(), 0);
+        let mut state = self.machine.copy(&self.nodes[number as usize].state);
+        let (mut sequence, mut polled) = (Vec::with_capacity(self.nodes.len() - number as usize), 0);
         for later in number + 1..self.nodes.len() as u32 - 1 {
             if self.at(later).is_after(number, of) {
                 continue;
@@ -258,15 +258,16 @@ impl Search<'_> {
             self.do_again(later, &mut state);
         }
         debug_assert!(self.is_replayed(number, &sequence, &state), "an event does what it did");
-        let Some(step) = self.machine.step(&state, agent as usize, 0, None) else { return false };
+        let step = self.machine.step(&state, agent as usize, 0, None);
+        self.machine.recycle(state);
+        let Some(step) = step else { return false };
         let (before, rest) = self.nodes.split_at_mut(number as usize + 1);
         let event = |&later: &u32| rest[(later - number) as usize - 1].event.as_ref();
-        let sequence: Sequence<'_> = sequence.iter().filter_map(event).map(|event| &event.branch).collect();
         let Node { trees, asleep, .. } = &mut before[number as usize];
         for alternative in 0..step.total {
             let last = Branch { agent, alternative, total: step.total, footprint: step.footprint.clone() };
-            let mut all = sequence.clone();
-            all.push_back(&last);
+            let mut all = Sequence::with_capacity(sequence.len() + 1);
+            all.extend(sequence.iter().filter_map(event).map(|event| &event.branch).chain([&last]));
             let added = insert(trees, asleep, all);
             self.waiting += added;
             // The other alternatives follow when the first one is taken.
@@ -274,6 +275,7 @@ impl Search<'_> {
                 break;
             }
         }
+        self.machine.recycle(step.next);
         true
     }
 
@@ -281,7 +283,13 @@ impl Search<'_> {
     /// same there, so that its outcome is looked up. Running the step again was most of the time of a search.
     fn do_again(&self, number: u32, state: &mut State) {
         let Branch { agent, footprint, .. } = &self.at(number).branch;
-        self.machine.copy_outcome(*agent as usize, footprint, number, &self.nodes[number as usize + 1].state, state);
+        self.machine.copy_outcome(
+            *agent as usize,
+            footprint,
+            number,
+            &self.nodes[number as usize + 1].state,
+            state,
+        );
     }
 
     /// Whether a state is what steps of the present execution lead to from a state of it.

@@ -8,7 +8,7 @@ use rustc_hash::FxHasher;
 pub const NONE: u32 = u32::MAX;
 
 /// A state of a whole program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The holder of the lock plus 1, locations, registers, memory.
     pub values: Vec<i64>,

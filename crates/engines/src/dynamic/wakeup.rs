@@ -81,7 +81,7 @@ impl Tree {
     fn sequence(steps: &Sequence<'_>) -> Option<Self> {
         let mut below: Option<Tree> = None;
         for &branch in steps.iter().rev() {
-            let children = below.into_iter().collect();
+            let children = below.map_or_else(VecDeque::new, |tree| VecDeque::from(vec![tree]));
             below = Some(Tree { branch: branch.clone(), children });
         }
         below
