@@ -10,7 +10,7 @@ use fencewright_engines::{Checks, Confirm, Limits, Progress, Reason, Task, Verdi
 use fencewright_executions::oracle::{Incomplete, explore};
 use fencewright_executions::traces;
 use fencewright_lang::load;
-use fencewright_program::{Action, MemoryModel, Op, Program, Property};
+use fencewright_program::{Action, LocationId, MemoryModel, Op, Program, Property};
 use fencewright_testing::waiting::wait;
 use fencewright_testing::{Random, Shape, contend, group, program, separate};
 
@@ -248,6 +248,96 @@ fn the_indexer_has_one_trace_until_threads_collide() {
             assert!(checks.verdicts.iter().all(|c| matches!(c.verdict(), Verdict::Safe)));
         }
     }
+}
+
+/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1: which thread marks first, and which one then sees that both have, and the
+/// same with increments before that (Figs. 4.5 and 4.6). There a thread that loads less than 2 is stuck. Under SC one of them loads 2.
+#[test]
+fn the_traces_of_the_thesis() {
+    let mark = "atomic { goal = goal + 1; } atomic { assume goal == 2; success = success + 1; }";
+    let assigning = "var r; r = 1; assume r == 1;";
+    let incrementing = |own: &str, other: &str| {
+        format!("var r; {own} = {own} + 1; {own} = {own} + 1; r = {other}; assume r == 2;")
+    };
+    let [local, first, second] = [assigning.to_string(), incrementing("x", "y"), incrementing("y", "x")];
+    for (bodies, sc, tso) in [([&local, &local], (4, 0), (4, 0)), ([&first, &second], (4, 4), (4, 8))] {
+        let text = format!(
+            "shared x, y, goal, success; thread p {{ {} {mark} }} thread q {{ {} {mark} }} finally f: never success == 2;",
+            bodies[0], bodies[1]
+        );
+        let program = load("figure.fw", text.as_bytes(), None, &[]).expect("a program").program;
+        for model in MemoryModel::ALL {
+            let found = run(&program, model, &[], &Limits::default()).statistics.executions;
+            let found = found.expect("executions were counted");
+            let expected = if model == MemoryModel::Sc { sc } else { tso };
+            assert_eq!(
+                (found.complete, found.blocked, found.redundant),
+                (expected.0, expected.1, 0),
+                "{text}"
+            );
+            let checks = run(&program, model, &program.properties, &Limits::default());
+            assert!(matches!(checks.verdicts[0].verdict(), Verdict::Unsafe), "{text}");
+        }
+    }
+}
+
+/// Whether no thread can come back to where it was, so that all executions end.
+fn is_acyclic(program: &Program) -> bool {
+    program.threads.iter().all(|thread| {
+        // Locations that can be left forever: those whose edges all lead to such locations.
+        let mut left = vec![false; thread.locations.len()];
+        let leads_on = |n: usize, left: &[bool]| {
+            thread.edges_from(LocationId(n as u32)).all(|(_, edge)| left[edge.to.index()])
+        };
+        while let Some(n) = (0..left.len()).find(|&n| !left[n] && leads_on(n, &left)) {
+            left[n] = true;
+        }
+        left[thread.entry.index()]
+    })
+}
+
+/// All examples whose executions end, loops that only wait being steps that wait.
+#[test]
+fn acyclic_examples_have_the_verdicts_of_a_full_search() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let files =
+        std::fs::read_dir(directory).expect("the examples").map(|file| file.expect("a file").file_name());
+    let mut names: Vec<String> = files.filter_map(|name| name.into_string().ok()).collect();
+    names.retain(|name| name.ends_with(".fw"));
+    names.sort();
+    let (mut compared, mut waiting) = (0, 0);
+    for name in names {
+        let program = example(&name, &[]);
+        for model in MemoryModel::ALL {
+            let task = Task::new(&program, model, program.properties.clone());
+            let other = Waiting::new(&task, &Limits::default());
+            if !is_acyclic(other.as_ref().map_or(&program, |waiting| &waiting.program)) {
+                continue;
+            }
+            let limits =
+                || Limits::starting_now(Some(Duration::from_secs(2)), Some(1 << 28), Default::default());
+            let reduced = run(&program, model, &program.properties, &limits());
+            let engine = Explicit { options: Options { reduction: Reduction::None, ..Options::default() } };
+            let progress = Progress::default();
+            let all = check_each(&engine, &task, &limits(), &progress, Confirm::NOTHING, &mut |_, _| {});
+            for (reduced, all) in reduced.verdicts.iter().zip(&all.verdicts) {
+                let (one, other) = (reduced.verdict(), all.verdict());
+                let same = match (one, other) {
+                    (Verdict::Safe, Verdict::Safe) | (Verdict::Unsafe, Verdict::Unsafe) => true,
+                    (Verdict::Unknown(Reason::Timeout(_) | Reason::Memory(_)), _) => true,
+                    (_, other) => matches!(other, Verdict::Unknown(_)),
+                };
+                assert!(same, "{name}, {model:?}, {}: {one:?}, but {other:?}", reduced.property.name);
+            }
+            let executions = reduced.statistics.executions.expect("executions were counted");
+            println!("{name}, {model:?}: {executions:?}; {} states", all.statistics.states);
+            assert_eq!((executions.cut, executions.redundant), (0, 0), "{name}, {model:?}");
+            compared += 1;
+            waiting += u32::from(other.is_some());
+        }
+    }
+    println!("{compared} compared, {waiting} of them with loops that wait");
+    assert!(compared > 60 && waiting > 9, "{compared} compared, {waiting} of them with loops that wait");
 }
 
 /// Whether a run has a proof of a property that does not hold, or a violation of one that does; and how many have no verdict.

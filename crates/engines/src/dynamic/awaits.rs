@@ -34,7 +34,7 @@ use fencewright_program::{
     Action, Edge, EdgeId, Expr, LocationId, Observable, Op, Program, PropertyKind, Thread, ThreadId,
 };
 
-use super::footprint::are_opposite;
+use super::waits::are_opposite;
 use crate::liveness::LiveRegisters;
 use crate::looks::Looks;
 use crate::loops::loop_depths;

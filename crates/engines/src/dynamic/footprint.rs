@@ -7,12 +7,12 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use fencewright_kit::accesses::{cells_of, for_each_read, written_register};
+use fencewright_kit::accesses::{cells_of, written_register};
 use fencewright_program::{
-    Action, Address, Edge, Expr, LocationId, MemoryModel, Observable, Op, Program, PropertyKind, RegisterId,
-    ThreadId, UnaryOp,
+    Action, Address, LocationId, MemoryModel, Observable, Op, Program, PropertyKind, ThreadId,
 };
 
+use super::waits::{Classes, Waits};
 use crate::looks::Looks;
 use crate::task::Task;
 
@@ -153,25 +153,25 @@ impl Tables {
         let first_formula = first_class + cells as Key;
         let first_buffer = first_formula + task.properties.len() as Key;
         let mut classes = Classes::new(cells);
-        let awaited: Vec<Vec<Waiting>> = program
+        let awaited: Vec<Vec<Waits>> = program
             .threads
             .iter()
             .map(|thread| {
                 let of = |l: usize| {
                     let edges = thread.edges_from(LocationId(l as u32)).map(|(_, e)| e);
-                    Waiting::new(program, edges)
+                    Waits::new(program, edges)
                 };
                 (0..thread.locations.len()).map(of).collect()
             })
             .collect();
         for waiting in awaited.iter().flatten() {
-            if let Waiting::Several(cells) = waiting {
+            if let Waits::Several(cells) = waiting {
                 cells.windows(2).for_each(|pair| classes.unite(pair[0], pair[1]));
             }
         }
         let mut of_cells = vec![None; cells];
         for cell in
-            awaited.iter().flatten().flat_map(|w| if let Waiting::Several(c) = w { &c[..] } else { &[] })
+            awaited.iter().flatten().flat_map(|w| if let Waits::Several(c) = w { &c[..] } else { &[] })
         {
             of_cells[*cell as usize] = Some(first_class + Key::from(classes.of(*cell)));
         }
@@ -179,7 +179,7 @@ impl Tables {
         let seen_edges: Vec<Vec<Box<[Key]>>> = program.threads().map(|(id, _)| seen.edges(id)).collect();
         let mut places = Vec::new();
         for ((thread, awaited), seen) in program.threads.iter().zip(awaited).zip(&seen_edges) {
-            let place = |(l, awaited): (usize, Waiting)| {
+            let place = |(l, awaited): (usize, Waits)| {
                 let edges = || thread.edges_from(LocationId(l as u32));
                 let drains = edges().filter(|(_, e)| e.action.drains()).count();
                 Place {
@@ -188,9 +188,9 @@ impl Tables {
                     locks: uses_lock && edges().any(|(_, e)| needs_lock(&e.action, task.model)),
                     sees_emptiness: task.model != MemoryModel::Sc && drains > 0 && drains < edges().count(),
                     awaited: match awaited {
-                        Waiting::Nothing => Awaited::Nothing,
-                        Waiting::One(address) => Awaited::Cell(address),
-                        Waiting::Several(cells) => {
+                        Waits::Nothing => Awaited::Nothing,
+                        Waits::One(address) => Awaited::Cell(address),
+                        Waits::Several(cells) => {
                             Awaited::Class(first_class + Key::from(classes.of(cells[0])))
                         }
                     },
@@ -314,95 +314,6 @@ pub fn is_local(action: &Action, model: MemoryModel) -> bool {
 /// Whether a step is enabled only while no other thread holds the lock.
 fn needs_lock(action: &Action, model: MemoryModel) -> bool {
     !is_local(action, model) && !matches!(action, Action::Fence)
-}
-
-/// What the steps from one location wait for, before classes of cells are known.
-enum Waiting {
-    Nothing,
-    One(Address),
-    Several(Vec<u32>),
-}
-
-impl Waiting {
-    fn new<'e>(program: &Program, edges: impl Iterator<Item = &'e Edge>) -> Self {
-        let edges: Vec<&Edge> = edges.collect();
-        if let [one, other] = edges[..]
-            && is_decided(&one.action, &other.action)
-        {
-            return Waiting::Nothing;
-        }
-        let mut addresses: Vec<&Address> = Vec::new();
-        let mut fixed = true;
-        for edge in edges {
-            let Action::Atomic { ops, .. } = &edge.action else { continue };
-            let Some(last) = ops.iter().rposition(|op| matches!(op, Op::Assume(_))) else { continue };
-            let mut written = Vec::new();
-            for op in &ops[..last] {
-                if let Op::Load(_, address) = op {
-                    for_each_read(op, &mut |r| fixed &= !written.contains(&r));
-                    addresses.push(address);
-                }
-                written.extend(written_register(op));
-            }
-        }
-        let Some(first) = addresses.first() else { return Waiting::Nothing };
-        if fixed && addresses.iter().all(|a| a == first) {
-            return Waiting::One((*first).clone());
-        }
-        let mut cells: Vec<u32> = addresses.iter().flat_map(|a| cells_of(program, a)).collect();
-        cells.sort_unstable();
-        cells.dedup();
-        Waiting::Several(cells)
-    }
-}
-
-/// Whether two steps are the outcomes of one test, as of a `cas`: where one of them cannot be taken for the value that it loads, the other one can.
-/// They wait for an empty buffer, so they load from memory, and the cell is in the footprint of whichever is taken.
-fn is_decided(one: &Action, other: &Action) -> bool {
-    let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
-        (one, other)
-    else {
-        return false;
-    };
-    let is_test = |op: &Op| matches!(op, Op::Assume(_));
-    let Some(test) = one.iter().position(is_test) else { return false };
-    let once = |ops: &[Op]| ops.iter().filter(|op| is_test(op)).count() == 1;
-    let (Op::Assume(a), Some(Op::Assume(b))) = (&one[test], other.get(test)) else { return false };
-    one[..test] == other[..test] && once(one) && once(other) && are_opposite(a, b)
-}
-
-/// Whether of two conditions one holds exactly where the other does not.
-pub fn are_opposite(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
-    let is_not = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
-    match (a, b) {
-        (Expr::Binary(one, left, right), Expr::Binary(other, l, r)) if one.is_comparison() => {
-            *other == one.negated() && left == l && right == r
-        }
-        _ => is_not(a, b) || is_not(b, a),
-    }
-}
-
-/// Cells that some location waits for together, in classes.
-struct Classes {
-    parents: Vec<u32>,
-}
-
-impl Classes {
-    fn new(cells: usize) -> Self {
-        Classes { parents: (0..cells as u32).collect() }
-    }
-
-    fn of(&self, mut cell: u32) -> u32 {
-        while self.parents[cell as usize] != cell {
-            cell = self.parents[cell as usize];
-        }
-        cell
-    }
-
-    fn unite(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.of(a), self.of(b));
-        self.parents[a.max(b) as usize] = a.min(b);
-    }
 }
 
 /// What formulas that are looked at in every state see.

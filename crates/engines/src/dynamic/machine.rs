@@ -10,15 +10,9 @@ use fencewright_program::{
 };
 
 use super::awaits::Origins;
-use super::footprint::{Awaited, Footprint, Item, Key, Tables, add, is_local};
+use super::footprint::{Awaited, Footprint, Item, Key, Tables, add};
 use super::state::{Buffered, NONE, State};
 use crate::task::Task;
-
-/// A step runs on through at most this much local work: a loop of it must not go on without anybody looking at limits.
-const MOST_LOCAL: usize = 256;
-
-/// So many states are kept for their memory.
-const MOST_SPARE: usize = 64;
 
 /// A flush, for the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +71,7 @@ pub struct Machine<'p> {
     pub(super) registers: Vec<usize>,
     pub(super) memory: usize,
     /// States that are no longer needed. Copies of states take their memory: there is one for each step, and they are all of one size.
-    spare: Vec<State>,
+    pub(super) spare: Vec<State>,
     /// The number of the event that steps are taken for.
     pub now: u32,
     /// Whether a `*` was tried with samples only.
@@ -132,22 +126,6 @@ impl<'p> Machine<'p> {
         state
     }
 
-    /// A copy of a state.
-    pub fn copy(&mut self, state: &State) -> State {
-        let mut copy = self.spare.pop().unwrap_or_default();
-        copy.values.clone_from(&state.values);
-        copy.buffers.clone_from(&state.buffers);
-        copy.issued.clone_from(&state.issued);
-        copy
-    }
-
-    /// Takes a state that is no longer needed.
-    pub fn recycle(&mut self, state: State) {
-        if self.spare.len() < MOST_SPARE {
-            self.spare.push(state);
-        }
-    }
-
     /// The step of an agent from a state, with the outcome of one of its alternatives (the first one if there are not so many); nothing if
     /// none is enabled. What happens is added to the log.
     pub fn step(
@@ -160,44 +138,6 @@ impl<'p> Machine<'p> {
         match self.tables.agents.buffer(agent) {
             Some((thread, cell)) => self.flush(state, thread, cell, log),
             None => self.advance(state, agent, alternative, log),
-        }
-    }
-
-    /// Does to a state what an event has done, a step of an agent with this footprint that led to the state `after`.
-    pub fn copy_outcome(
-        &self,
-        agent: usize,
-        footprint: &[Item],
-        event: u32,
-        after: &State,
-        state: &mut State,
-    ) {
-        for item in footprint.iter().filter(|item| item.writes()) {
-            if item.key < self.tables.cells as Key {
-                let cell = self.memory + item.key as usize;
-                state.values[cell] = after.values[cell];
-            } else if Some(item.key) == self.tables.lock {
-                state.values[0] = after.values[0];
-            } else if let Some((thread, number)) = Tables::numbered_store(item.key) {
-                state.buffers.retain(|b| (b.thread, b.issued[0]) != (thread, number));
-            }
-        }
-        if self.tables.agents.buffer(agent).is_some() {
-            return;
-        }
-        let first = self.registers[agent];
-        let registers = first..first + self.program.threads[agent].registers.len();
-        state.values[1 + agent] = after.values[1 + agent];
-        state.values[registers.clone()].copy_from_slice(&after.values[registers]);
-        if let Some(issued) = state.issued.get_mut(agent) {
-            *issued = after.issued[agent];
-            let new = after
-                .buffers
-                .iter()
-                .rev()
-                .take_while(|b| b.event == event && b.thread == agent as u32)
-                .count();
-            state.buffers.extend_from_slice(&after.buffers[after.buffers.len() - new..]);
         }
     }
 
@@ -477,7 +417,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Moves a thread along an edge. At a limit it goes to a location that does not exist, and never moves again.
-    fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
+    pub(super) fn arrive(&mut self, state: &mut State, thread: usize, edge: &Edge, flow: &Flow) {
         state.values[1 + thread] = match flow {
             Flow::Fault => i64::from(self.program.threads[thread].fault.0),
             Flow::Limit(limit) => {
@@ -488,56 +428,15 @@ impl<'p> Machine<'p> {
         };
     }
 
-    /// Local work that nobody sees and that has one outcome.
-    fn settle(&mut self, state: &mut State, thread: usize, mut log: Option<&mut Vec<Event>>) {
-        let code = &self.program.threads[thread];
-        for _ in 0..MOST_LOCAL {
-            let location = self.location(state, thread);
-            let Some(place) = self.tables.places[thread].get(location.index()) else { return };
-            if !place.local {
-                return;
-            }
-            let mut only: Option<(EdgeId, &Edge, Flow, Option<State>)> = None;
-            let several = code.edges_from(location).count() > 1;
-            for (id, edge) in code.edges_from(location) {
-                debug_assert!(is_local(&edge.action, self.model), "the location is local");
-                // With one edge there is nothing to go back to.
-                let mut copy = several.then(|| state.clone());
-                let flow = match &edge.action {
-                    Action::Op(Op::Havoc(..)) => return,
-                    Action::Op(op) => {
-                        let on = copy.as_mut().unwrap_or(&mut *state);
-                        self.perform(on, thread, op, false, &mut Vec::new())
-                    }
-                    _ => {
-                        let on = copy.as_mut().unwrap_or(&mut *state);
-                        if let Some(issued) = on.issued.get_mut(thread) {
-                            issued[1] += 1;
-                        }
-                        Flow::Done
-                    }
-                };
-                match flow {
-                    Flow::Disabled => {}
-                    // A limit is met by a step of its own.
-                    Flow::Limit(_) => return,
-                    Flow::Done | Flow::Fault if only.is_some() => return,
-                    Flow::Done | Flow::Fault => only = Some((id, edge, flow, copy)),
-                }
-            }
-            let Some((id, edge, flow, copy)) = only else { return };
-            if let Some(next) = copy {
-                *state = next;
-            }
-            self.arrive(state, thread, edge, &flow);
-            if let Some(log) = &mut log {
-                self.log(log, thread, id, &[], false);
-            }
-        }
-    }
-
     /// Adds the step along an edge to a log. Of several edges that are one here only the first can fault.
-    fn log(&self, log: &mut Vec<Event>, thread: usize, edge: EdgeId, chosen: &[i64], faulted: bool) {
+    pub(super) fn log(
+        &self,
+        log: &mut Vec<Event>,
+        thread: usize,
+        edge: EdgeId,
+        chosen: &[i64],
+        faulted: bool,
+    ) {
         let edges = self.origins.map_or(std::slice::from_ref(&edge), |of| &of[thread][edge.index()]);
         let edges = if faulted { &edges[..1] } else { edges };
         let step = |edge: &EdgeId| EventKind::Step { edge: *edge, chosen: chosen.to_vec() };

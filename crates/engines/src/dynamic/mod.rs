@@ -63,8 +63,10 @@ mod explore;
 mod footprint;
 mod machine;
 mod ops;
+mod outcome;
 mod races;
 mod state;
+mod waits;
 mod wakeup;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,98 @@
+//! What the steps that leave a location wait for, as far as the text says.
+
+use fencewright_kit::accesses::{cells_of, for_each_read, written_register};
+use fencewright_program::{Action, Address, Edge, Expr, Op, Program, RegisterId, UnaryOp};
+
+/// What the steps from one location wait for, before classes of cells are known.
+pub enum Waits {
+    /// Nothing.
+    Nothing,
+    /// One cell, whose index is computed from registers.
+    One(Address),
+    /// Several cells, in order.
+    Several(Vec<u32>),
+}
+
+impl Waits {
+    /// What the steps along some edges from one location wait for.
+    pub fn new<'e>(program: &Program, edges: impl Iterator<Item = &'e Edge>) -> Self {
+        let edges: Vec<&Edge> = edges.collect();
+        let mut addresses: Vec<&Address> = Vec::new();
+        let mut fixed = true;
+        for edge in &edges {
+            let Action::Atomic { ops, .. } = &edge.action else { continue };
+            let Some(last) = ops.iter().rposition(|op| matches!(op, Op::Assume(_))) else { continue };
+            let mut written = Vec::new();
+            for op in &ops[..last] {
+                if let Op::Load(_, address) = op {
+                    for_each_read(op, &mut |r| fixed &= !written.contains(&r));
+                    addresses.push(address);
+                }
+                written.extend(written_register(op));
+            }
+        }
+        let Some(first) = addresses.first() else { return Waits::Nothing };
+        if fixed && addresses.iter().all(|a| a == first) {
+            return match edges[..] {
+                [one, other] if is_decided(&one.action, &other.action) => Waits::Nothing,
+                _ => Waits::One((*first).clone()),
+            };
+        }
+        let mut cells: Vec<u32> = addresses.iter().flat_map(|a| cells_of(program, a)).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        Waits::Several(cells)
+    }
+}
+
+/// Whether two steps are the outcomes of one test, as of a `cas`: where one of them cannot be taken for the value that it loads, the other one can.
+/// They wait for an empty buffer, so they load from memory, and the cell is in the footprint of whichever is taken.
+fn is_decided(one: &Action, other: &Action) -> bool {
+    let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
+        (one, other)
+    else {
+        return false;
+    };
+    let is_test = |op: &Op| matches!(op, Op::Assume(_));
+    let Some(test) = one.iter().position(is_test) else { return false };
+    let once = |ops: &[Op]| ops.iter().filter(|op| is_test(op)).count() == 1;
+    let (Op::Assume(a), Some(Op::Assume(b))) = (&one[test], other.get(test)) else { return false };
+    one[..test] == other[..test] && once(one) && once(other) && are_opposite(a, b)
+}
+
+/// Whether of two conditions one holds exactly where the other does not.
+pub fn are_opposite(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
+    let is_not = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
+    match (a, b) {
+        (Expr::Binary(one, left, right), Expr::Binary(other, l, r)) if one.is_comparison() => {
+            *other == one.negated() && left == l && right == r
+        }
+        _ => is_not(a, b) || is_not(b, a),
+    }
+}
+
+/// Cells that some location waits for together, in classes.
+pub struct Classes {
+    parents: Vec<u32>,
+}
+
+impl Classes {
+    /// Each cell by itself.
+    pub fn new(cells: usize) -> Self {
+        Classes { parents: (0..cells as u32).collect() }
+    }
+
+    /// The class of a cell: the first cell of it.
+    pub fn of(&self, mut cell: u32) -> u32 {
+        while self.parents[cell as usize] != cell {
+            cell = self.parents[cell as usize];
+        }
+        cell
+    }
+
+    /// Makes the classes of two cells one.
+    pub fn unite(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.of(a), self.of(b));
+        self.parents[a.max(b) as usize] = a.min(b);
+    }
+}
