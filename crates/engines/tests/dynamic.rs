@@ -250,37 +250,6 @@ fn the_indexer_has_one_trace_until_threads_collide() {
     }
 }
 
-/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1: which thread marks first, and which one then sees that both have, and the
-/// same with increments before that (Figs. 4.5 and 4.6). There a thread that loads less than 2 is stuck. Under SC one of them loads 2.
-#[test]
-fn the_traces_of_the_thesis() {
-    let mark = "atomic { goal = goal + 1; } atomic { assume goal == 2; success = success + 1; }";
-    let assigning = "var r; r = 1; assume r == 1;";
-    let incrementing = |own: &str, other: &str| {
-        format!("var r; {own} = {own} + 1; {own} = {own} + 1; r = {other}; assume r == 2;")
-    };
-    let [local, first, second] = [assigning.to_string(), incrementing("x", "y"), incrementing("y", "x")];
-    for (bodies, sc, tso) in [([&local, &local], (4, 0), (4, 0)), ([&first, &second], (4, 4), (4, 8))] {
-        let text = format!(
-            "shared x, y, goal, success; thread p {{ {} {mark} }} thread q {{ {} {mark} }} finally f: never success == 2;",
-            bodies[0], bodies[1]
-        );
-        let program = load("figure.fw", text.as_bytes(), None, &[]).expect("a program").program;
-        for model in MemoryModel::ALL {
-            let found = run(&program, model, &[], &Limits::default()).statistics.executions;
-            let found = found.expect("executions were counted");
-            let expected = if model == MemoryModel::Sc { sc } else { tso };
-            assert_eq!(
-                (found.complete, found.blocked, found.redundant),
-                (expected.0, expected.1, 0),
-                "{text}"
-            );
-            let checks = run(&program, model, &program.properties, &Limits::default());
-            assert!(matches!(checks.verdicts[0].verdict(), Verdict::Unsafe), "{text}");
-        }
-    }
-}
-
 /// Whether no thread can come back to where it was, so that all executions end.
 fn is_acyclic(program: &Program) -> bool {
     program.threads.iter().all(|thread| {
