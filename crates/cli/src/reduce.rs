@@ -5,7 +5,7 @@ use fencewright_lang::source::escape;
 use fencewright_lang::{Diagnostic, Loaded, export};
 use fencewright_program::{MemoryModel, Program, Span};
 use fencewright_reduce::c::{Width, c};
-use fencewright_reduce::{Bounds, Unsupported, reduce};
+use fencewright_reduce::{Bounds, Unsupported, forgetful, reduce};
 
 use crate::args::{ReduceArgs, Sizes, TargetArg};
 use crate::files;
@@ -45,8 +45,10 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
 /// The reduced program as a text.
 fn text(args: &ReduceArgs, loaded: &Loaded) -> Result<String, Unsupported> {
     let program = &loaded.program;
-    let bounds = bounds(args, program)?;
-    let reduced = reduce(program, args.model.0, &bounds)?;
+    let reduced = match args.buffers {
+        Some(k) => forgetful(program, args.model.0, k)?,
+        None => reduce(program, args.model.0, &bounds(args, program)?)?,
+    };
     let head = reduced.explanation(program, loaded.sources.name());
     match args.to {
         TargetArg::C => c(&reduced.program, &head, args.width.unwrap_or(Width::Bits32)),

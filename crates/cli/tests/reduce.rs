@@ -50,6 +50,17 @@ fn variables_may_have_their_own_sizes() {
 }
 
 #[test]
+fn buffers_may_forget() {
+    let partial = |k| ["--model", "tso", "--buffers", k];
+    check("extra13-8.fw", &partial("partial:2"), &["faults safe"]);
+    check("message-passing.fw", &partial("partial:2"), &["stale safe"]);
+    check("store-buffering.fw", &partial("partial:0"), &["both_missed unsafe"]);
+    let path = repository("examples/thesis-3-7.fw");
+    let text = run(["reduce", &path.to_string_lossy(), "--buffers", "partial:1"]).stdout;
+    assert!(text.contains("the 1 oldest are kept in order") && text.contains("_last"), "{text}");
+}
+
+#[test]
 fn the_text_says_what_it_is() {
     let path = repository("examples/peterson.fw");
     let path = path.to_string_lossy();
@@ -83,6 +94,8 @@ fn what_makes_no_sense_is_refused() {
     refused(&["--model", "pso", "--k", "y=2"], "no shared variable `y`");
     refused(&["--k", "100000"], "256 places");
     refused(&["--width", "32"], "--width is for C");
+    refused(&["--buffers", "set"], "partial:K");
+    refused(&["--buffers", "partial:1", "--k", "2"], "cannot be used with");
     refused(&["--to", "c"], "a.fw:1:");
     refused(&["-o", &path], "also read");
     assert_eq!(run(["reduce", &path, "--to", "c", "--width", "64"]).status, 0);

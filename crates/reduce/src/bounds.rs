@@ -43,12 +43,16 @@ impl Bounds {
         }
     }
 
-    /// Whether the program can be reduced with these bounds at all.
-    pub(crate) fn check(&self, program: &Program, model: MemoryModel) -> Result<(), Unsupported> {
-        let largest = match self {
+    /// The largest number of stores that fits anywhere.
+    pub fn largest(&self) -> u32 {
+        match self {
             Bounds::PerThread(k) => *k,
             Bounds::PerVariable(each) => each.iter().copied().max().unwrap_or(0),
-        };
+        }
+    }
+
+    /// Whether the program can be reduced with these bounds at all.
+    pub(crate) fn check(&self, program: &Program, model: MemoryModel) -> Result<(), Unsupported> {
         let why = match (self, model) {
             (_, MemoryModel::Sc) => "under SC there are no store buffers".into(),
             (Bounds::PerVariable(_), MemoryModel::Tso) => {
@@ -57,9 +61,17 @@ impl Bounds {
             (Bounds::PerVariable(each), MemoryModel::Pso) if each.len() != program.variables.len() => {
                 "there must be one bound for each shared variable".into()
             }
-            _ if largest > MOST_PLACES => format!("a buffer may have {MOST_PLACES} places at most"),
+            _ if self.largest() > MOST_PLACES => format!("a buffer may have {MOST_PLACES} places at most"),
             _ => return Ok(()),
         };
         Err(Unsupported::new(why, None))
     }
+}
+
+/// How large buffers are, and what becomes of stores that do not fit.
+#[derive(Clone, Debug)]
+pub(crate) struct Size {
+    pub bounds: Bounds,
+    /// They are forgotten but for their cells and newest values; otherwise there is an overflow.
+    pub forgets: bool,
 }

@@ -10,10 +10,9 @@ impl Reduced {
     /// The lines that go before the text of `P_M`: what it is, what its names mean and what follows from verdicts about it.
     pub fn explanation(&self, original: &Program, name: &str) -> Vec<String> {
         let model = self.model.name().to_uppercase();
+        let figures = if self.forgets { "FENCES12, Fig. 5" } else { "EXTRA13, Fig. 5 and 12" };
         let mut lines = vec![
-            format!(
-                "{name} under {model}, as a program for SC: store buffers are variables (EXTRA13, Fig. 5 and 12)."
-            ),
+            format!("{name} under {model}, as a program for SC: store buffers are variables ({figures})."),
             self.sizes(original),
             String::new(),
         ];
@@ -41,6 +40,16 @@ impl Reduced {
         if epochs {
             lines.push("x_epoch_i: how many sfences stand before the i-th store; epoch: how many before the next one.".into());
         }
+        if self.forgets {
+            lines.extend([
+                "x_more: whether later stores to x are forgotten; x_last: the newest value among them. What they write to memory before that is arbitrary.".to_string(),
+                String::new(),
+                "holds:     so it does in the original program, with buffers of any size.".into(),
+                "violated:  nothing is known: stores in an order, or with values, that the original program does not have may be to blame.".into(),
+                "The other way round for `finally exists`, which fails for certain if it fails here. Freedom from deadlock cannot be asked for.".into(),
+            ]);
+            return lines;
+        }
         lines.push(String::new());
         if self.may_overflow() {
             lines.extend([
@@ -58,6 +67,11 @@ impl Reduced {
 
     fn sizes(&self, original: &Program) -> String {
         match &self.bounds {
+            bounds if self.forgets => {
+                let k = bounds.largest();
+                let of = if self.model == MemoryModel::Pso { " to each memory cell" } else { "" };
+                format!("Of the stores that a thread buffers, the {k} oldest{of} are kept in order.")
+            }
             Bounds::PerThread(k) => format!("Each thread buffers at most {k} {}.", stores(*k)),
             Bounds::PerVariable(each) => {
                 let all_alike = each.windows(2).all(|pair| pair[0] == pair[1]);

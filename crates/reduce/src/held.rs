@@ -1,12 +1,12 @@
 //! What the buffers of a thread may hold at each of its locations: a forward analysis, so that `P_M` looks at no buffer that is known to be
 //! empty and flushes nothing where nothing is buffered.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Action, Edge, LocationId, MemoryModel, Op, Program, Thread};
 
-use crate::bounds::Bounds;
+use crate::bounds::Size;
 
 /// What the buffers may hold at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) struct Held {
     pub counts: BTreeMap<u32, u32>,
     /// How many stores there are at most altogether; only where that is bounded.
     pub total: u32,
+    /// The memory cells of which stores may be there that are not kept in order.
+    pub forgotten: BTreeSet<u32>,
     /// Whether a store fence may have been passed since the buffers were empty. Only under PSO.
     pub marked: bool,
 }
@@ -22,7 +24,7 @@ pub(crate) struct Held {
 impl Held {
     /// Whether nothing is there.
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.counts.is_empty() && self.forgotten.is_empty()
     }
 
     /// Takes in what another path leaves there; whether that is something new.
@@ -33,6 +35,7 @@ impl Held {
             *here = count.max(*here);
         }
         self.total = self.total.max(other.total);
+        self.forgotten.extend(&other.forgotten);
         self.marked |= other.marked;
         *self != before
     }
@@ -45,7 +48,7 @@ pub(crate) struct Analysis {
     pub faulted: Option<Held>,
 }
 
-pub(crate) fn analyse(program: &Program, model: MemoryModel, bounds: &Bounds, thread: &Thread) -> Analysis {
+pub(crate) fn analyse(program: &Program, model: MemoryModel, size: &Size, thread: &Thread) -> Analysis {
     let mut analysis = Analysis { at: vec![None; thread.locations.len()], faulted: None };
     analysis.at[thread.entry.index()] = Some(Held::default());
     let mut queue = VecDeque::from([thread.entry]);
@@ -56,7 +59,7 @@ pub(crate) fn analyse(program: &Program, model: MemoryModel, bounds: &Bounds, th
                 let left = if edge.action.drains() { Held::default() } else { held.clone() };
                 meet(&mut analysis.faulted, &left);
             }
-            if let Some(after) = after(program, model, bounds, &held, edge) {
+            if let Some(after) = after(program, model, size, &held, edge) {
                 arrive(&mut analysis.at, edge.to, &after, &mut queue);
             }
         }
@@ -81,17 +84,24 @@ fn meet(known: &mut Option<Held>, held: &Held) -> bool {
 }
 
 /// What may be there after an edge; nothing if it always overflows.
-fn after(program: &Program, model: MemoryModel, bounds: &Bounds, held: &Held, edge: &Edge) -> Option<Held> {
+fn after(program: &Program, model: MemoryModel, size: &Size, held: &Held, edge: &Edge) -> Option<Held> {
     if edge.action.drains() {
         return Some(Held::default());
     }
     let mut after = held.clone();
     match &edge.action {
-        Action::StoreFence => after.marked |= model == MemoryModel::Pso && !held.is_empty(),
+        Action::StoreFence => after.marked |= model == MemoryModel::Pso && !held.counts.is_empty(),
         Action::Op(Op::Store(address, _)) => {
-            let mut fits = false;
+            let mut fits = size.forgets;
             for cell in cells_of(program, address) {
-                let bound = bounds.of_cell(program, cell);
+                let bound = size.bounds.of_cell(program, cell);
+                let full = match size.bounds.of_thread() {
+                    Some(bound) => held.total >= bound || !held.forgotten.is_empty(),
+                    None => held.counts.get(&cell).is_some_and(|count| *count >= bound) || bound == 0,
+                };
+                if size.forgets && full {
+                    after.forgotten.insert(cell);
+                }
                 if bound > 0 {
                     let count = after.counts.entry(cell).or_insert(0);
                     *count = (*count + 1).min(bound);
@@ -101,7 +111,7 @@ fn after(program: &Program, model: MemoryModel, bounds: &Bounds, held: &Held, ed
             if !fits {
                 return None;
             }
-            if let Some(bound) = bounds.of_thread() {
+            if let Some(bound) = size.bounds.of_thread() {
                 after.total = (after.total + 1).min(bound);
             }
         }

@@ -40,6 +40,7 @@
 mod bounds;
 pub mod c;
 mod explain;
+mod forgotten;
 mod held;
 mod map;
 mod queues;
@@ -48,7 +49,10 @@ mod thread;
 
 use fencewright_program::{Action, MemoryModel, Program, Span};
 
+use bounds::Size;
+
 pub use bounds::Bounds;
+pub use forgotten::Forgotten;
 pub use map::Reduced;
 pub use queues::{CellQueue, Queue, Queues};
 
@@ -72,15 +76,26 @@ const FAR: i64 = 1 << 62;
 
 /// The program that does under SC what `program` does under `model` (TSO or PSO) with buffers of these sizes, up to the first overflow.
 pub fn reduce(program: &Program, model: MemoryModel, bounds: &Bounds) -> Result<Reduced, Unsupported> {
-    bounds.check(program, model)?;
+    reduced(program, model, Size { bounds: bounds.clone(), forgets: false })
+}
+
+/// The k-abstract system of FENCES12 as a program for SC: k stores of a buffer (PSO: of those to each memory cell) are kept in order, the oldest ones,
+/// and of all others only which cells they are to and the newest value of each. It does all that `program` does under `model` with
+/// buffers of any size, and more: a property (other than `finally exists` and freedom from deadlock) that holds of it holds of `program`.
+pub fn forgetful(program: &Program, model: MemoryModel, k: u32) -> Result<Reduced, Unsupported> {
+    reduced(program, model, Size { bounds: Bounds::uniform(program, model, k), forgets: true })
+}
+
+fn reduced(program: &Program, model: MemoryModel, size: Size) -> Result<Reduced, Unsupported> {
+    size.bounds.check(program, model)?;
     for variable in &program.variables {
-        let far = variable.indices.is_some_and(|r| r.low < -FAR || r.high > FAR);
-        if far {
+        if variable.indices.is_some_and(|r| r.low < -FAR || r.high > FAR) {
             return Err(Unsupported::new("an array with indices that far from 0", Some(variable.span)));
         }
     }
     let locks = program.threads.iter().any(|t| t.edges.iter().any(|e| e.action == Action::Lock));
     let threads = program.threads.iter();
-    let threads = threads.map(|thread| thread::reduced(program, model, bounds, locks, thread));
-    Ok(Reduced::new(program, model, bounds, threads.collect::<Result<_, _>>()?))
+    let threads = threads.map(|thread| thread::reduced(program, model, &size, locks, thread));
+    let threads = threads.collect::<Result<_, _>>()?;
+    Ok(Reduced::new(program, model, size, threads))
 }

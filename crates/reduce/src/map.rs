@@ -8,7 +8,8 @@ use fencewright_program::{
     PropertyKind, Quantifier, Reference, Span, State, ThreadId, Trace,
 };
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Size};
+use crate::forgotten::Forgotten;
 use crate::queues::Queues;
 use crate::thread::{Origin, ReducedThread};
 
@@ -21,6 +22,8 @@ pub struct Reduced {
     pub model: MemoryModel,
     /// How many stores fit into its buffers.
     pub bounds: Bounds,
+    /// Whether the others are forgotten, all but their memory cells and the newest value of each.
+    pub forgets: bool,
     threads: Vec<Relation>,
 }
 
@@ -33,6 +36,7 @@ struct Relation {
     overflow: Option<LocationId>,
     faulted: Vec<LocationId>,
     queues: Queues,
+    forgotten: Vec<Forgotten>,
 }
 
 /// The name of the property that there is no overflow.
@@ -45,20 +49,25 @@ impl Reduced {
     pub(crate) fn new(
         original: &Program,
         model: MemoryModel,
-        bounds: &Bounds,
+        size: Size,
         threads: Vec<ReducedThread>,
     ) -> Self {
         let mut program = original.clone();
         program.threads.clear();
         program.variables.iter_mut().for_each(|variable| variable.range = None);
         let mut relations = Vec::new();
-        for ReducedThread { thread, registers, locations, origins, overflow, faulted, queues } in threads {
+        for ReducedThread { thread, registers, locations, origins, overflow, faulted, queues, forgotten } in
+            threads
+        {
             program.threads.push(thread);
-            relations.push(Relation { registers, locations, origins, overflow, faulted, queues });
+            relations.push(Relation { registers, locations, origins, overflow, faulted, queues, forgotten });
         }
-        let mut reduced = Reduced { program, model, bounds: bounds.clone(), threads: relations };
+        let mut reduced =
+            Reduced { program, model, bounds: size.bounds, forgets: size.forgets, threads: relations };
         let mut properties: Vec<Property> = Vec::new();
-        let mapped = original.properties.iter().map(|p| reduced.property(p));
+        // Where exact buffers are stuck, ones that forget may move.
+        let said = |p: &&Property| !(reduced.forgets && p.kind == PropertyKind::NoDeadlock);
+        let mapped = original.properties.iter().filter(said).map(|p| reduced.property(p));
         let overflow = reduced.may_overflow().then(|| reduced.overflow_property());
         for mut property in mapped.chain(overflow) {
             while properties.iter().any(|p| p.name == property.name) {
@@ -94,6 +103,11 @@ impl Reduced {
     /// The registers that hold what the thread has buffered.
     pub fn queues(&self, thread: ThreadId) -> &Queues {
         &self.threads[thread.index()].queues
+    }
+
+    /// The registers that hold what is known of forgotten stores, by memory cell. None if nothing is forgotten.
+    pub fn forgotten(&self, thread: ThreadId) -> &[Forgotten] {
+        &self.threads[thread.index()].forgotten
     }
 
     /// Where the thread stays after an overflow; none if it has none for certain.
@@ -168,7 +182,7 @@ impl Reduced {
         Property { name: name.into(), kind, span: property.span }
     }
 
-    /// The state of `P` that a state of `P_M` under SC stands for; nothing after an overflow.
+    /// The state of `P` that a state of `P_M` under SC stands for; nothing after an overflow. What is forgotten is not there.
     pub fn state(&self, state: &State) -> Option<State> {
         let mut original = state.clone();
         for (t, relation) in self.threads.iter().enumerate() {
@@ -179,8 +193,12 @@ impl Reduced {
         Some(original)
     }
 
-    /// An execution of `P_M` under SC as one of `P` under its memory model, up to the first overflow. Nothing if it is no execution.
+    /// An execution of `P_M` under SC as one of `P` under its memory model, up to the first overflow. Nothing if it is no execution, or
+    /// if stores are forgotten, so that it need not be one of `P`.
     pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
+        if self.forgets {
+            return None;
+        }
         let reference = Reference::new(&self.program, MemoryModel::Sc);
         let mut state = reference.initial(trace.registers.clone(), trace.memory.clone())?;
         let mut events = Vec::new();

@@ -53,6 +53,8 @@ pub struct CellQueue {
 /// One way to do something with the buffers.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
+    /// The memory cell it is about, if it is about one only.
+    pub cell: Option<u32>,
     /// When this is the way; nothing if it always is.
     pub condition: Option<Value>,
     /// What happens then.
@@ -90,7 +92,7 @@ impl Queues {
         }
         let marked = reached().any(|held| held.marked);
         let mut queue = |(cell, places): (u32, u32)| {
-            let name = program.cell_name(cell).replace('[', "_").replace(']', "").replace('-', "m");
+            let name = plain_name(program, cell);
             CellQueue {
                 cell,
                 count: register(format!("{name}_cnt")),
@@ -108,11 +110,21 @@ impl Queues {
     /// That nothing is buffered; nothing if that is known.
     pub(crate) fn empty(&self, held: &Held) -> Option<Value> {
         match self {
-            _ if held.is_empty() => None,
+            _ if held.counts.is_empty() => None,
             Queues::Tso(queue) => queue.count.map(|count| equal(count, 0)),
             Queues::Pso { cells, .. } => {
                 let counts = holding(cells, held).map(|(queue, _)| equal(queue.count, 0));
                 Some(Expr::all(counts.collect()))
+            }
+        }
+    }
+
+    /// That no store that is buffered is older than one to this cell that is not kept in order; nothing if that is known.
+    pub(crate) fn none_older(&self, held: &Held, cell: u32) -> Option<Value> {
+        match self {
+            Queues::Tso(_) => self.empty(held),
+            Queues::Pso { cells, .. } => {
+                holding(cells, held).find(|(queue, _)| queue.cell == cell).map(|(q, _)| equal(q.count, 0))
             }
         }
     }
@@ -173,8 +185,9 @@ impl Queues {
         held: &Held,
         address: &Address,
         value: &Value,
-    ) -> (Vec<Way>, Vec<Option<Value>>) {
+    ) -> (Vec<Way>, Vec<Way>) {
         let (mut ways, mut overflows) = (Vec::new(), Vec::new());
+        let full = |cell, condition| Way { cell, condition, effects: Vec::new() };
         match self {
             Queues::Tso(queue) => {
                 let bound = bounds.of_thread().unwrap_or(0);
@@ -182,7 +195,7 @@ impl Queues {
                     let condition =
                         queue.count.filter(|_| held.total > 0).map(|cnt| equal(cnt, count.into()));
                     let Some(cnt) = queue.count.filter(|_| count < bound) else {
-                        overflows.push(condition);
+                        overflows.push(full(None, condition));
                         continue;
                     };
                     let place = count as usize;
@@ -191,17 +204,15 @@ impl Queues {
                         Op::Assign(queue.values[place], value.clone()),
                         Op::Assign(cnt, Expr::Const(i64::from(count) + 1)),
                     ];
-                    ways.push(Way { condition, effects });
+                    ways.push(Way { cell: None, condition, effects });
                 }
             }
             Queues::Pso { cells, epoch } => {
-                let full = bounds.of_thread().filter(|&bound| held.total >= bound).map(|bound| {
+                let all_full = bounds.of_thread().filter(|&bound| held.total >= bound).map(|bound| {
                     let counts = holding(cells, held).map(|(queue, _)| Expr::Leaf(queue.count));
                     Expr::binary(BinaryOp::Ge, sum(counts.collect()), Expr::Const(bound.into()))
                 });
-                if let Some(full) = &full {
-                    overflows.push(Some(full.clone()));
-                }
+                overflows.extend(all_full.clone().map(|condition| full(None, Some(condition))));
                 for cell in cells_of(program, address) {
                     let bound = bounds.of_cell(program, cell);
                     let queue = cells.iter().find(|queue| queue.cell == cell);
@@ -210,14 +221,14 @@ impl Queues {
                         let counted =
                             queue.filter(|_| most > 0).map(|queue| equal(queue.count, count.into()));
                         let here = targeted(program, address, cell).into_iter().chain(counted);
-                        let mut condition: Vec<Value> = here.chain(full.clone().map(Expr::not)).collect();
+                        let mut condition: Vec<Value> = here.chain(all_full.clone().map(Expr::not)).collect();
                         let condition = match condition.len() {
                             0 => None,
                             1 => condition.pop(),
                             _ => Some(Expr::all(condition)),
                         };
                         let Some(queue) = queue.filter(|_| count < bound) else {
-                            overflows.extend(full.is_none().then_some(condition));
+                            overflows.extend(all_full.is_none().then(|| full(Some(cell), condition)));
                             continue;
                         };
                         let place = count as usize;
@@ -226,7 +237,7 @@ impl Queues {
                             effects.push(Op::Assign(queue.epochs[place], Expr::Leaf(epoch)));
                         }
                         effects.push(Op::Assign(queue.count, Expr::Const(i64::from(count) + 1)));
-                        ways.push(Way { condition, effects });
+                        ways.push(Way { cell: Some(cell), condition, effects });
                     }
                 }
             }
@@ -237,7 +248,7 @@ impl Queues {
     /// `sfence`: the next epoch begins if a store of this one is buffered.
     pub(crate) fn store_fence(&self, held: &Held) -> Op {
         match self {
-            Queues::Pso { cells, epoch: Some(epoch) } if !held.is_empty() => {
+            Queues::Pso { cells, epoch: Some(epoch) } if !held.counts.is_empty() => {
                 let now = Expr::Leaf(*epoch);
                 let of_this_epoch = holding(cells, held).flat_map(|(queue, most)| {
                     (1..=most).map(|n| {
@@ -332,7 +343,7 @@ impl Queue {
             effects.extend(shifts(&self.cells, held.total));
             effects.extend(shifts(&self.values, held.total));
             effects.push(Op::Assign(count, plus(count, -1)));
-            Way { condition: Some(condition), effects }
+            Way { cell: None, condition: Some(condition), effects }
         };
         by_variable.into_iter().map(flush).collect()
     }
@@ -347,7 +358,7 @@ impl CellQueue {
         let mut effects = vec![Op::Store(address, Expr::Leaf(self.values[0]))];
         effects.extend(shifts(&self.values, most));
         effects.push(Op::Assign(self.count, plus(self.count, -1)));
-        Way { condition: Some(condition), effects }
+        Way { cell: Some(self.cell), condition: Some(condition), effects }
     }
 
     /// The flush of a store of epoch 0: another such store stays, or the epochs count down.
@@ -387,6 +398,11 @@ impl CellQueue {
     }
 }
 
+/// The name of a memory cell, as a part of other names.
+pub(crate) fn plain_name(program: &Program, cell: u32) -> String {
+    program.cell_name(cell).replace('[', "_").replace(']', "").replace('-', "m")
+}
+
 /// The queues that may hold something, with how much at most.
 fn holding<'a>(cells: &'a [CellQueue], held: &'a Held) -> impl Iterator<Item = (&'a CellQueue, u32)> {
     cells.iter().filter_map(|queue| Some((queue, *held.counts.get(&queue.cell)?)))
@@ -414,7 +430,7 @@ fn cell_of(program: &Program, address: &Address) -> Value {
 }
 
 /// That an address denotes this memory cell, which it may; nothing if it denotes no other.
-fn targeted(program: &Program, address: &Address, cell: u32) -> Option<Value> {
+pub(crate) fn targeted(program: &Program, address: &Address, cell: u32) -> Option<Value> {
     let variable = &program.variables[address.variable.index()];
     match (&address.index, variable.indices) {
         (Some(index), Some(range)) => {

@@ -10,6 +10,7 @@ use fencewright_program::{
 };
 
 use crate::Unsupported;
+use crate::forgotten;
 use crate::queues::{Lookup, Way};
 use crate::thread::{Origin, Reducer, Site};
 
@@ -24,7 +25,7 @@ impl Reducer<'_> {
         let Edge { to, action, .. } = site.edge;
         match action {
             Action::Fence => {
-                let waits = self.queues.empty(site.held).map_or(Op::Skip, Op::Assume);
+                let waits = self.empty(site.held).map_or(Op::Skip, Op::Assume);
                 self.step(site, *to, Action::Op(waits))
             }
             Action::StoreFence => {
@@ -73,7 +74,11 @@ impl Reducer<'_> {
                 let both = both(before, Some(condition.clone())).expect("one of them is there");
                 self.step(site, site.edge.to, Action::Op(Op::Assume(both)))
             }
-            _ => self.local(site, Way { condition: before, effects: vec![op.clone()] }, site.edge.to),
+            _ => self.local(
+                site,
+                Way { cell: None, condition: before, effects: vec![op.clone()] },
+                site.edge.to,
+            ),
         }
     }
 
@@ -86,17 +91,29 @@ impl Reducer<'_> {
         if let Some(guard) = &guard {
             self.step(site, self.faulted(), Action::Op(Op::Assume(guard.clone().not())))?;
         }
-        let (ways, overflows) = self.queues.store(self.program, self.bounds, site.held, address, value);
-        for condition in overflows {
+        let (ways, overflows) = self.buffered(site, address, value);
+        for Way { condition, .. } in overflows {
             let overflow = self.overflow()?;
             let full = both(guard.clone(), condition).map_or(Op::Skip, Op::Assume);
             self.add(site.from, overflow, Action::Op(full), site.edge.span, Origin::Overflow)?;
         }
-        for Way { condition, effects } in ways {
-            let way = Way { condition: both(guard.clone(), condition), effects };
+        for way in ways {
+            let way = Way { condition: both(guard.clone(), way.condition), ..way };
             self.local(site, way, site.edge.to)?;
         }
         Ok(())
+    }
+
+    /// How a store enters the buffer; beside it, when there is an overflow.
+    fn buffered(&self, site: Site<'_>, address: &Address, value: &Value) -> (Vec<Way>, Vec<Way>) {
+        let ways = self.queues.store(self.program, &self.size.bounds, site.held, address, value);
+        match self.size.forgets {
+            true => {
+                let (program, forgotten) = (self.program, &self.forgotten);
+                (forgotten::store(program, forgotten, site.held, (address, value), ways), Vec::new())
+            }
+            false => ways,
+        }
     }
 
     /// A store to an open array whose index may lie outside the window: then nothing is known. So the memory cell is looked at, which
@@ -117,14 +134,14 @@ impl Reducer<'_> {
         if let Some(fits) = self.program.fits(self.program.writable(variable.range), value) {
             self.guard(site, &mut done, fits)?;
         }
-        let (ways, overflows) = self.queues.store(self.program, self.bounds, site.held, address, value);
-        for condition in overflows {
+        let (ways, overflows) = self.buffered(site, address, value);
+        for Way { condition, .. } in overflows {
             let overflow = self.overflow()?;
             let mut ops = done.clone();
             condition.into_iter().for_each(|c| assume(&mut ops, c));
             self.add(site.from, overflow, at_once(ops), site.edge.span, Origin::Overflow)?;
         }
-        for Way { condition, effects } in ways {
+        for Way { condition, effects, .. } in ways {
             let mut ops = done.clone();
             condition.into_iter().for_each(|c| assume(&mut ops, c));
             ops.extend(effects);
@@ -157,7 +174,7 @@ impl Reducer<'_> {
     fn indivisible(&mut self, site: Site<'_>, ops: &[Op], drains: bool) -> Result<(), Unsupported> {
         let mut first = Vec::new();
         if drains {
-            self.queues.empty(site.held).into_iter().for_each(|empty| assume(&mut first, empty));
+            self.empty(site.held).into_iter().for_each(|empty| assume(&mut first, empty));
         }
         let mut ways = vec![first];
         for op in ops {
@@ -233,7 +250,10 @@ impl Reducer<'_> {
     ) -> Result<(), Unsupported> {
         let Lookup { hits, miss } = match drains {
             true => Lookup { hits: Vec::new(), miss: None },
-            false => self.queues.lookup(self.program, site.held, address),
+            false => {
+                let ordered = self.queues.lookup(self.program, site.held, address);
+                forgotten::lookup(self.program, &self.forgotten, site.held, address, ordered)
+            }
         };
         for (condition, value) in hits {
             let mut done = done.clone();

@@ -1,14 +1,18 @@
 //! One thread of `P_M`: its locations, and where it flushes.
 
+use std::collections::BTreeSet;
+
 use fencewright_kit::{Built, ThreadBuilder};
 use fencewright_program::{
-    Action, Edge, EdgeId, LocationId, MemoryModel, Op, Program, Register, RegisterId, Span, Thread,
+    Action, Edge, EdgeId, Expr, LocationId, MemoryModel, Op, Program, Register, RegisterId, Span, Thread,
+    faults::both,
 };
 
 use crate::Unsupported;
-use crate::bounds::Bounds;
+use crate::bounds::Size;
+use crate::forgotten::{self, Forgotten};
 use crate::held::{Held, analyse};
-use crate::queues::Queues;
+use crate::queues::{Queues, plain_name};
 
 /// In all edges of a thread together there are at most so many operations.
 const MOST_OPERATIONS: usize = 1 << 18;
@@ -41,17 +45,19 @@ pub(crate) struct ReducedThread {
     /// Where it is after a fault: where it may still flush, and where it may not.
     pub faulted: Vec<LocationId>,
     pub queues: Queues,
+    pub forgotten: Vec<Forgotten>,
 }
 
 /// A thread of `P_M` under construction.
 pub(crate) struct Reducer<'p> {
     pub program: &'p Program,
-    pub bounds: &'p Bounds,
+    pub size: &'p Size,
     /// Whether any thread takes the lock. If none does, indivisible steps wait for nothing.
     pub locks: bool,
     pub thread: &'p Thread,
     pub builder: ThreadBuilder<Origin, Option<LocationId>>,
     pub queues: Queues,
+    pub forgotten: Vec<Forgotten>,
     /// Where a thread goes that faults, if it may.
     pub faulted: Option<LocationId>,
     /// Where a thread goes when a store does not fit, if that happened.
@@ -74,25 +80,34 @@ pub(crate) struct Site<'a> {
 pub(crate) fn reduced(
     program: &Program,
     model: MemoryModel,
-    bounds: &Bounds,
+    size: &Size,
     locks: bool,
     thread: &Thread,
 ) -> Result<ReducedThread, Unsupported> {
-    let analysis = analyse(program, model, bounds, thread);
+    let analysis = analyse(program, model, size, thread);
     let mut builder = ThreadBuilder::like(thread, Some);
     // Every write is checked before it is made, so nothing is left for declared ranges to say.
     builder.registers.iter_mut().for_each(|register| register.range = None);
-    let queues = Queues::new(program, model, &analysis, &mut |name| {
+    let mut register = |name| {
         let name = unused(program, thread, &builder.registers, name);
         builder.register(name, None)
+    };
+    let queues = Queues::new(program, model, &analysis, &mut register);
+    let cells: BTreeSet<u32> =
+        analysis.at.iter().flatten().flat_map(|held| &held.forgotten).copied().collect();
+    let forgotten = cells.into_iter().map(|cell| {
+        let name = plain_name(program, cell);
+        Forgotten { cell, some: register(format!("{name}_more")), last: register(format!("{name}_last")) }
     });
+    let forgotten = forgotten.collect();
     let mut reducer = Reducer {
         program,
-        bounds,
+        size,
         locks,
         thread,
         builder,
         queues,
+        forgotten,
         faulted: None,
         overflow: None,
         seen: None,
@@ -111,10 +126,11 @@ pub(crate) fn reduced(
         reducer.location(LocationId(location as u32), held)?;
     }
     let overflow = reducer.overflow;
-    let Reducer { builder, queues, .. } = reducer;
+    let Reducer { builder, queues, forgotten, .. } = reducer;
     let Built { thread: new, origins, stand_for, .. } = builder.finish(thread.entry, thread.fault);
     let registers = thread.registers.len();
-    Ok(ReducedThread { thread: new, registers, locations: stand_for, origins, overflow, faulted, queues })
+    let locations = stand_for;
+    Ok(ReducedThread { thread: new, registers, locations, origins, overflow, faulted, queues, forgotten })
 }
 
 /// A name like this one that nothing the thread can see has: for registers and labels, so that people can find them in what is printed.
@@ -144,7 +160,7 @@ impl Reducer<'_> {
         }
         self.flushes(at, held)?;
         let locking = |edge: &Edge| matches!(edge.action, Action::Lock | Action::Unlock);
-        let Some(empty) = self.queues.empty(held).filter(|_| edges.iter().any(|(_, e)| locking(e))) else {
+        let Some(empty) = self.empty(held).filter(|_| edges.iter().any(|(_, e)| locking(e))) else {
             return Ok(());
         };
         // Taking the lock and looking at counts is not one step. So there is a copy of the location where nothing is buffered. All edges
@@ -160,7 +176,7 @@ impl Reducer<'_> {
 
     /// A location where the thread has ended or faulted, and only flushes. It has really ended when all counts are 0: where that is.
     fn ends(&mut self, at: LocationId, held: &Held) -> Result<LocationId, Unsupported> {
-        let Some(empty) = self.queues.empty(held) else { return Ok(at) };
+        let Some(empty) = self.empty(held) else { return Ok(at) };
         self.flushes(at, held)?;
         let ended = self.builder.copy_of(at, None);
         self.add(at, ended, Action::Op(Op::Assume(empty)), Span::default(), Origin::Silent)?;
@@ -168,11 +184,21 @@ impl Reducer<'_> {
     }
 
     fn flushes(&mut self, at: LocationId, held: &Held) -> Result<(), Unsupported> {
-        for way in self.queues.flushes(self.program, held) {
+        let mut ways = self.queues.flushes(self.program, held);
+        if !held.forgotten.is_empty() {
+            let chosen = self.seen();
+            ways.extend(forgotten::flushes(self.program, &self.queues, &self.forgotten, held, chosen));
+        }
+        for way in ways {
             let ops = way.condition.map(Op::Assume).into_iter().chain(way.effects).collect();
             self.add(at, at, Action::Atomic { ops, drains: true }, Span::default(), Origin::Flush)?;
         }
         Ok(())
+    }
+
+    /// That nothing is buffered; nothing if that is known.
+    pub fn empty(&self, held: &Held) -> Option<Expr<RegisterId>> {
+        both(self.queues.empty(held), forgotten::none(&self.forgotten, held))
     }
 
     /// A new edge, if the thread does not grow too large.

@@ -50,7 +50,7 @@ fn read_back(text: &str, context: &str) -> Option<Program> {
 #[test]
 fn what_is_printed_has_the_same_verdicts() {
     let (mut compared, mut violated) = (0, 0);
-    for seed in 0..programs_or(400) as u64 {
+    for seed in 0..programs_or(300) as u64 {
         let mut random = Random::new(70_000 + seed);
         let program = random_program(&mut random, seed);
         let model = *random.pick(&[MemoryModel::Tso, MemoryModel::Pso]);
@@ -78,7 +78,7 @@ fn what_is_printed_has_the_same_verdicts() {
         }
         compared += 1;
     }
-    assert!(compared > 150 && violated > 100, "{compared} programs, {violated} violations");
+    assert!(compared > 100 && violated > 80, "{compared} programs, {violated} violations");
 }
 
 #[test]

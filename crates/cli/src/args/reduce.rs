@@ -22,9 +22,12 @@ pub struct ReduceArgs {
     /// single variables may differ (2,x=3)
     #[arg(long, value_name = "K", default_value = "1", value_parser = buffer_sizes)]
     pub k: Sizes,
-    /// Count the stores of each thread under pso too, as `check --buffer` does
+    /// Count the stores of each thread under pso too
     #[arg(long)]
     pub per_thread: bool,
+    /// Buffers of any size: K stores in order (under pso, for each variable), the order of later ones forgotten
+    #[arg(long, value_name = "partial:K", value_parser = partial, conflicts_with_all = ["k", "per_thread"])]
+    pub buffers: Option<u32>,
     /// What to write
     #[arg(long, value_enum, default_value = "fw", value_name = "LANGUAGE")]
     pub to: TargetArg,
@@ -42,6 +45,12 @@ pub struct ReduceArgs {
 pub enum TargetArg {
     Fw,
     C,
+}
+
+/// `partial:K`
+fn partial(text: &str) -> Result<u32, String> {
+    let k = text.strip_prefix("partial:").filter(|k| k.chars().all(|c| c.is_ascii_digit()));
+    k.and_then(|k| k.parse().ok()).ok_or("expected partial:K".into())
 }
 
 /// `32`, `64`

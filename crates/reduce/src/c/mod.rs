@@ -110,7 +110,7 @@ impl Writer<'_> {
         lines.extend([
             String::new(),
             format!("Assumption: all values fit {bits} bits. Integers are mathematical in the original program; executions in which the"),
-            format!("result of an operation does not fit {bits} bits are cut off here. A violation is real all the same."),
+            format!("result of an operation does not fit {bits} bits are cut off here, so nothing is said about them."),
         ]);
         if self.program.variables.iter().any(|v| v.open) {
             lines.push("Assumption: open arrays are not accessed outside their windows. Such executions are cut off too.".into());

@@ -6,7 +6,9 @@ use std::collections::{HashSet, VecDeque};
 
 use fencewright_executions::oracle::{Reachable, initial_states};
 use fencewright_program::reference::{Buffered, Refusal};
-use fencewright_program::{MemoryModel, Program, Reference, State};
+use fencewright_program::{
+    Action, Address, Expr, MemoryModel, Op, Program, Reference, RegisterId, State, VariableId,
+};
 use fencewright_reduce::Bounds;
 use fencewright_testing::{Random, Shape, group, program, separate};
 
@@ -24,9 +26,35 @@ pub fn random_program(random: &mut Random, seed: u64) -> Program {
     match seed % 5 {
         0 => group(random, &mut program),
         1 => separate(random, &mut program),
+        2 | 3 => read_own_stores(random, &mut program),
         _ => {}
     }
     program
+}
+
+/// Makes threads store and read back what they stored: most steps become stores to one variable, or loads of it.
+fn read_own_stores(random: &mut Random, program: &mut Program) {
+    for thread in &mut program.threads {
+        let variable = random.below(program.variables.len());
+        let indices = program.variables[variable].indices;
+        let registers = thread.registers.len();
+        for edge in &mut thread.edges {
+            if matches!(edge.action, Action::Lock | Action::Unlock) || random.one_in(4) {
+                continue;
+            }
+            let mut register = || RegisterId(random.below(registers) as u32);
+            let (target, index) = (register(), register());
+            let index = indices.map(|range| match random.one_in(4) {
+                true => Expr::Leaf(index),
+                false => Expr::Const(range.low),
+            });
+            let address = Address { variable: VariableId(variable as u32), index };
+            edge.action = Action::Op(match random.one_in(2) {
+                true => Op::Store(address, Expr::Const(random.between(0, 3))),
+                false => Op::Load(target, address),
+            });
+        }
+    }
 }
 
 /// Bounds for a program: small ones, so that there are overflows, counted in every way that the model knows.
