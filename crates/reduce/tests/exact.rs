@@ -51,6 +51,11 @@ fn difference(
     if let Some(invented) = found.difference(&expected.reachable.states).next() {
         return Some(Err(format!("invented {invented:?}")));
     }
+    // A load that did not wait for the lock would show here and nowhere else: what it sees it could have seen before the lock was taken.
+    let stuck: HashSet<State> = reachable.deadlocks.iter().filter_map(|s| reduced.state(s)).collect();
+    if let Some(state) = stuck.symmetric_difference(&expected.reachable.deadlocks).next() {
+        return Some(Err(format!("one of the two can move in {state:?}")));
+    }
     let overflow = reachable.states.iter().any(|s| reduced.state(s).is_none());
     if overflow != expected.overflow {
         return Some(Err(format!("overflow: {overflow}")));
