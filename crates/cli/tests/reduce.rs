@@ -92,7 +92,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&["--model", "sc"], "no store buffers");
     refused(&["--k", "x=2"], "counted together");
     refused(&["--model", "pso", "--k", "y=2"], "no shared variable `y`");
-    refused(&["--k", "100000"], "256 places");
+    refused(&["--k", "100000"], "64 places");
     refused(&["--width", "32"], "--width is for C");
     refused(&["--buffers", "set"], "partial:K");
     refused(&["--buffers", "partial:1", "--k", "2"], "cannot be used with");

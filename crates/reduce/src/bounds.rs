@@ -5,7 +5,7 @@ use fencewright_program::{MemoryModel, Program};
 use crate::Unsupported;
 
 /// The largest bound: each place of a buffer is a register and every flush moves all of them.
-const MOST_PLACES: u32 = 256;
+const MOST_PLACES: u32 = 64;
 
 /// How many stores fit into the buffers of a thread; one more is an overflow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

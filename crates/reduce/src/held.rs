@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Action, Edge, LocationId, MemoryModel, Op, Program, Thread};
 
+use crate::Unsupported;
 use crate::bounds::Size;
 
 /// What the buffers may hold at most.
@@ -48,7 +49,46 @@ pub(crate) struct Analysis {
     pub faulted: Option<Held>,
 }
 
-pub(crate) fn analyse(program: &Program, model: MemoryModel, size: &Size, thread: &Thread) -> Analysis {
+impl Analysis {
+    /// For each memory cell how many stores to it are there at most, anywhere.
+    pub fn most(&self) -> BTreeMap<u32, u32> {
+        let mut most = BTreeMap::new();
+        for (&cell, &count) in self.at.iter().flatten().flat_map(|held| &held.counts) {
+            let here = most.entry(cell).or_insert(0);
+            *here = count.max(*here);
+        }
+        most
+    }
+}
+
+/// At most so many steps of the analysis: locations, times memory cells that are stored to, times places.
+const MOST_STEPS: u64 = 1 << 22;
+
+/// Whether the analysis of a thread would take too long.
+fn is_too_large(program: &Program, size: &Size, thread: &Thread) -> bool {
+    let mut cells = BTreeMap::new();
+    for edge in &thread.edges {
+        if let Action::Op(Op::Store(address, _)) = &edge.action {
+            let stored = cells_of(program, address);
+            let most = cells.entry(stored.start).or_insert(0);
+            *most = (stored.len() as u64).max(*most);
+        }
+    }
+    let cells: u64 = cells.values().sum();
+    let steps = cells.saturating_mul(thread.locations.len() as u64);
+    steps.saturating_mul(size.bounds.largest().max(1).into()) > MOST_STEPS
+}
+
+pub(crate) fn analyse(
+    program: &Program,
+    model: MemoryModel,
+    size: &Size,
+    thread: &Thread,
+) -> Result<Analysis, Unsupported> {
+    if is_too_large(program, size, thread) {
+        let why = format!("thread {} stores to too many memory cells", thread.name);
+        return Err(Unsupported::new(why, None));
+    }
     let mut analysis = Analysis { at: vec![None; thread.locations.len()], faulted: None };
     analysis.at[thread.entry.index()] = Some(Held::default());
     let mut queue = VecDeque::from([thread.entry]);
@@ -64,7 +104,7 @@ pub(crate) fn analyse(program: &Program, model: MemoryModel, size: &Size, thread
             }
         }
     }
-    analysis
+    Ok(analysis)
 }
 
 fn arrive(at: &mut [Option<Held>], to: LocationId, held: &Held, queue: &mut VecDeque<LocationId>) {

@@ -78,11 +78,6 @@ impl Queues {
         register: &mut dyn FnMut(String) -> RegisterId,
     ) -> Self {
         let reached = || analysis.at.iter().flatten();
-        let mut most: BTreeMap<u32, u32> = BTreeMap::new();
-        for (&cell, &count) in reached().flat_map(|held| &held.counts) {
-            let here = most.entry(cell).or_insert(0);
-            *here = count.max(*here);
-        }
         if model == MemoryModel::Tso {
             let places = reached().map(|held| held.total).max().unwrap_or(0);
             let count = (places > 0).then(|| register("cnt".into()));
@@ -103,7 +98,7 @@ impl Queues {
                 },
             }
         };
-        let cells = most.into_iter().map(&mut queue).collect();
+        let cells = analysis.most().into_iter().map(&mut queue).collect();
         Queues::Pso { cells, epoch: marked.then(|| register("epoch".into())) }
     }
 

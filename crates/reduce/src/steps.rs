@@ -4,7 +4,7 @@
 //! So where there are locks such a step becomes several, the last of which is the step of `P`: first one that decides which way
 //! it goes, and then nothing can stop it. Where there are none it is one indivisible step.
 
-use fencewright_kit::accesses::is_inside;
+use fencewright_kit::accesses::{for_each_read, is_inside};
 use fencewright_program::{
     Action, Address, Bounds, Checks, Edge, Expr, LocationId, Op, Range, RegisterId, faults::both,
 };
@@ -23,6 +23,7 @@ impl Reducer<'_> {
     /// The edges that do what an edge of `P` does.
     pub fn edge(&mut self, site: Site<'_>) -> Result<(), Unsupported> {
         let Edge { to, action, .. } = site.edge;
+        self.weigh_expressions(site)?;
         match action {
             Action::Fence => {
                 let waits = self.empty(site.held).map_or(Op::Skip, Op::Assume);
@@ -40,6 +41,20 @@ impl Reducer<'_> {
             Action::Op(Op::Store(address, value)) => self.store(site, address, value),
             Action::Op(op) => self.register_work(site, op),
         }
+    }
+
+    /// Indices and values are written once for each place of a queue (TSO: indices once for each two).
+    fn weigh_expressions(&mut self, site: Site<'_>) -> Result<(), Unsupported> {
+        let places = site.held.total as usize;
+        let places = places * places + site.held.counts.values().map(|&count| count as usize).sum::<usize>();
+        for op in site.edge.action.ops() {
+            let mut leaves = 0_usize;
+            for_each_read(op, &mut |_| leaves += 1);
+            if leaves > 1 {
+                self.weigh(leaves.saturating_mul(places))?;
+            }
+        }
+        Ok(())
     }
 
     fn step(&mut self, site: Site<'_>, to: LocationId, action: Action) -> Result<(), Unsupported> {

@@ -17,6 +17,9 @@ use crate::queues::{Queues, plain_name};
 /// In all edges of a thread together there are at most so many operations.
 const MOST_OPERATIONS: usize = 1 << 18;
 
+/// Under PSO all buffers of a thread together have at most so many places and counts.
+const MOST_PLACES: u64 = 1 << 13;
+
 /// What an edge of `P_M` is in `P`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -84,7 +87,12 @@ pub(crate) fn reduced(
     locks: bool,
     thread: &Thread,
 ) -> Result<ReducedThread, Unsupported> {
-    let analysis = analyse(program, model, size, thread);
+    let analysis = analyse(program, model, size, thread)?;
+    let places: u64 = analysis.most().values().map(|&places| u64::from(places) + 1).sum();
+    if model == MemoryModel::Pso && places > MOST_PLACES {
+        let why = format!("thread {} would have too many registers: smaller buffers may help", thread.name);
+        return Err(Unsupported::new(why, None));
+    }
     let mut builder = ThreadBuilder::like(thread, Some);
     // Every write is checked before it is made, so nothing is left for declared ranges to say.
     builder.registers.iter_mut().for_each(|register| register.range = None);
@@ -210,12 +218,18 @@ impl Reducer<'_> {
         span: Span,
         origin: Origin,
     ) -> Result<(), Unsupported> {
-        self.operations += 1 + action.ops().len();
+        self.weigh(1 + action.ops().len())?;
+        self.builder.edge(from, to, action, span, origin);
+        Ok(())
+    }
+
+    /// Counts operations, and expressions that are written more than once.
+    pub fn weigh(&mut self, operations: usize) -> Result<(), Unsupported> {
+        self.operations = self.operations.saturating_add(operations);
         if self.operations > MOST_OPERATIONS {
             let why = format!("thread {} becomes too large: smaller buffers may help", self.thread.name);
             return Err(Unsupported::new(why, None));
         }
-        self.builder.edge(from, to, action, span, origin);
         Ok(())
     }
 

@@ -146,3 +146,31 @@ fn the_c_text_of_every_example_compiles() {
         assert!(output.status.success(), "{context}:\n{errors}\n{text}");
     }
 }
+
+#[test]
+fn what_would_be_too_large_is_refused() {
+    let refused = |text: &str, model, k: u32, why: &str| {
+        let program = read_back(text, text).expect("a program");
+        let refusal = reduce(&program, model, &Bounds::uniform(&program, model, k)).expect_err(text);
+        assert!(refusal.why.contains(why), "{refusal:?}");
+    };
+    let many = "shared a[4096]; thread p { var i; loop { a[i] = 1; i = i + 1; } }";
+    refused(many, MemoryModel::Pso, 64, "too many registers");
+    let longer = format!("shared a[4096]; thread p {{ var i; loop {{ {} }} }}", "a[i] = 1; ".repeat(40));
+    refused(&longer, MemoryModel::Tso, 64, "too many memory cells");
+    refused("shared x; thread p { loop { x = 1; } }", MemoryModel::Tso, 65, "64 places");
+    let loads = "a[i] = 1; i = a[i + i + i + i + i];".repeat(400);
+    refused(
+        &format!("shared a[4]; thread p {{ var i; loop {{ {loads} }} }}"),
+        MemoryModel::Tso,
+        64,
+        "too large",
+    );
+    let parts: Vec<String> = (0..40).map(|n| format!("x{n}")).collect();
+    let stores: String = parts.iter().map(|x| format!("{x} = 1; ")).collect();
+    let loads: String = (0..8).map(|n| format!("r = x{n}; ")).collect();
+    let shared = parts.join(", ");
+    let snapshot =
+        format!("shared {shared}; thread p {{ var r; loop {{ {stores} snapshot {{ {loads} }} }} }}");
+    refused(&snapshot, MemoryModel::Tso, 2, "too many places");
+}
