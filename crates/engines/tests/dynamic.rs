@@ -250,6 +250,101 @@ fn the_indexer_has_one_trace_until_threads_collide() {
     }
 }
 
+/// What would be missed, or found by mistake, if loops that wait were recognised with less care. Where nothing is said of whether the property holds,
+/// it does not, the loop is kept, and there must be no proof.
+#[test]
+fn loops_that_wait_hide_nothing() {
+    let programs = [
+        // A property looks into the loop.
+        (
+            "shared x, y; thread p { while x == 0 { inside: skip; } } thread q { y = 1; x = 1; }
+            forbid f: p@inside && y == 1;",
+            "f",
+            None,
+        ),
+        (
+            "shared x; thread p { var r; loop { r = x; if r == 2 { break; } } } thread q { x = 1; x = 2; }
+            forbid f: p.r == 1;",
+            "f",
+            None,
+        ),
+        // The loop is entered in the middle as well.
+        (
+            "shared x = 1, y = 1, z, done; thread p { if y == 1 { goto mid; } top: if x == 1 { goto out; }
+            mid: if z == 1 { goto out; } goto top; out: done = 1; } finally f: never done == 1;",
+            "f",
+            Some(false),
+        ),
+        // What leads back may fault, and so may what waits.
+        ("shared y, a[2]; thread p { var s; loop { s = a[y]; } } thread q { y = 5; }", "assertions", None),
+        ("shared a[2]; thread p { var r = 5; await a[r] == 1; }", "assertions", Some(false)),
+        // A thread that goes round moves, unless another one holds the lock, and it has not ended.
+        (
+            "shared x; thread p { var r; loop { skip; r = x; } } thread q { lock; assume x == 1; unlock; }",
+            "deadlock",
+            None,
+        ),
+        ("shared x; thread p { await x == 1; } thread q { assume x == 1; }", "deadlock", Some(true)),
+        (
+            "shared x; thread p { loop { skip; } } thread q { x = 1; } finally f: never x == 1;",
+            "f",
+            Some(true),
+        ),
+        // When the second of two conditions holds, the first one need not any more.
+        (
+            "shared x = 1, y; thread p { await x == 1 && y == 1; } thread q { x = 0; y = 1; }
+            finally f: never x == 0;",
+            "f",
+            Some(false),
+        ),
+    ];
+    for (text, name, holds) in programs {
+        let file = load("hidden.fw", text.as_bytes(), None, &[]);
+        let program = file.unwrap_or_else(|e| panic!("{text}\n{e:?}")).program;
+        let given = [program.properties.clone(), vec![Property::assertions(), Property::deadlock()]].concat();
+        let property = given.into_iter().find(|p| p.name == name).expect("a property");
+        for model in MemoryModel::ALL {
+            let checks = run(&program, model, std::slice::from_ref(&property), &Limits::default());
+            let found = checks.verdicts[0].verdict();
+            let right = match found {
+                Verdict::Safe => holds == Some(true),
+                Verdict::Unsafe => holds != Some(true),
+                Verdict::Unknown(reason) => holds.is_none() && matches!(reason, Reason::Unsupported(..)),
+            };
+            assert!(right, "{text}\n{model:?}: {found:?}");
+        }
+    }
+}
+
+/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1: which thread marks first, and which one then sees first that both have; and the
+/// same after two increments each and a load of what the other has (Figs. 4.5 and 4.6). A thread that loads less than 2 is stuck; under SC one of them
+/// loads 2, and what the other loads makes 4 traces. Under TSO and PSO increments load from the buffer or from memory, and there are more.
+#[test]
+fn the_traces_of_the_thesis() {
+    let mark = "atomic { goal = goal + 1; } atomic { assume goal == 2; success = success + 1; }";
+    let assigning = "var r; r = 1; assume r == 1;";
+    let incrementing = |own: &str, other: &str| {
+        format!("var r; {own} = {own} + 1; {own} = {own} + 1; r = {other}; assume r == 2;")
+    };
+    let [local, first, second] = [assigning.to_string(), incrementing("x", "y"), incrementing("y", "x")];
+    for (bodies, under_sc) in [([&local, &local], (4, 0)), ([&first, &second], (4, 4))] {
+        let text = format!(
+            "shared x, y, goal, success; thread p {{ {} {mark} }} thread q {{ {} {mark} }} finally f: never success == 2;",
+            bodies[0], bodies[1]
+        );
+        let program = load("figure.fw", text.as_bytes(), None, &[]).expect("a program").program;
+        for model in MemoryModel::ALL {
+            let found = run(&program, model, &[], &Limits::default()).statistics.executions;
+            let found = found.expect("executions were counted");
+            let expected = traces::count(&program, model, 100_000).expect("few traces");
+            assert_eq!((found.complete, found.blocked), (expected.complete, expected.blocked), "{text}");
+            assert!(model != MemoryModel::Sc || (found.complete, found.blocked) == under_sc, "{found:?}");
+            let checks = run(&program, model, &program.properties, &Limits::default());
+            assert!(matches!(checks.verdicts[0].verdict(), Verdict::Unsafe), "{text}");
+        }
+    }
+}
+
 /// Whether no thread can come back to where it was, so that all executions end.
 fn is_acyclic(program: &Program) -> bool {
     program.threads.iter().all(|thread| {
@@ -403,4 +498,22 @@ fn a_limit_holds_while_races_of_a_long_execution_are_reversed() {
     let verdict = checks.verdicts[0].verdict();
     assert!(matches!(verdict, Verdict::Unknown(Reason::Timeout(_))), "{verdict:?}");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+/// What is put first when a race is reversed is as long as the execution: it must not take a call for each step of it.
+#[test]
+fn long_executions_take_no_stack() {
+    let text = "shared x, c; thread p { var r; r = x; r = x; } thread q { x = 1; x = 2; }
+        thread beside { for i in 0..3900 { c = i; } } finally f: never x == 0;";
+    let program = load("long.fw", text.as_bytes(), None, &[]).expect("a program").program;
+    let explore = move || {
+        let checks = run(&program, MemoryModel::Sc, &program.properties, &Limits::default());
+        (matches!(checks.verdicts[0].verdict(), Verdict::Safe), checks.statistics.executions)
+    };
+    let thread = std::thread::Builder::new().stack_size(192 << 10).spawn(explore).expect("a thread");
+    let (safe, executions) = thread.join().expect("it has enough stack");
+    assert!(
+        safe && executions.is_some_and(|found| (found.complete, found.blocked) == (6, 0)),
+        "{executions:?}"
+    );
 }

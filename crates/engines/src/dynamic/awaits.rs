@@ -65,6 +65,11 @@ impl Waiting {
         let (mut threads, mut origins, mut found) = (Vec::new(), Origins::new(), false);
         for (id, thread) in task.program.threads() {
             let depths = loop_depths(thread);
+            if depths.iter().all(|depth| *depth == 0) {
+                threads.push(thread.clone());
+                origins.push((0..thread.edges.len() as u32).map(|n| vec![EdgeId(n)]).collect());
+                continue;
+            }
             let mut heads: Vec<(usize, LocationId)> = Vec::new();
             let mut graph = Graph::new(task, id, limits)?;
             for (n, _) in depths.iter().enumerate().filter(|(_, depth)| **depth > 0) {
