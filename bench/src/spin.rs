@@ -112,8 +112,7 @@ pub fn lamport() {
     let (mine, theirs) = (ours("lamport-fast.fw", 4, sc), spin(4));
     rows.push(row("lamport-fast.fw", 4, sc, &mine));
     rows.extend(theirs.as_ref().map(|run| row("Spin, the same", 4, sc, run)));
-    for threads in [4, 5] {
-        let model = MemoryModel::Tso;
+    for (threads, model) in [(4, sc), (4, MemoryModel::Tso), (5, sc), (5, MemoryModel::Tso)] {
         rows.push(row(
             "lamport-fast.fenced.fw",
             threads,

@@ -15,10 +15,10 @@ use std::time::Duration;
 use common::repository;
 use fencewright_engines::contexts::{self, ContextBound};
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
+use fencewright_engines::explicit::{Explicit, Options};
 use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, Verdict, check};
 use fencewright_lang::load;
-use fencewright_program::{Expr, MemoryModel, Program, Property, PropertyKind};
+use fencewright_program::{MemoryModel, Program, Property, PropertyKind};
 use toml::Value;
 
 /// Time for a verdict that explicit search can find.
@@ -168,68 +168,6 @@ fn every_violation_is_found_within_the_contexts_of_the_shortest_trace() {
         let deadlock = word(entry, "property") == Some("deadlock");
         assert!(compared > 0 || hard || deadlock, "{entry}: explicit search finds no violation");
     }
-}
-
-/// A search with a reduction in so many mebibytes.
-fn reduced(task: &Task<'_>, order: Order, reduction: Reduction, mebibytes: u64) -> Vec<Checked> {
-    let engine = Explicit { options: Options { order, reduction, workers: 1, ..Options::default() } };
-    let limits = Limits::starting_now(None, Some(mebibytes << 20), Default::default());
-    check(&engine, task, &limits, &Progress::default(), Confirm::NOTHING)
-}
-
-/// Compares all reductions with none on one question, if there are few states, and adds up those of complete searches.
-fn compare_reductions(
-    entry: &Value,
-    task: &Task<'_>,
-    order: Order,
-    total: &Mutex<[u64; Reduction::ALL.len()]>,
-) {
-    // A property that nothing decides: this search ends only if it sees all states. Where there is no end, depth first may miss everything.
-    let endless = Property { kind: PropertyKind::Never(Expr::Const(0)), ..Property::assertions() };
-    let all = Task::new(task.program, task.model, vec![endless]);
-    if !matches!(reduced(&all, order, Reduction::None, 1)[0].verdict(), Verdict::Safe) {
-        return;
-    }
-    let plain = reduced(task, order, Reduction::None, 16);
-    for (n, reduction) in Reduction::ALL.into_iter().enumerate() {
-        let found = reduced(task, order, reduction, 16);
-        let context = || format!("{entry}, {:?}, {order:?}, {reduction:?}", task.model);
-        for (plain, found) in plain.iter().zip(&found) {
-            let same = matches!(
-                (plain.verdict(), found.verdict()),
-                (Verdict::Safe, Verdict::Safe) | (Verdict::Unsafe, Verdict::Unsafe)
-            );
-            assert!(same, "{}, {}: {found:?} instead of {plain:?}", context(), plain.property.name);
-        }
-        if plain.iter().any(|c| c.trace().is_none()) {
-            let (all, seen) = (plain[0].states, found[0].states);
-            // The favourite of local events first is a part of states, so there may be more of them.
-            assert!(reduction == Reduction::Local || seen <= all, "{}: {seen} of {all} states", context());
-            total.lock().expect("no thread panicked")[n] += seen;
-        }
-    }
-}
-
-#[test]
-fn every_reduction_has_the_verdicts_of_none_on_every_small_example() {
-    let directory = repository("examples");
-    let entries = entries(&directory);
-    let (next, total) = (AtomicUsize::new(0), Mutex::new([0; Reduction::ALL.len()]));
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(entry) = entries.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (program, properties) = question(&directory, entry).expect("it loads");
-                    for (n, model) in MemoryModel::ALL.into_iter().enumerate() {
-                        let task = Task::new(&program, model, properties.clone());
-                        let orders = [Order::BreadthFirst, Order::DepthFirst];
-                        compare_reductions(entry, &task, orders[(entry.to_string().len() + n) % 2], &total);
-                    }
-                }
-            });
-        }
-    });
-    println!("{:?}: {:?} states", Reduction::ALL, total.into_inner().expect("no thread panicked"));
 }
 
 #[test]
