@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use fencewright_memory::linear::{Constraint, Cube, Simple, truths, ways};
-use fencewright_memory::{BufferMachine, Buffers, Command, Control, Linear, Outcome};
+use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Control, Linear, Outcome};
 use fencewright_program::{EdgeId, Expr, Program, Property};
 
 use super::checker::{Checker, Found};
@@ -62,6 +62,8 @@ pub struct Abstraction<'a> {
     limits: &'a Limits,
     progress: &'a Progress,
     live: LiveCells,
+    /// Cells about which everything is kept, even where they will not be read; sorted.
+    pub kept: Vec<CellId>,
     /// The predicates so far.
     pub predicates: Vec<Predicate>,
     /// How precise it is.
@@ -86,7 +88,7 @@ impl<'a> Abstraction<'a> {
         debug_assert!(machine.buffers == Buffers::Sc);
         let live = LiveCells::new(task, limits)?;
         let effort = Effort::default();
-        Ok(Abstraction { machine, limits, progress, live, predicates, precision, effort })
+        Ok(Abstraction { machine, limits, progress, live, kept: Vec::new(), predicates, precision, effort })
     }
 
     /// Makes it finer until some of these properties are proved, or one is violated or cannot be decided.
@@ -133,13 +135,31 @@ impl<'a> Abstraction<'a> {
         self.effort.build_seconds += start.elapsed().as_secs_f64();
         self.effort.size = program.size();
         let start = Instant::now();
-        let mut checker = Checker::new(&program, self.machine, properties, &self.live, size, self.limits);
+        let mut checker = Checker::new(&program, self.machine, properties, (&self.live, &self.kept), size, self.limits);
         let found = checker.run(self.progress);
         self.effort.check_seconds += start.elapsed().as_secs_f64();
         self.effort.states = checker.states();
         self.effort.bytes = self.effort.bytes.max(checker.bytes());
         let found = found?;
         Ok((program, found))
+    }
+
+    /// Leaves out predicates one by one, where the rest is enough, as long as that takes few questions.
+    pub fn minimise(&mut self, properties: &[Property]) -> Result<(), Reason> {
+        const MOST_QUESTIONS: u64 = 2_000_000;
+        let mut asked = 0;
+        let mut n = self.predicates.len();
+        while n > 0 && asked < MOST_QUESTIONS {
+            n -= 1;
+            let mut fewer = self.predicates.clone();
+            fewer.remove(n);
+            let (program, found) = self.check(properties, fewer.clone())?;
+            asked += program.size().questions;
+            if let Found::Closed(_) = found {
+                self.predicates = fewer;
+            }
+        }
+        Ok(())
     }
 
     fn examine(&self, path: &Path, property: Option<&Property>) -> Examined {

@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 use fencewright_memory::linear::ways;
-use fencewright_memory::{BufferMachine, Command, Control};
+use fencewright_memory::{BufferMachine, CellId, Command, Control};
 use fencewright_program::{EdgeId, Property, ThreadId};
 
 use super::entailment::Judge;
@@ -37,6 +37,8 @@ pub struct Checker<'a> {
     machine: &'a BufferMachine<'a>,
     properties: &'a [Property],
     live: &'a LiveCells,
+    /// Cells that always matter, sorted.
+    kept: &'a [CellId],
     cube_size: usize,
     limits: &'a Limits,
     judge: Judge,
@@ -77,12 +79,13 @@ struct Taken {
 }
 
 impl<'a> Checker<'a> {
-    /// A search of a boolean program, which was made from this machine with cubes of this size.
+    /// A search of a boolean program, which was made from this machine with cubes of this size. What is known about some cells is kept
+    /// even where they are not live.
     pub fn new(
         program: &'a BooleanProgram,
         machine: &'a BufferMachine<'a>,
         properties: &'a [Property],
-        live: &'a LiveCells,
+        (live, kept): (&'a LiveCells, &'a [CellId]),
         cube_size: usize,
         limits: &'a Limits,
     ) -> Self {
@@ -92,6 +95,7 @@ impl<'a> Checker<'a> {
             machine,
             properties,
             live,
+            kept,
             cube_size,
             limits,
             judge,
@@ -222,7 +226,8 @@ impl<'a> Checker<'a> {
         let vocabulary = &self.program.vocabulary;
         let is_live = |literal: &Literal| {
             let predicate = &vocabulary.predicates()[literal.predicate()];
-            predicate.cells().iter().all(|cell| cells.binary_search(cell).is_ok())
+            let matters = |cell| cells.binary_search(cell).is_ok() || self.kept.binary_search(cell).is_ok();
+            predicate.cells().iter().all(matters)
         };
         let live = Vector::of(vocabulary.len(), vocabulary.literals().filter(is_live));
         let violation = |(n, property): (usize, &Property)| {

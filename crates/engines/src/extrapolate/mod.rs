@@ -1,24 +1,29 @@
-//! Engine `extrapolate`: predicate abstraction by way of boolean programs (EXTRA13 s. 4 and s. 6.1).
+//! Engine `extrapolate`: from a proof under SC to one under TSO or PSO (EXTRA13).
 //!
-//! A program becomes a boolean program over the predicates of a vocabulary, which a three-valued model checker explores. Where a
-//! counterexample cannot be taken, interpolants give new predicates.
+//! A program under SC becomes a boolean program over the predicates of a vocabulary (s. 4.1), which a three-valued model checker explores
+//! (s. 6.1). Where a counterexample cannot be taken, interpolants give new predicates. Under TSO and PSO the same is done with the reduced
+//! program, whose registers are the store buffers; its predicates are extrapolated from those of the proof under SC (s. 5).
 
 mod abstraction;
 mod checker;
 mod entailment;
+mod evidence;
+mod lift;
 mod print;
 mod program;
 mod proof;
+mod relaxed;
 #[cfg(test)]
 mod tests;
 mod transformer;
 mod vector;
 mod vocabulary;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use fencewright_memory::{BufferMachine, Buffers};
-use fencewright_program::{MemoryModel, Span};
+use fencewright_memory::linear::Cube;
+use fencewright_memory::{BufferMachine, Buffers, Control};
+use fencewright_program::{MemoryModel, Property, Span, Trace};
 
 use crate::cegar::path;
 use crate::task::{
@@ -26,6 +31,12 @@ use crate::task::{
 };
 use abstraction::{Abstraction, Ended, Precision};
 use entailment::Judge;
+use program::BooleanProgram;
+use vector::Vector;
+
+pub use abstraction::Effort;
+pub use program::Size;
+pub use relaxed::Attempt;
 
 /// How the predicates of the relaxed program are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,13 +55,33 @@ pub struct Options {
     pub method: Method,
     /// How many stores a buffer may hold at first; more if it overflows.
     pub k: u32,
-    /// Receives the last boolean program as text.
-    pub emitted: Option<Arc<Mutex<String>>>,
+    /// Receives what a run makes beside its answers.
+    pub record: Option<Arc<Mutex<Record>>>,
+}
+
+/// What a run makes beside its answers.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The boolean program of the proof as text; empty if there is none.
+    pub boolean: String,
+    /// What each abstraction took, in order.
+    pub accounts: Vec<Account>,
+}
+
+/// What one abstraction took.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// How many stores a buffer holds; nothing for the proof under SC.
+    pub k: Option<u32>,
+    /// How its predicates were found; nothing for the proof under SC.
+    pub attempt: Option<Attempt>,
+    /// What it took.
+    pub effort: Effort,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { method: Method::default(), k: 1, emitted: None }
+        Options { method: Method::default(), k: 1, record: None }
     }
 }
 
@@ -71,11 +102,11 @@ impl Engine for Extrapolate {
 
     fn about(&self) -> About {
         About {
-            summary: "predicate abstraction: boolean programs and their three-valued checker",
-            models: &[MemoryModel::Sc],
-            machines: &["sc"],
+            summary: "a proof under SC by predicate abstraction, extrapolated to bounded store buffers",
+            models: &MemoryModel::ALL,
+            machines: &["sc", "queue"],
             domains: &["predicates"],
-            options: &["--emit-boolean"],
+            options: &["--method", "--k", "--emit-boolean"],
         }
     }
 
@@ -84,10 +115,7 @@ impl Engine for Extrapolate {
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
             let reals = task.program.has_real_choices();
-            if task.model != MemoryModel::Sc {
-                let reason = "engine extrapolate knows SC only".to_string();
-                *answer = Some(Answer::Unknown(Reason::Unsupported(reason, None)));
-            } else if reals || exact.violation(&exact.initial(), property).is_none() {
+            if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };
                 let reason = format!("engine extrapolate cannot decide {what}");
                 let place = (!reals && property.span != Span::default()).then_some(property.span);
@@ -96,7 +124,8 @@ impl Engine for Extrapolate {
         }
         let mut run =
             Run { options: &self.options, task, limits, progress, answers, report: Report::default() };
-        if let Err(reason) = run.sc() {
+        let ended = if task.model == MemoryModel::Sc { run.sc() } else { run.relaxed() };
+        if let Err(reason) = ended {
             let unknown = Answer::Unknown(reason);
             run.answers.iter_mut().for_each(|answer| _ = answer.get_or_insert_with(|| unknown.clone()));
         }
@@ -152,49 +181,21 @@ impl Run<'_> {
             if open.is_empty() {
                 return Ok(());
             }
-            let properties: Vec<_> = open.iter().map(|&n| self.task.properties[n].clone()).collect();
+            let properties: Vec<Property> = open.iter().map(|&n| self.task.properties[n].clone()).collect();
             let ended = abstraction.run(&properties)?;
-            let effort = abstraction.effort;
-            self.report.states += effort.states;
-            self.report.bytes = self.report.bytes.max(effort.bytes);
-            self.report.predicates = effort.size.predicates;
+            self.account(None, &abstraction.effort);
             match ended {
                 Ended::Proved(program, states) => {
-                    if let Some(emitted) = &self.options.emitted {
-                        let text = print::text(&machine, &program);
-                        *emitted.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = text;
-                    }
-                    let mut judge = Judge::new(self.limits.budget());
-                    let mut invariants = Vec::with_capacity(states.len());
-                    for (control, vectors) in states {
-                        let mut all = Vec::new();
-                        for vector in &vectors {
-                            let cubes = proof::cubes(&program.vocabulary, vector, &mut judge);
-                            all.extend(cubes.ok_or_else(|| {
-                                Reason::Unsupported("a state of the proof has too many cases".into(), None)
-                            })?);
-                        }
-                        invariants.push((control, all));
-                    }
-                    let invariant = Arc::new(Invariant {
-                        buffers: Buffers::Sc,
-                        properties: properties.iter().map(|p| p.name.clone()).collect(),
-                        symmetry: Vec::new(),
-                        states: invariants,
-                    });
-                    open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
+                    self.emit(&machine, &program);
+                    let states = self.cubes(&program, &states)?;
+                    let properties = properties.iter().map(|p| p.name.clone()).collect();
+                    let invariant =
+                        Invariant { buffers: Buffers::Sc, properties, symmetry: Vec::new(), states };
+                    self.prove(&open, invariant);
                 }
                 Ended::Violated(n, path) => {
-                    let answer = match path::execution(self.task, &path, &properties[n], self.limits) {
-                        Some(trace) => Answer::Violated(Some(trace)),
-                        None => Answer::Unknown(self.limits.exceeded(0).unwrap_or_else(|| {
-                            Reason::Unsupported(
-                                "the solver finds no values for a counterexample".into(),
-                                None,
-                            )
-                        })),
-                    };
-                    self.tell(open[n], answer);
+                    let trace = path::execution(self.task, &path, &properties[n], self.limits);
+                    self.violate(open[n], trace);
                     if self.task.first_violation {
                         return Ok(());
                     }
@@ -202,6 +203,62 @@ impl Run<'_> {
                 Ended::Stuck(Some(n), reason) => self.answers[open[n]] = Some(Answer::Unknown(reason)),
                 Ended::Stuck(None, reason) => return Err(reason),
             }
+        }
+    }
+
+    /// These properties hold, and this shows it.
+    fn prove(&mut self, open: &[usize], invariant: Invariant) {
+        let invariant = Arc::new(invariant);
+        open.iter().for_each(|&n| self.tell(n, Answer::Proved(Arc::clone(&invariant))));
+    }
+
+    /// A property does not hold, if this execution was found.
+    fn violate(&mut self, n: usize, trace: Option<Trace>) {
+        let doubt = || Reason::Unsupported("the solver finds no values for a counterexample".into(), None);
+        let answer = match trace {
+            Some(trace) => Answer::Violated(Some(trace)),
+            None => Answer::Unknown(self.limits.exceeded(0).unwrap_or_else(doubt)),
+        };
+        self.tell(n, answer);
+    }
+
+    /// States of a boolean program as disjunctions of conjunctions of constraints.
+    fn cubes(
+        &self,
+        program: &BooleanProgram,
+        states: &[(Control, Vec<Vector>)],
+    ) -> Result<Vec<(Control, Vec<Cube>)>, Reason> {
+        let mut judge = Judge::new(self.limits.budget());
+        let mut all = Vec::with_capacity(states.len());
+        for (control, vectors) in states {
+            self.limits.exceeded(0).map_or(Ok(()), Err)?;
+            let mut cubes = Vec::new();
+            for vector in vectors {
+                let many = || Reason::Unsupported("a state of the proof has too many cases".into(), None);
+                cubes.extend(proof::cubes(&program.vocabulary, vector, &mut judge).ok_or_else(many)?);
+            }
+            all.push((control.clone(), cubes));
+        }
+        Ok(all)
+    }
+
+    /// Leaves a boolean program where it is wanted.
+    fn emit(&self, machine: &BufferMachine<'_>, program: &BooleanProgram) {
+        if let Some(record) = &self.options.record {
+            let text = print::text(machine, program);
+            record.lock().unwrap_or_else(PoisonError::into_inner).boolean = text;
+        }
+    }
+
+    /// Counts what an abstraction took; with buffers, of how many stores, and how its predicates were found.
+    fn account(&mut self, buffers: Option<(u32, Attempt)>, effort: &Effort) {
+        self.report.states += effort.states;
+        self.report.bytes = self.report.bytes.max(effort.bytes);
+        self.report.predicates = effort.size.predicates;
+        if let Some(record) = &self.options.record {
+            let (k, attempt) = buffers.unzip();
+            let account = Account { k, attempt, effort: *effort };
+            record.lock().unwrap_or_else(PoisonError::into_inner).accounts.push(account);
         }
     }
 }
