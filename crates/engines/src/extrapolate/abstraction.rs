@@ -135,7 +135,8 @@ impl<'a> Abstraction<'a> {
         self.effort.build_seconds += start.elapsed().as_secs_f64();
         self.effort.size = program.size();
         let start = Instant::now();
-        let mut checker = Checker::new(&program, self.machine, properties, (&self.live, &self.kept), size, self.limits);
+        let mut checker =
+            Checker::new(&program, self.machine, properties, (&self.live, &self.kept), size, self.limits);
         let found = checker.run(self.progress);
         self.effort.check_seconds += start.elapsed().as_secs_f64();
         self.effort.states = checker.states();

@@ -123,7 +123,8 @@ impl Run<'_> {
             let task = self.task.about(&reduced.program, MemoryModel::Sc, properties.clone());
             let most = if self.options.method == Method::Cubes { 1 } else { 2 };
             let refined = attempt == Attempt::Refined;
-            let precision = Precision { cube_size: 1, most: if refined { LARGEST_CUBE } else { most }, refined };
+            let precision =
+                Precision { cube_size: 1, most: if refined { LARGEST_CUBE } else { most }, refined };
             let mut abstraction =
                 Abstraction::new(&machine, &task, predicates, precision, self.limits, self.progress)?;
             abstraction.kept.clone_from(&kept);

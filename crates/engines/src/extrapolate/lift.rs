@@ -1,0 +1,225 @@
+//! Extrapolation (EXTRA13 s. 5 and Appendix B): predicates of a proof under SC become predicates about the reduced program `P_M`.
+//!
+//! | rules (PSO, TSO) | what they say | here |
+//! |---|---|---|
+//! | 1, 8 | the count of each buffer, which variable each place is for | [`Lift::generic`] |
+//! | 2, 9 | the predicates themselves | first in [`Lift::lifted`] |
+//! | 3, 10 | the same about buffered values, for each place and all combinations (`lift`) | [`Lift::lifted`] |
+//! | 4, 11 | a buffered value is that of the next place, or that in memory | [`Lift::equalities`] |
+//! | 5, 12 | nothing about buffers of variables that a thread does not store to | such a thread has no places for them |
+//! | 6, 13 | a variable that occurs several times is the same place everywhere | one place is chosen for each memory cell |
+//! | 7, 14 | with a fence between any two stores, at most one place | [`fences_separate_stores`] |
+//!
+//! Differences from the paper. Its list of 15 predicates for the alternating bit protocol has `cnt = 0` and no equalities, though rule 1 has no
+//! `cnt = 0` and rule 4 has equalities: counts from 0 on are always here, equalities on request. There is no predicate
+//! `overflow = 0`, because `P_M` has a location for that. Under TSO one place may hold a store to any variable; two variables of one
+//! predicate never stand for the same place. Where store fences matter, epochs are told apart too. What
+//! arises twice, such as `rhs_1 = 0` from `x = 0` and from `y = 0`, is listed once; [`Vocabulary`](super::vocabulary::Vocabulary) also
+//! merges predicates that are written differently and say the same.
+
+use std::collections::HashSet;
+
+use fencewright_kit::accesses::cells_of;
+use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Cells};
+use fencewright_program::{Action, BinaryOp, Expr, Op, Program, RegisterId, Thread, ThreadId};
+use fencewright_reduce::{Queues, Reduced};
+
+/// Of a predicate that would be lifted to more than this, only the versions with one buffered place are made.
+const MOST_VERSIONS: usize = 256;
+
+/// From predicates about a program under SC to predicates about its reduced program.
+pub struct Lift<'a> {
+    reduced: &'a Reduced,
+    /// The cells of the program and of the reduced one, both under SC.
+    from: Cells,
+    to: Cells,
+    /// For each memory cell the places that may hold a store to it: cells of the reduced program.
+    places: Vec<Vec<CellId>>,
+    /// For each thread the memory cells that it stores to through its buffer.
+    stored: Vec<Vec<u32>>,
+    /// Whether at most one place at a time is of interest.
+    one_place: bool,
+}
+
+impl<'a> Lift<'a> {
+    /// The extrapolation from a program to its reduced program.
+    pub fn new(program: &Program, reduced: &'a Reduced) -> Self {
+        let to = BufferMachine::new(&reduced.program, Buffers::Sc).cells;
+        let stored: Vec<Vec<u32>> = program.threads.iter().map(|thread| stored(program, thread)).collect();
+        let mut places = vec![Vec::new(); program.cells()];
+        for (t, _) in program.threads() {
+            let cell = |register: &RegisterId| to.id(Cell::Register(t, *register));
+            match reduced.queues(t) {
+                Queues::Tso(queue) => {
+                    for &target in &stored[t.index()] {
+                        places[target as usize].extend(queue.values.iter().map(cell));
+                    }
+                }
+                Queues::Pso { cells, .. } => {
+                    for queue in cells {
+                        places[queue.cell as usize].extend(queue.values.iter().map(cell));
+                    }
+                }
+            }
+        }
+        let one_place = program.threads.iter().all(fences_separate_stores);
+        let from = BufferMachine::new(program, Buffers::Sc).cells;
+        Lift { reduced, from, to, places, stored, one_place }
+    }
+
+    /// Everything that is extrapolated from these predicates, each once.
+    pub fn predicates(&self, sc: &[Expr<CellId>], equalities: bool) -> Vec<Expr<CellId>> {
+        let mut all: Vec<Expr<CellId>> = sc.iter().flat_map(|predicate| self.lifted(predicate)).collect();
+        all.extend(self.generic());
+        if equalities {
+            all.extend(self.equalities());
+        }
+        let mut seen = HashSet::new();
+        all.retain(|predicate| seen.insert(predicate.clone()));
+        all
+    }
+
+    /// What is told apart about any program: counts, the memory cells of places, epochs.
+    pub fn generic(&self) -> Vec<Expr<CellId>> {
+        let mut all = Vec::new();
+        for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
+            let mut is = |register: RegisterId, values: &mut dyn Iterator<Item = i64>| {
+                let leaf = || Expr::Leaf(self.to.id(Cell::Register(t, register)));
+                all.extend(values.map(|value| equal(leaf(), Expr::Const(value))));
+            };
+            match self.reduced.queues(t) {
+                Queues::Tso(queue) => {
+                    let places = queue.values.len() as i64;
+                    queue.count.into_iter().for_each(|count| is(count, &mut (0..=places)));
+                    for &cell in &queue.cells {
+                        is(cell, &mut self.stored[t.index()].iter().map(|&target| target.into()));
+                    }
+                }
+                Queues::Pso { cells, epoch } => {
+                    // Every epoch but the last one has a store in it.
+                    let epochs = cells.iter().map(|queue| queue.values.len() as i64).sum();
+                    epoch.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
+                    for queue in cells {
+                        is(queue.count, &mut (0..=queue.values.len() as i64));
+                        queue.epochs.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// That a place has the value of the place before it, or of the memory cell.
+    pub fn equalities(&self) -> Vec<Expr<CellId>> {
+        let mut all = Vec::new();
+        for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
+            let leaf = |register: &RegisterId| Expr::Leaf(self.to.id(Cell::Register(t, *register)));
+            let mut of = |values: &[RegisterId], targets: &[u32]| {
+                all.extend(values.windows(2).map(|pair| equal(leaf(&pair[0]), leaf(&pair[1]))));
+                for value in values {
+                    all.extend(targets.iter().map(|&target| equal(leaf(value), Expr::Leaf(target))));
+                }
+            };
+            match self.reduced.queues(t) {
+                Queues::Tso(queue) => of(&queue.values, &self.stored[t.index()]),
+                Queues::Pso { cells, .. } => {
+                    cells.iter().for_each(|queue| of(&queue.values, &[queue.cell]));
+                }
+            }
+        }
+        all
+    }
+
+    /// A predicate, or a cube, and the same about buffered values: for each memory cell in it a place or the cell itself.
+    pub fn lifted(&self, predicate: &Expr<CellId>) -> Vec<Expr<CellId>> {
+        let mut shared: Vec<CellId> = Vec::new();
+        predicate.for_each_leaf(&mut |&cell| {
+            if cell < self.from.memory() && !shared.contains(&cell) {
+                shared.push(cell);
+            }
+        });
+        let versions = shared.iter().map(|&cell| 1 + self.places[cell as usize].len());
+        let many = versions.fold(1, usize::saturating_mul) > MOST_VERSIONS;
+        let mut chosen: Vec<Vec<(CellId, CellId)>> = vec![Vec::new()];
+        for &cell in &shared {
+            for n in 0..chosen.len() {
+                let before = &chosen[n];
+                if (self.one_place || many) && !before.is_empty() {
+                    continue;
+                }
+                // One place is not a store to two variables.
+                let free = |place: &&CellId| before.iter().all(|(_, other)| other != *place);
+                let more: Vec<_> = self.places[cell as usize].iter().filter(free).copied().collect();
+                let before = before.clone();
+                chosen.extend(more.into_iter().map(|place| [&before[..], &[(cell, place)]].concat()));
+            }
+        }
+        chosen.iter().map(|places| self.about(predicate, places)).collect()
+    }
+
+    /// A predicate about the program as one about the reduced one, with places for some memory cells.
+    fn about(&self, predicate: &Expr<CellId>, places: &[(CellId, CellId)]) -> Expr<CellId> {
+        predicate.map(&mut |&cell| {
+            let place = places.iter().find(|(target, _)| *target == cell);
+            Expr::Leaf(place.map_or_else(|| self.to.id(self.from.cell(cell)), |(_, place)| *place))
+        })
+    }
+
+    /// The parts of a cube that say nothing about buffered values (s. 6.3): who leaves out the others has fewer cubes, and trusts that what is in
+    /// a buffer will matter only when it has reached memory.
+    pub fn unbuffered(&self, cube: Vec<Expr<CellId>>) -> Vec<Expr<CellId>> {
+        let is_place = |cell: &CellId| self.places.iter().any(|places| places.contains(cell));
+        let says_nothing = |part: &Expr<CellId>| {
+            let mut buffered = false;
+            part.for_each_leaf(&mut |cell| buffered |= is_place(cell));
+            !buffered
+        };
+        cube.into_iter().filter(says_nothing).collect()
+    }
+}
+
+fn equal(left: Expr<CellId>, right: Expr<CellId>) -> Expr<CellId> {
+    Expr::binary(BinaryOp::Eq, left, right)
+}
+
+/// The memory cells that a thread stores to through its buffer, in order.
+pub(super) fn stored(program: &Program, thread: &Thread) -> Vec<u32> {
+    let stores = thread.edges.iter().filter_map(|edge| match &edge.action {
+        Action::Op(Op::Store(address, _)) => Some(cells_of(program, address)),
+        _ => None,
+    });
+    let mut cells: Vec<u32> = stores.flatten().collect();
+    cells.sort_unstable();
+    cells.dedup();
+    cells
+}
+
+/// Whether on every path of a thread a step that empties its buffer lies between any two buffered stores (rules 7 and 14).
+pub fn fences_separate_stores(thread: &Thread) -> bool {
+    let stores = |action: &Action| matches!(action, Action::Op(Op::Store(..)));
+    // Locations where a store may be pending.
+    let mut pending = vec![false; thread.locations.len()];
+    let mut work = Vec::new();
+    let mut reach = |to: usize, work: &mut Vec<usize>| {
+        if !std::mem::replace(&mut pending[to], true) {
+            work.push(to);
+        }
+    };
+    for edge in thread.edges.iter().filter(|edge| stores(&edge.action)) {
+        reach(edge.to.index(), &mut work);
+    }
+    while let Some(location) = work.pop() {
+        for (_, edge) in thread.edges_from(fencewright_program::LocationId(location as u32)) {
+            if stores(&edge.action) {
+                return false;
+            }
+            if !edge.action.drains() {
+                reach(edge.to.index(), &mut work);
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;
