@@ -70,9 +70,13 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
         };
         let properties: Vec<String> =
             program.properties.iter().filter(holds).map(|p| p.name.clone()).collect();
+        // A certificate is about some property.
+        if properties.is_empty() {
+            continue;
+        }
         let about = format!("seed {seed}, {model:?}, {bounds:?}");
         let found = invariant(&program, &reduced, properties, &states, &Limits::default()).expect(&about);
-        assert!(is_accepted(&program, &found), "{about}: {found:?}");
+        assert!(is_accepted(&program, &found), "{about}");
         proofs += 1;
         let queues =
             || found.states.iter().flat_map(|(control, _)| &control.buffers).map(|shape| &shape.queue);
@@ -132,7 +136,7 @@ fn what_is_not_known_means_everything_within_the_bound() {
 /// A proof with an overflow in it is none.
 #[test]
 fn an_overflow_is_no_proof() {
-    let text = "shared x, y; thread p { x = 1; y = 2; } forbid early: y == 2 && x == 0;";
+    let text = "shared x, y; thread p { x = 1; y = 2; } forbid large: x == 2;";
     let program = load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program;
     for (model, bounds, fits) in [
         (MemoryModel::Tso, Bounds::PerThread(1), false),
@@ -148,7 +152,7 @@ fn an_overflow_is_no_proof() {
             (control, vec![cube(&reduced, state, || true)])
         };
         let states: Vec<_> = reachable.states.iter().map(of).collect();
-        let found = invariant(&program, &reduced, Vec::new(), &states, &Limits::default());
+        let found = invariant(&program, &reduced, vec!["large".into()], &states, &Limits::default());
         assert_eq!(found.is_ok(), fits, "{model:?} {bounds:?}");
         // A lie about the bound is refused by the checker: there is a store that does not fit.
         if let Ok(mut lie) = found {
