@@ -1,13 +1,15 @@
 //! `fencewright check`: which properties hold?
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Reduction};
+use fencewright_engines::extrapolate::Record;
 use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::{
     Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
-    contexts, registry,
+    contexts, extrapolate, registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -17,16 +19,17 @@ use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, text};
 use fencewright_transform::extend::AttackingStore;
 
-use crate::args::{BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
-use crate::input::{each_file, load_or_tell, tell_notes};
+use crate::args::{BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
+use crate::input::{describe, each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{certificate, progress, stop};
+use crate::{certificate, files, progress, stop};
 
 /// Checks all files. These options are `given` on the command line, with their dashes.
 pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
     out.style.full = args.common.full;
-    let Some(asked) = engine(args, None, out) else { return Status::Bad };
+    let record: Option<Arc<Mutex<Record>>> = args.emit_boolean.as_ref().map(|_| Arc::default());
+    let Some(asked) = engine(args, None, None, out) else { return Status::Bad };
     if !args.common.quiet {
         tell_meaningless(&*asked, given);
     }
@@ -46,6 +49,17 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             return Status::Bad;
         }
     }
+    if let Some(path) = &args.emit_boolean {
+        let why = match () {
+            () if args.model.models().len() > 1 => Some("a boolean program is about one model".to_string()),
+            () if args.common.files.len() > 1 => Some("a boolean program is about one program".to_string()),
+            () => files::is_also_read(path, args.common.files.iter().map(PathBuf::as_path)),
+        };
+        if let Some(why) = why {
+            out.refuse(args.common.json, "--emit-boolean", &why, None);
+            return Status::Bad;
+        }
+    }
     each_file(&args.common, out, |path, limits, out| {
         let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
@@ -58,13 +72,18 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
                 return Status::Bad;
             }
         };
-        let Some(engine) = engine(args, bound, out) else { return Status::Bad };
-        Checker { args, engine: &*engine }.check_file(&loaded, limits, out)
+        let Some(engine) = engine(args, bound, record.clone(), out) else { return Status::Bad };
+        Checker { args, engine: &*engine, record: record.as_deref() }.check_file(&loaded, limits, out)
     })
 }
 
 /// The engine that was asked for, with this bound on the buffers of the program.
-fn engine(args: &CheckArgs, buffer_bound: Option<Bound>, out: &mut Output) -> Option<Box<dyn Engine>> {
+fn engine(
+    args: &CheckArgs,
+    buffer_bound: Option<Bound>,
+    record: Option<Arc<Mutex<Record>>>,
+    out: &mut Output,
+) -> Option<Box<dyn Engine>> {
     let searched = args.search.options(args.jobs);
     let explicit = Options {
         reduction: if args.no_local_first { Reduction::None } else { searched.reduction },
@@ -103,6 +122,14 @@ fn engine(args: &CheckArgs, buffer_bound: Option<Bound>, out: &mut Output) -> Op
             contexts: args.contexts,
             domain,
             certificates: !args.common.no_certify,
+        },
+        extrapolate: extrapolate::Options {
+            method: match args.method {
+                MethodArg::Predicates => extrapolate::Method::Predicates,
+                MethodArg::Cubes => extrapolate::Method::Cubes,
+            },
+            k: args.k.unwrap_or(1),
+            record,
         },
     };
     let found = registry().iter().find(|info| info.name.as_str() == args.engine);
@@ -144,6 +171,8 @@ pub fn lazy_options(args: &LazyArgs) -> lazy::Options {
 struct Checker<'a> {
     args: &'a CheckArgs,
     engine: &'a dyn Engine,
+    /// Where the engine leaves its boolean program, if that is wanted.
+    record: Option<&'a Mutex<Record>>,
 }
 
 impl Checker<'_> {
@@ -203,6 +232,13 @@ impl Checker<'_> {
                 Verdict::Unknown(_) => Status::Unknown,
             })
         });
+        let status = match (&self.args.emit_boolean, self.record) {
+            (Some(path), Some(record)) => {
+                let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+                status.and(write_boolean(path, &record.boolean, common.json, out))
+            }
+            _ => status,
+        };
         match &self.args.certificate {
             Some(path) => status.and(write_certificate(path, &results, common.json, out)),
             None => status,
@@ -227,6 +263,22 @@ impl Checker<'_> {
         if out.is_closed() {
             // Nobody reads the output any more.
             stop::token().cancel();
+        }
+    }
+}
+
+/// Writes the boolean program of the proof, if there is one.
+fn write_boolean(path: &Path, text: &str, json: bool, out: &mut Output) -> Status {
+    let name = path.to_string_lossy();
+    if text.is_empty() {
+        complain(&name, "no boolean program: nothing was proved with one");
+        return Status::Fine;
+    }
+    match files::overwrite(path, text.as_bytes()) {
+        Ok(()) => Status::Fine,
+        Err(error) => {
+            out.refuse(json, &name, &format!("cannot write it: {}", describe(&error)), None);
+            Status::Bad
         }
     }
 }

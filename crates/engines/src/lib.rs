@@ -57,6 +57,8 @@ pub struct EngineOptions {
     pub contexts: contexts::Options,
     /// How buffers forget.
     pub buffers: buffers::Options,
+    /// How proofs are extrapolated.
+    pub extrapolate: extrapolate::Options,
 }
 
 /// An engine that can be asked for by name.
@@ -104,5 +106,9 @@ pub fn registry() -> &'static [EngineInfo] {
             build: |o| Box::new(contexts::ContextBound { options: o.contexts }),
         },
         EngineInfo { name: EngineName::Buffers, build: |o| Box::new(buffers(o)) },
+        EngineInfo {
+            name: EngineName::Extrapolate,
+            build: |o| Box::new(extrapolate::Extrapolate { options: o.extrapolate.clone() }),
+        },
     ]
 }

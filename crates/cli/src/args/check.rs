@@ -22,7 +22,7 @@ pub struct CheckArgs {
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// The engine: auto, explicit, cegar, lazy, contexts or buffers; `fencewright engines` says what they are
+    /// The engine: auto, explicit, cegar, lazy, contexts, buffers or extrapolate; `fencewright engines` says what they are
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: String,
     /// Check only this property, may be repeated; `deadlock` is always available
@@ -42,7 +42,7 @@ pub struct CheckArgs {
     /// Switch off symmetry: store all states that differ only in which thread of a family does what
     #[arg(long)]
     pub no_symmetry: bool,
-    /// Engine cegar: how many stores of each buffer are kept in order at first
+    /// Engine cegar: how many stores of each buffer are kept in order at first; engine extrapolate: how many it holds at first
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8))]
     pub k: Option<u32>,
     /// Engines cegar and buffers: which end of a buffer is kept in order
@@ -68,6 +68,12 @@ pub struct CheckArgs {
     /// Engine buffers: the one abstraction of buffers to try; set, multiset, or partial:K with K stores in order
     #[arg(long, value_name = "DOMAIN", value_parser = buffer_domain)]
     pub buffer_domain: Option<BufferDomain>,
+    /// Engine extrapolate: what is extrapolated from the proof under SC
+    #[arg(long, value_name = "METHOD", default_value = "predicates")]
+    pub method: MethodArg,
+    /// Engine extrapolate: write the boolean program of the proof to this file; one program and one model at a time
+    #[arg(long, value_name = "OUT", display_order = 903)]
+    pub emit_boolean: Option<PathBuf>,
     /// Write the certificate of a proof to this file; one program and one model at a time
     #[arg(long, value_name = "OUT", display_order = 901)]
     pub certificate: Option<PathBuf>,
@@ -99,6 +105,15 @@ pub enum FixArg {
     Clip,
     /// The predicates.
     Predicates,
+}
+
+/// What is extrapolated from a proof under SC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MethodArg {
+    /// Its predicates; cubes of them are searched
+    Predicates,
+    /// Its predicates and cubes; no others are searched
+    Cubes,
 }
 
 /// Which end of a buffer is kept in order.

@@ -22,7 +22,7 @@ use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 pub use buffer::BufferArg;
 pub use certify::CertifyArgs;
-pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, OracleArg};
+pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;

@@ -22,7 +22,7 @@ use super::vector::Literal;
 use super::vocabulary::Predicate;
 use super::{LARGEST_CUBE, Method, Run};
 use crate::cegar::path;
-use crate::task::{Answer, Reason};
+use crate::task::Reason;
 
 /// More stores than this in a buffer are not tried.
 const MOST_STORES: u32 = 8;
