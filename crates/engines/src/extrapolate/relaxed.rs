@@ -27,6 +27,24 @@ use crate::task::Reason;
 /// More stores than this in a buffer are not tried.
 const MOST_STORES: u32 = 8;
 
+/// A proof may need more stores than are known to be possible: so many more are tried before an attempt is given up. The array queue
+/// (`examples/array-queue.fw`) is proved with 4 stores, while paths that cannot be taken hide the overflows with 2 and 3.
+const MORE_STORES: usize = 2;
+
+/// What buffers of some size led to.
+enum Bounded {
+    /// All that was asked.
+    Answered,
+    /// A violation: its property is answered.
+    Violation,
+    /// A buffer overflows.
+    Overflow,
+    /// A path that cannot be taken, which nothing rules out.
+    Stuck(Reason),
+    /// The attempt has nothing new.
+    Nothing,
+}
+
 /// What a proof under SC leaves for extrapolation: formulas over the cells of the program.
 struct ScProof {
     predicates: Vec<Expr<CellId>>,
@@ -62,13 +80,30 @@ impl Run<'_> {
         }
         let properties: Vec<Property> = open.iter().map(|&n| self.task.properties[n].clone()).collect();
         let sc = self.verify_under_sc(&properties)?;
-        for k in self.options.k..=MOST_STORES.max(self.options.k) {
-            if self.with_bound(&sc, k)? {
-                return Ok(());
+        let mut least = self.options.k;
+        let mut stuck = None;
+        for attempt in ATTEMPTS {
+            let mut k = least;
+            let mut tried = 0;
+            while k <= MOST_STORES.max(self.options.k) && tried <= MORE_STORES {
+                if self.open().is_empty() {
+                    return Ok(());
+                }
+                match self.with_bound(&sc, k, attempt)? {
+                    Bounded::Answered => return Ok(()),
+                    Bounded::Nothing => break,
+                    Bounded::Overflow => least = k + 1,
+                    Bounded::Violation => continue,
+                    Bounded::Stuck(reason) => {
+                        stuck = Some(reason);
+                        tried += 1;
+                    }
+                }
+                k += 1;
             }
         }
-        let what = format!("a buffer holds more than {MOST_STORES} stores");
-        Err(Reason::Unsupported(what, None))
+        let overflow = format!("a buffer holds more than {} stores", MOST_STORES.max(self.options.k));
+        Err(stuck.unwrap_or(Reason::Unsupported(overflow, None)))
     }
 
     /// Step 1. What is violated under SC, or cannot be proved, is left out: predicates are of use even then.
@@ -101,57 +136,50 @@ impl Run<'_> {
         Ok(ScProof { predicates, cubes })
     }
 
-    /// Steps 2 to 4 with buffers of k stores: false if one overflows.
-    fn with_bound(&mut self, sc: &ScProof, k: u32) -> Result<bool, Reason> {
+    /// Steps 2 to 4 with buffers of k stores.
+    fn with_bound(&mut self, sc: &ScProof, k: u32, attempt: Attempt) -> Result<Bounded, Reason> {
         let program = self.task.program;
         let bounds = Bounds::uniform(program, self.task.model, k);
         let reduced = reduce(program, self.task.model, &bounds)
             .map_err(|unsupported| Reason::Unsupported(unsupported.why, unsupported.span))?;
         let lift = Lift::new(program, &reduced);
         let machine = BufferMachine::new(&reduced.program, Buffers::Sc);
-        let kept = buffer_cells(&reduced, &machine);
-        let mut stuck = None;
-        for attempt in ATTEMPTS {
-            let open = self.open();
-            if open.is_empty() {
-                return Ok(true);
+        let open = self.open();
+        let Some(predicates) = self.extrapolated(sc, &lift, attempt) else { return Ok(Bounded::Nothing) };
+        let mut properties: Vec<Property> =
+            open.iter().map(|&n| reduced.property(&self.task.properties[n])).collect();
+        properties.extend(reduced.may_overflow().then(|| reduced.overflow_property()));
+        let task = self.task.about(&reduced.program, MemoryModel::Sc, properties.clone());
+        let refined = attempt == Attempt::Refined;
+        let most = match self.options.method {
+            _ if refined => LARGEST_CUBE,
+            Method::Cubes => 1,
+            Method::Predicates => 2,
+        };
+        let precision = Precision { cube_size: 1, most, refined };
+        let mut abstraction =
+            Abstraction::new(&machine, &task, predicates, precision, self.limits, self.progress)?;
+        abstraction.kept = buffer_cells(&reduced, &machine);
+        let ended = abstraction.run(&properties)?;
+        self.account(Some((k, attempt)), &abstraction.effort);
+        Ok(match ended {
+            Ended::Proved(boolean, states) => {
+                self.emit(&machine, &boolean);
+                let states = self.cubes(&boolean, &states)?;
+                let names = open.iter().map(|&n| self.task.properties[n].name.clone()).collect();
+                let invariant = evidence::invariant(program, &reduced, names, &states, self.limits)?;
+                self.prove(&open, invariant);
+                Bounded::Answered
             }
-            let Some(predicates) = self.extrapolated(sc, &lift, attempt) else { continue };
-            let mut properties: Vec<Property> =
-                open.iter().map(|&n| reduced.property(&self.task.properties[n])).collect();
-            properties.extend(reduced.may_overflow().then(|| reduced.overflow_property()));
-            let task = self.task.about(&reduced.program, MemoryModel::Sc, properties.clone());
-            let most = if self.options.method == Method::Cubes { 1 } else { 2 };
-            let refined = attempt == Attempt::Refined;
-            let precision =
-                Precision { cube_size: 1, most: if refined { LARGEST_CUBE } else { most }, refined };
-            let mut abstraction =
-                Abstraction::new(&machine, &task, predicates, precision, self.limits, self.progress)?;
-            abstraction.kept.clone_from(&kept);
-            let ended = abstraction.run(&properties)?;
-            self.account(Some((k, attempt)), &abstraction.effort);
-            match ended {
-                Ended::Proved(boolean, states) => {
-                    self.emit(&machine, &boolean);
-                    let states = self.cubes(&boolean, &states)?;
-                    let names = open.iter().map(|&n| self.task.properties[n].name.clone()).collect();
-                    let invariant = evidence::invariant(program, &reduced, names, &states, self.limits)?;
-                    self.prove(&open, invariant);
-                    return Ok(true);
-                }
-                Ended::Violated(n, _) if n == open.len() => return Ok(false),
-                Ended::Violated(n, path) => {
-                    let trace = path::execution(&task, &path, &properties[n], self.limits);
-                    let trace = trace.and_then(|trace| reduced.trace(program, &trace));
-                    self.violate(open[n], trace);
-                    if self.task.first_violation {
-                        return Ok(true);
-                    }
-                }
-                Ended::Stuck(_, reason) => stuck = Some(reason),
+            Ended::Violated(n, _) if n == open.len() => Bounded::Overflow,
+            Ended::Violated(n, path) => {
+                let trace = path::execution(&task, &path, &properties[n], self.limits);
+                let trace = trace.and_then(|trace| reduced.trace(program, &trace));
+                self.violate(open[n], trace);
+                if self.task.first_violation { Bounded::Answered } else { Bounded::Violation }
             }
-        }
-        Err(stuck.unwrap_or_else(|| Reason::Unsupported("there is nothing to extrapolate".into(), None)))
+            Ended::Stuck(_, reason) => Bounded::Stuck(reason),
+        })
     }
 
     /// Step 3; nothing if an attempt has nothing new.
