@@ -431,7 +431,7 @@ fn options_for_other_engines_are_told() {
     let files = Files::new(&[("a.fw", "shared x; thread p { x = 1; } finally done: forall x == 1;")]);
     let program = files.text("a.fw");
     for (engine, option, others) in [
-        ("explicit", ["--k", "2"], "auto, cegar"),
+        ("explicit", ["--k", "2"], "auto, cegar, extrapolate"),
         ("cegar", ["--jobs", "1"], "auto, explicit, lazy, buffers"),
         ("cegar", ["--buffer-domain", "set"], "auto, buffers"),
         ("auto", ["--contexts", "3"], "contexts"),
