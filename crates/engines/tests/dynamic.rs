@@ -275,6 +275,12 @@ fn loops_that_wait_hide_nothing() {
             "f",
             Some(false),
         ),
+        (
+            "shared x, y, z = 1, done; thread p { if y == 1 { goto mid; } top: if x == 1 { goto out; }
+            mid: if z == 1 { goto out; } goto top; out: done = 1; } finally f: never done == 1;",
+            "f",
+            Some(false),
+        ),
         // What leads back may fault, and so may what waits.
         ("shared y, a[2]; thread p { var s; loop { s = a[y]; } } thread q { y = 5; }", "assertions", None),
         ("shared a[2]; thread p { var r = 5; await a[r] == 1; }", "assertions", Some(false)),
