@@ -457,6 +457,7 @@ fn executions_are_counted_where_they_are_explored_one_by_one() {
             "shared x; thread p[i in 0..2] { x = i; } thread q { atomic { assume x == 1; } } finally f: forall x <= 1;",
         ),
         ("spin.fw", "shared x; thread p { while x == 0 { skip; } } forbid two: x == 2;"),
+        ("store.fw", "shared x, y; thread p { while x == 0 { y = 1; } } forbid two: x == 2;"),
     ]);
     let dynamic = ["check", "--engine", "explicit", "--reduction", "dynamic", "--model", "sc", "--quiet"];
     let check = |file: &str| run([&dynamic[..], &[&files.text(file)]].concat());
@@ -466,8 +467,12 @@ fn executions_are_counted_where_they_are_explored_one_by_one() {
         outcome.stdout.contains(" executions (") && outcome.stdout.contains(" blocked), "),
         "{outcome:?}"
     );
-    // What has no end cannot be explored like this.
+    // A loop that only waits is a step that waits.
     let outcome = check("spin.fw");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("1 execution (1 blocked)"), "{outcome:?}");
+    // What has no end cannot be explored like this.
+    let outcome = check("store.fw");
     assert_eq!(outcome.status, 3, "{outcome:?}");
     assert!(outcome.stdout.contains("1 execution (1 without an end)"), "{outcome:?}");
     let outcome = run([&dynamic[..], &["--json", &files.text("two.fw")]].concat());
