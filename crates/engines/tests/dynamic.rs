@@ -523,3 +523,29 @@ fn long_executions_take_no_stack() {
         "{executions:?}"
     );
 }
+
+#[test]
+fn a_loop_with_very_many_branches_is_no_trouble() {
+    let branches = " or { continue; } or { r = x; goto known; }".repeat(120_000);
+    let text = format!(
+        "shared x; thread p {{ var r; loop {{ choose {{ r = x; }} {branches} known: if r == 1 {{ break; }} }} }}
+         thread q {{ x = 1; }} forbid f: x == 2;"
+    );
+    let program = load("wide.fw", text.as_bytes(), None, &[]).expect("a program").program;
+    let limits = Limits::starting_now(Some(Duration::from_secs(10)), None, Default::default());
+    let task = Task::new(&program, MemoryModel::Sc, program.properties.clone());
+    assert!(Waiting::new(&task, &limits).is_some(), "it waits for a value");
+    assert_eq!(limits.exceeded(0), None);
+}
+
+#[test]
+fn a_loop_that_looks_outside_of_an_open_array_is_kept() {
+    let text = "shared mem[2] open, x;
+        thread p { var r, s; s = x + 5; loop { r = mem[s]; } } thread q { x = 1; } forbid f: x == 2;";
+    let program = load("open.fw", text.as_bytes(), None, &[]).expect("a program").program;
+    for model in MemoryModel::ALL {
+        let checks = run(&program, model, &program.properties, &Limits::default());
+        let verdict = checks.verdicts[0].verdict();
+        assert!(matches!(verdict, Verdict::Unknown(Reason::Limit(..))), "{model:?}: {verdict:?}");
+    }
+}

@@ -12,6 +12,7 @@ use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check, robust};
 use fencewright_executions::oracle::explore;
 use fencewright_lang::load;
+use fencewright_memory::Bound;
 use fencewright_program::{
     Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, Reference, RegisterId,
 };
@@ -280,6 +281,26 @@ fn what_sleeps_is_found_elsewhere() {
     let [decided, all, taken] = counts.into_iter().fold([0; 3], |[a, b, c], [x, y, z]| [a + x, b + y, c + z]);
     println!("{decided} programs: {taken} of {all} transitions");
     assert!(decided * 2 > wanted && taken * 3 < all * 2, "{decided} programs: {taken} of {all} transitions");
+}
+
+#[test]
+fn what_a_bound_cuts_off_does_not_sleep() {
+    // Once `x` is in the buffer, of the two ways one is cut off until the buffer has room.
+    let text = "
+        shared x, y;
+        thread t { var r; x = 1; choose { y = 1; r = 1; } or { skip; } fence; x = 2; }
+        thread u { var s; s = x; }
+        finally f: never t.r == 1 && u.s == 0;
+    ";
+    let program = load("bound.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    for (reduction, model) in Reduction::ALL.into_iter().flat_map(|r| MemoryModel::ALL.map(|m| (r, m))) {
+        let options =
+            Options { reduction, buffer_bound: Some(Bound::Thread(1)), workers: 1, ..Options::default() };
+        let task = Task::new(&program, model, program.properties.clone());
+        let engine = Explicit { options };
+        let checked = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
+        assert!(matches!(checked[0].verdict(), Verdict::Unsafe), "{reduction:?}, {model:?}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@
 //! | property | |
 //! |---|---|
 //! | a formula that must never hold | its values are those of the states of the shorter execution; a formula that tells two locations of a region apart, or sees a register written there, keeps the loop |
-//! | `assertions` | no edge that could fault is removed, and of what is made one step only the first part can |
+//! | `assertions` | no edge that could fault is removed (nor one that could look outside of an open array: there is no answer then), and of what is made one step only the first part can |
 //! | `finally` | in a final state every thread has ended, and none is in a region |
 //! | `deadlock` | a thread that goes round in a loop moves: a state is a deadlock if nothing can move *in the program that was given* ([`Judge`](super::Judge) asks it). No thread is stuck in a region, except while another one holds the lock: then loops are kept |
 
@@ -81,8 +81,11 @@ impl Waiting {
             }
             // Of a loop in a loop the outer one first: what both wait for is one step.
             heads.sort_by_key(|(size, head)| (std::cmp::Reverse(*size), *head));
-            for (_, head) in heads {
+            for (n, (_, head)) in heads.into_iter().enumerate() {
                 found |= graph.wait_at(head);
+                if n % 64 == 0 && limits.exceeded(0).is_some() {
+                    return None;
+                }
             }
             let (thread, of) = graph.finish();
             threads.push(thread);
@@ -111,6 +114,8 @@ struct Graph<'t> {
     entering: Vec<Vec<usize>>,
     /// For each location whether a step that left it was removed.
     lost: Vec<bool>,
+    /// For each step whether it was removed.
+    removed: Vec<bool>,
 }
 
 impl<'t> Graph<'t> {
@@ -135,6 +140,7 @@ impl<'t> Graph<'t> {
             leaving: vec![Vec::new(); size],
             entering: vec![Vec::new(); size],
             lost: vec![false; size],
+            removed: vec![false; thread.edges.len()],
         };
         for (n, edge) in thread.edges.iter().enumerate() {
             graph.leaving[edge.from.index()].push(n);
@@ -148,8 +154,11 @@ impl<'t> Graph<'t> {
         self.leaving[location.index()].iter().map(|&n| &self.steps[n].edge)
     }
 
-    fn may_fault(&self, edge: &Edge) -> bool {
-        self.program.edge_may_fault(self.thread, edge)
+    /// Whether an edge may fault, or load from outside of the modelled part of an open array, which must not go unnoticed either.
+    fn may_fail(&self, edge: &Edge) -> bool {
+        let is_open =
+            |op: &Op| matches!(op, Op::Load(_, a) if self.program.variables[a.variable.index()].open);
+        self.program.edge_may_fault(self.thread, edge) || edge.action.ops().iter().any(is_open)
     }
 
     /// Whether an edge has no effect but on registers that are dead at a location.
@@ -169,7 +178,8 @@ impl<'t> Graph<'t> {
 
     /// Whether a thread always leaves a location, along edges that are idle for another one.
     fn is_passed(&self, location: LocationId, head: LocationId) -> bool {
-        let edges: Vec<&Edge> = self.edges_from(location).collect();
+        // There may be very many, and with three one knows enough.
+        let edges: Vec<&Edge> = self.edges_from(location).take(3).collect();
         let goes_on = match &edges[..] {
             [only] => !only.action.ops().iter().any(|op| matches!(op, Op::Assume(_))),
             [one, other] => match (&one.action, &other.action) {
@@ -215,32 +225,33 @@ impl<'t> Graph<'t> {
         let mut doomed = region.clone();
         keep(&mut doomed, |doomed, location| {
             self.edges_from(location)
-                .all(|edge| (edge.to == head || doomed.contains(&edge.to)) && !self.may_fault(edge))
+                .all(|edge| (edge.to == head || doomed.contains(&edge.to)) && !self.may_fail(edge))
         });
         let places: Vec<LocationId> =
             [head].into_iter().chain(region.iter().copied().filter(|l| !doomed.contains(l))).collect();
         let back: Vec<usize> = places.iter().flat_map(|l| &self.leaving[l.index()]).copied().collect();
         let leads_back = |n: &usize| {
             let edge = &self.steps[*n].edge;
-            (edge.to == head || doomed.contains(&edge.to))
-                && self.is_idle(edge, head)
-                && !self.may_fault(edge)
+            (edge.to == head || doomed.contains(&edge.to)) && self.is_idle(edge, head) && !self.may_fail(edge)
         };
         let back: Vec<usize> = back.into_iter().filter(leads_back).collect();
         for &n in &back {
             self.lost[self.steps[n].edge.from.index()] = true;
-            self.remove(n);
+            self.removed[n] = true;
         }
+        places.iter().for_each(|l| self.leaving[l.index()].retain(|&n| !self.removed[n]));
+        self.tidy(back.iter().map(|&n| self.steps[n].edge.to).collect());
+        let mut left = Vec::new();
         for place in places {
             for n in self.leaving[place.index()].clone() {
                 if let Some(step) = self.load_and_go(n, &region) {
-                    let (old, new) = (self.steps[n].edge.to, step.edge.to);
+                    left.push(self.steps[n].edge.to);
+                    self.entering[step.edge.to.index()].push(n);
                     self.steps[n] = step;
-                    self.entering[new.index()].push(n);
-                    self.no_longer_enters(n, old);
                 }
             }
         }
+        self.tidy(left);
         !back.is_empty()
     }
 
@@ -260,7 +271,7 @@ impl<'t> Graph<'t> {
                 Op::Skip | Op::Assign(..) if ops.len() <= region.len() => false,
                 _ => return None,
             };
-            if !region.contains(&at) || self.may_fault(edge) || (matches!(op, Op::Assume(_)) && !passed) {
+            if !region.contains(&at) || self.may_fail(edge) || (matches!(op, Op::Assume(_)) && !passed) {
                 return None;
             }
             ops.push(op.clone());
@@ -271,22 +282,23 @@ impl<'t> Graph<'t> {
         Some(step)
     }
 
-    fn remove(&mut self, n: usize) {
-        let Edge { from, to, .. } = self.steps[n].edge;
-        self.leaving[from.index()].retain(|&other| other != n);
-        self.no_longer_enters(n, to);
-    }
-
-    /// A step no longer enters a location. What nothing enters any more is not left any more.
-    fn no_longer_enters(&mut self, n: usize, location: LocationId) {
-        let mut work = vec![(n, location)];
-        while let Some((n, location)) = work.pop() {
-            let entering = &mut self.entering[location.index()];
-            entering.retain(|&other| other != n);
-            if entering.is_empty() && location != self.thread.entry {
-                let left = std::mem::take(&mut self.leaving[location.index()]);
-                work.extend(left.into_iter().map(|n| (n, self.steps[n].edge.to)));
+    /// Looks again at what enters some locations, once for all steps that no longer do. What nothing enters any more is not left any more.
+    fn tidy(&mut self, mut locations: Vec<LocationId>) {
+        while !locations.is_empty() {
+            locations.sort_unstable();
+            locations.dedup();
+            let mut next = Vec::new();
+            for location in locations {
+                let enters = |&n: &usize| !self.removed[n] && self.steps[n].edge.to == location;
+                self.entering[location.index()].retain(enters);
+                if self.entering[location.index()].is_empty() && location != self.thread.entry {
+                    for n in std::mem::take(&mut self.leaving[location.index()]) {
+                        self.removed[n] = true;
+                        next.push(self.steps[n].edge.to);
+                    }
+                }
             }
+            locations = next;
         }
     }
 

@@ -257,7 +257,8 @@ impl<S: SleepSink> Awake<'_, '_, S> {
         for bit in bits(set & !asleep) {
             sink.asleep(asleep & !dependence.on(view, bit, asleep));
             let taken = expander.expand_parts(layout, state, [part(bit)], sink)?;
-            asleep |= if taken.moved { bit } else { 0 };
+            // A part of which a step was cut off is not known in full, and what it waits for is in no persistent set.
+            asleep |= if taken.moved && taken.is_complete() { bit } else { 0 };
             summary = summary.with(taken);
         }
         Ok(summary)
