@@ -10,6 +10,7 @@
 mod algorithms;
 mod contexts;
 mod explicit;
+mod extra13;
 mod fences12;
 mod limits;
 mod programs;
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 12] = [
+const SECTIONS: [(&str, &str, fn()); 13] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
     ("states", "explicit engine: proofs by sets of states, found and checked", states::states),
@@ -37,6 +38,7 @@ const SECTIONS: [(&str, &str, fn()); 12] = [
     ("reductions", "partial order reductions: THESIS16 Figs. 5.13 and 5.14", reductions::tables),
     ("lamport", "explicit engine: Lamport's fast mutex, memory, and Spin beside it", spin::lamport),
     ("contexts", "engine contexts: the programs of CONTEXT24", contexts::contexts),
+    ("extra13", "engine extrapolate: EXTRA13 Tables 1 and 2", extra13::tables),
 ];
 
 fn main() -> ExitCode {
