@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencewright_engines::extrapolate::{Attempt, Extrapolate, Method, Options, Record};
+use fencewright_engines::extrapolate::{Account, Attempt, Extrapolate, Method, Options, Record};
 use fencewright_engines::{
     Checked, Confirm, Evidence, Limits, Progress, Reason, Task, Token, Verdict, check,
 };
@@ -137,6 +137,56 @@ fn the_algorithms_of_the_paper_are_proved() {
                 assert_eq!(judge(&checked, true, &about), Some(true), "{about}: {:?}", checked.verdict());
             }
         }
+    }
+}
+
+/// What the abstractions took on a property of a program, which must be proved.
+fn accounts(text: &str, property: &str, model: MemoryModel, method: Method) -> Vec<Account> {
+    let record = Arc::new(Mutex::new(Record::default()));
+    let options = Options { method, record: Some(Arc::clone(&record)), ..Options::default() };
+    let loaded = load("test.fw", text.as_bytes(), None, &[]).expect("it is a program");
+    let wanted = loaded.program.properties.iter().filter(|p| p.name == property);
+    let task = Task::new(&loaded.program, model, wanted.cloned().collect());
+    let engine = Extrapolate { options };
+    let mut all = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+    let checked = all.pop().expect("it has the property");
+    assert_eq!(judge(&checked, true, property), Some(true), "{model:?}, {method:?}: {:?}", checked.verdict());
+    record.lock().expect("the engine has ended").accounts.clone()
+}
+
+/// That a sum is zero follows only from what two predicates say. Cubes of the SC proof do as well as those that are searched.
+#[test]
+fn cubes_of_the_sc_proof_take_the_place_of_a_search() {
+    let text = "shared x, y;
+        thread p { var a, b, sum; loop { a = x; b = y; sum = a + b; } }
+        thread q { x = 0; fence; y = 0; }
+        invariant zero: p.sum == 0;
+        predicates { x == 0, y == 0, p.a == 0, p.b == 0, p.sum == 0; }";
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        for (method, cube_size) in [(Method::Predicates, 2), (Method::Cubes, 1)] {
+            let accounts = accounts(text, "zero", model, method);
+            let about = format!("{model:?}, {method:?}: {accounts:?}");
+            let [sc, relaxed] = accounts[..] else { panic!("{about}") };
+            assert!(sc.effort.size.predicates == 5 && sc.effort.size.cubes > 0, "{about}");
+            assert_eq!(sc.effort.size.cube_size, 2, "{about}");
+            assert_eq!(relaxed.effort.size.cube_size, cube_size, "{about}");
+            assert_eq!(relaxed.attempt, Some(Attempt::Extrapolated), "{about}");
+        }
+    }
+}
+
+/// The array queue with fences that keep every buffer within one store, as in the paper.
+#[test]
+fn the_array_queue_stays_in_bounds_under_pso() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/array-queue.pso.fw");
+    let minimal = std::fs::read_to_string(&path).expect("the example is there");
+    let fenced = minimal
+        .replace("sfence;", "fence;")
+        .replace("tail = produced;", "tail = produced; fence;")
+        .replace("head = consumed;", "head = consumed; fence;");
+    for method in [Method::Predicates, Method::Cubes] {
+        let accounts = accounts(&fenced, "in_bounds", MemoryModel::Pso, method);
+        assert_eq!(accounts.last().and_then(|account| account.k), Some(1), "{accounts:?}");
     }
 }
 

@@ -9,6 +9,7 @@ use fencewright_memory::linear::{Constraint, Cube, Simple, truths, ways};
 use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Control, Linear, Outcome};
 use fencewright_program::{EdgeId, Expr, Program, Property};
 
+use super::LARGEST_CUBE;
 use super::checker::{Checker, Found};
 use super::entailment::Judge;
 use super::program::{BooleanProgram, Size};
@@ -25,10 +26,20 @@ use crate::task::{Limits, Progress, Reason, Task};
 pub struct Precision {
     /// Literals of a cube at the start.
     pub cube_size: usize,
+    /// Cubes grow up to so many literals before interpolants become predicates.
+    pub cubes_first: usize,
     /// Literals of a cube at most.
     pub most: usize,
     /// Whether interpolants become predicates.
     pub refined: bool,
+}
+
+impl Precision {
+    /// For a program under SC. Where its file names the predicates, cubes of two of them are tried before others are added.
+    pub fn under_sc(program: &Program) -> Self {
+        let cubes_first = if program.hints.predicates.is_empty() { 1 } else { 2 };
+        Precision { cube_size: 1, cubes_first, most: LARGEST_CUBE, refined: true }
+    }
 }
 
 /// What the runs took.
@@ -176,7 +187,7 @@ impl<'a> Abstraction<'a> {
 
     /// Takes up new predicates or, if there are none, larger cubes; false if there is nothing finer.
     fn refine(&mut self, interpolants: &[Linear]) -> bool {
-        if self.precision.refined {
+        if self.precision.refined && self.precision.cube_size >= self.precision.cubes_first {
             let before = self.predicates.len();
             for predicate in interpolants.iter().filter_map(Predicate::at_most) {
                 add(&mut self.predicates, predicate);

@@ -5,13 +5,13 @@
 //! | 1, 8 | the count of each buffer, which variable each place is for | [`Lift::generic`] |
 //! | 2, 9 | the predicates themselves | first in [`Lift::lifted`] |
 //! | 3, 10 | the same about buffered values, for each place and all combinations (`lift`) | [`Lift::lifted`] |
-//! | 4, 11 | a buffered value is that of the next place, or that in memory | [`Lift::equalities`] |
+//! | 4, 11 | a buffered value is that of the next place, or that in memory | [`Lift::comparisons`] |
 //! | 5, 12 | nothing about buffers of variables that a thread does not store to | such a thread has no places for them |
 //! | 6, 13 | a variable that occurs several times is the same place everywhere | one place is chosen for each memory cell |
 //! | 7, 14 | with a fence between any two stores, at most one place | [`fences_separate_stores`] |
 //!
 //! Differences from the paper. Its list of 15 predicates for the alternating bit protocol has `cnt = 0` and no equalities, though rule 1 has no
-//! `cnt = 0` and rule 4 has equalities: counts from 0 on are always here, equalities on request. There is no predicate
+//! `cnt = 0` and rule 4 has equalities: counts from 0 on are always here, comparisons on request. There is no predicate
 //! `overflow = 0`, because `P_M` has a location for that. Under TSO one place may hold a store to any variable; two variables of one
 //! predicate never stand for the same place. Where store fences matter, epochs are told apart too. What
 //! arises twice, such as `rhs_1 = 0` from `x = 0` and from `y = 0`, is listed once; [`Vocabulary`](super::vocabulary::Vocabulary) also
@@ -68,11 +68,11 @@ impl<'a> Lift<'a> {
     }
 
     /// Everything that is extrapolated from these predicates, each once.
-    pub fn predicates(&self, sc: &[Expr<CellId>], equalities: bool) -> Vec<Expr<CellId>> {
+    pub fn predicates(&self, sc: &[Expr<CellId>], compared: bool) -> Vec<Expr<CellId>> {
         let mut all: Vec<Expr<CellId>> = sc.iter().flat_map(|predicate| self.lifted(predicate)).collect();
         all.extend(self.generic());
-        if equalities {
-            all.extend(self.equalities());
+        if compared {
+            all.extend(self.comparisons());
         }
         let mut seen = HashSet::new();
         all.retain(|predicate| seen.insert(predicate.clone()));
@@ -103,21 +103,31 @@ impl<'a> Lift<'a> {
                         is(queue.count, &mut (0..=queue.values.len() as i64));
                         queue.epochs.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     }
+                    // A store fence asks whether something was stored since the last one.
+                    let leaf = |register: RegisterId| Expr::Leaf(self.to.id(Cell::Register(t, register)));
+                    let own = cells.iter().flat_map(|queue| &queue.epochs);
+                    let pairs = own.flat_map(|own| epoch.map(|next| (*own, next)));
+                    all.extend(pairs.map(|(own, next)| equal(leaf(own), leaf(next))));
                 }
             }
         }
         all
     }
 
-    /// That a place has the value of the place before it, or of the memory cell.
-    pub fn equalities(&self) -> Vec<Expr<CellId>> {
+    /// How the value of a place compares with those of later places and with the memory cell: rules 4 and 11 have equalities, each of which is
+    /// two comparisons here, because counters only grow.
+    pub fn comparisons(&self) -> Vec<Expr<CellId>> {
         let mut all = Vec::new();
         for t in (0..self.stored.len()).map(|t| ThreadId(t as u32)) {
             let leaf = |register: &RegisterId| Expr::Leaf(self.to.id(Cell::Register(t, *register)));
+            let mut compare = |left: Expr<CellId>, right: Expr<CellId>| {
+                all.push(Expr::binary(BinaryOp::Le, left.clone(), right.clone()));
+                all.push(Expr::binary(BinaryOp::Le, right, left));
+            };
             let mut of = |values: &[RegisterId], targets: &[u32]| {
-                all.extend(values.windows(2).map(|pair| equal(leaf(&pair[0]), leaf(&pair[1]))));
-                for value in values {
-                    all.extend(targets.iter().map(|&target| equal(leaf(value), Expr::Leaf(target))));
+                for (n, value) in values.iter().enumerate() {
+                    values[n + 1..].iter().for_each(|later| compare(leaf(value), leaf(later)));
+                    targets.iter().for_each(|&target| compare(Expr::Leaf(target), leaf(value)));
                 }
             };
             match self.reduced.queues(t) {

@@ -6,6 +6,7 @@
 
 mod abstraction;
 mod checker;
+mod differences;
 mod entailment;
 mod evidence;
 mod lift;
@@ -20,6 +21,7 @@ mod vector;
 mod vocabulary;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Buffers, Control};
@@ -92,6 +94,10 @@ pub struct Extrapolate {
     pub options: Options,
 }
 
+/// How long one of several properties is worked on before the next one has its turn. One that cannot be decided keeps no other from being
+/// answered; each further turn is four times as long.
+const FIRST_SLICE: Duration = Duration::from_secs(2);
+
 /// Cubes of more literals than this are not searched.
 const LARGEST_CUBE: usize = 4;
 
@@ -122,33 +128,53 @@ impl Engine for Extrapolate {
                 *answer = Some(Answer::Unknown(Reason::Unsupported(reason, place)));
             }
         }
-        let mut run =
-            Run { options: &self.options, task, limits, progress, answers, report: Report::default() };
-        let ended = if task.model == MemoryModel::Sc { run.sc() } else { run.relaxed() };
-        if let Err(reason) = ended {
-            let unknown = Answer::Unknown(reason);
-            run.answers.iter_mut().for_each(|answer| _ = answer.get_or_insert_with(|| unknown.clone()));
+        let mut report = Report::default();
+        let mut slice = FIRST_SLICE;
+        loop {
+            let is_open = |&n: &usize| answers[n].is_none() && !task.is_settled(n);
+            let open: Vec<usize> = (0..answers.len()).filter(is_open).collect();
+            let violated = answers.iter().flatten().any(|answer| matches!(answer, Answer::Violated(_)));
+            if open.is_empty() || violated && task.first_violation {
+                break;
+            }
+            for &asked in &open {
+                let part = if open.len() == 1 { limits.clone() } else { limits.within(slice) };
+                let mut run =
+                    Run { options: &self.options, task, limits: &part, progress, asked, answers, report };
+                let ended = if task.model == MemoryModel::Sc { run.sc() } else { run.relaxed() };
+                (answers, report) = (run.answers, run.report);
+                // What took too long is asked again, unless there is no time left at all.
+                let again = part.exceeded(0).is_some() && limits.exceeded(0).is_none();
+                if let Err(reason) = ended
+                    && !again
+                {
+                    answers[asked].get_or_insert(Answer::Unknown(reason));
+                }
+            }
+            slice *= 4;
         }
-        run.report.answers = run.answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open)).collect();
-        run.report
+        report.answers = answers.into_iter().map(|answer| answer.unwrap_or(Answer::Open)).collect();
+        report
     }
 }
 
-/// A run of the engine.
+/// A run of the engine for one property.
 struct Run<'a> {
     options: &'a Options,
     task: &'a Task<'a>,
     limits: &'a Limits,
     progress: &'a Progress,
+    /// The number of the property in question.
+    asked: usize,
     answers: Vec<Option<Answer>>,
     report: Report,
 }
 
 impl Run<'_> {
-    /// The numbers of the properties that have no answer, here or elsewhere.
+    /// The number of the property in question, unless it has an answer, here or elsewhere.
     fn open(&self) -> Vec<usize> {
-        let is_open = |&n: &usize| self.answers[n].is_none() && !self.task.is_settled(n);
-        (0..self.answers.len()).filter(is_open).collect()
+        let is_open = self.answers[self.asked].is_none() && !self.task.is_settled(self.asked);
+        is_open.then_some(self.asked).into_iter().collect()
     }
 
     /// Answers a property, and tells the answer at once.
@@ -173,7 +199,7 @@ impl Run<'_> {
     fn sc(&mut self) -> Result<(), Reason> {
         let machine = BufferMachine::new(self.task.program, Buffers::Sc);
         let predicates = abstraction::suggested(self.task.program, &self.task.properties);
-        let precision = Precision { cube_size: 1, most: LARGEST_CUBE, refined: true };
+        let precision = Precision::under_sc(self.task.program);
         let mut abstraction =
             Abstraction::new(&machine, self.task, predicates, precision, self.limits, self.progress)?;
         loop {
