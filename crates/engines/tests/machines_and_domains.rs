@@ -200,26 +200,44 @@ fn comparing(seed: u64, random: &mut Random) -> (String, Program) {
     (text, program)
 }
 
+/// Compares the buffer machines on one program.
+fn compare_buffer_machines(seed: u64, counts: &mut Counts) {
+    let mut random = Random::new(seed);
+    let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Pso]);
+    if random.one_in(2) {
+        let (text, program) = comparing(seed, &mut random);
+        let finite = bounded(&program, 0);
+        let about = format!("seed {seed}, {model:?}\n{text}");
+        compare(&about, [&program, &finite], model, &mut random, counts);
+    } else {
+        let shape = Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() };
+        let mut program = program(&mut random, shape);
+        if random.one_in(6) {
+            compute(&mut random, &mut program);
+        }
+        compare(&format!("seed {seed}, {model:?}"), [&program; 2], model, &mut random, counts);
+    }
+}
+
 #[test]
 fn buffer_machines() {
+    let parts = std::thread::available_parallelism().map_or(1, usize::from);
     let mut counts = Counts::new();
-    for seed in seeds(600, 60_000) {
-        let mut random = Random::new(seed);
-        let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Pso]);
-        if random.one_in(2) {
-            let (text, program) = comparing(seed, &mut random);
-            let finite = bounded(&program, 0);
-            let about = format!("seed {seed}, {model:?}\n{text}");
-            compare(&about, [&program, &finite], model, &mut random, &mut counts);
-        } else {
-            let shape = Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() };
-            let mut program = program(&mut random, shape);
-            if random.one_in(6) {
-                compute(&mut random, &mut program);
+    std::thread::scope(|scope| {
+        let work = |part: u64| {
+            let mut counts = Counts::new();
+            let seeds = seeds(600, 60_000).skip(part as usize).step_by(parts);
+            seeds.for_each(|seed| compare_buffer_machines(seed, &mut counts));
+            counts
+        };
+        let workers: Vec<_> = (0..parts as u64).map(|part| scope.spawn(move || work(part))).collect();
+        for worker in workers {
+            for (pair, count) in worker.join().expect("all programs agree") {
+                let all = counts.entry(pair).or_default();
+                all.iter_mut().zip(count).for_each(|(all, more)| *all += more);
             }
-            compare(&format!("seed {seed}, {model:?}"), [&program; 2], model, &mut random, &mut counts);
         }
-    }
+    });
     for (pair, [asked, safe, violated]) in &counts {
         println!("{pair:?}: asked {asked}, nothing found {safe}, violation found {violated}");
     }

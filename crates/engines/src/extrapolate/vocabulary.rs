@@ -50,25 +50,32 @@ impl Predicate {
         Some(Predicate { formula: formula.clone(), cases, cells })
     }
 
-    /// The predicate `linear <= 0`, if it says something about some cell.
+    /// The predicate `linear <= 0`, if it says something about some cell. It is written as people would, with no negative terms: `x >= 1`.
     pub fn at_most(linear: &Linear) -> Option<Self> {
-        let mut sum: Option<Expr<CellId>> = None;
-        for &(cell, coefficient) in &linear.terms {
-            let leaf = Expr::Leaf(cell);
-            let scaled = |by: i64| match by {
-                1 => leaf.clone(),
-                by => Expr::binary(BinaryOp::Mul, Expr::Const(by), leaf.clone()),
-            };
-            sum = Some(match sum {
-                None => scaled(coefficient),
-                Some(sum) if coefficient < 0 => {
-                    Expr::binary(BinaryOp::Sub, sum, scaled(coefficient.checked_neg()?))
-                }
-                Some(sum) => Expr::binary(BinaryOp::Add, sum, scaled(coefficient)),
+        let side = |sign: i64| {
+            let terms = linear.terms.iter().filter(|(_, coefficient)| coefficient.signum() == sign);
+            let scaled = terms.map(|&(cell, coefficient)| match coefficient.unsigned_abs() {
+                1 => Some(Expr::Leaf(cell)),
+                by => Some(Expr::binary(BinaryOp::Mul, Expr::Const(i64::try_from(by).ok()?), Expr::Leaf(cell))),
             });
-        }
-        let bound = Expr::Const(linear.constant.checked_neg()?);
-        Predicate::new(&Expr::binary(BinaryOp::Le, sum?, bound))
+            let scaled: Option<Vec<Expr<CellId>>> = scaled.collect();
+            scaled.map(|terms| terms.into_iter().reduce(|sum, term| Expr::binary(BinaryOp::Add, sum, term)))
+        };
+        let plus = |sum, constant| match constant {
+            0 => sum,
+            constant => Expr::binary(BinaryOp::Add, sum, Expr::Const(constant)),
+        };
+        let constant = linear.constant;
+        let formula = match (side(1)?, side(-1)?) {
+            (None, None) => return None,
+            (Some(left), None) => Expr::binary(BinaryOp::Le, left, Expr::Const(constant.checked_neg()?)),
+            (None, Some(right)) => Expr::binary(BinaryOp::Ge, right, Expr::Const(constant)),
+            (Some(left), Some(right)) if constant > 0 => Expr::binary(BinaryOp::Le, plus(left, constant), right),
+            (Some(left), Some(right)) => {
+                Expr::binary(BinaryOp::Le, left, plus(right, constant.checked_neg()?))
+            }
+        };
+        Predicate::new(&formula)
     }
 
     /// The formula.
