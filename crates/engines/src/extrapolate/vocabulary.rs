@@ -56,7 +56,9 @@ impl Predicate {
             let terms = linear.terms.iter().filter(|(_, coefficient)| coefficient.signum() == sign);
             let scaled = terms.map(|&(cell, coefficient)| match coefficient.unsigned_abs() {
                 1 => Some(Expr::Leaf(cell)),
-                by => Some(Expr::binary(BinaryOp::Mul, Expr::Const(i64::try_from(by).ok()?), Expr::Leaf(cell))),
+                by => {
+                    Some(Expr::binary(BinaryOp::Mul, Expr::Const(i64::try_from(by).ok()?), Expr::Leaf(cell)))
+                }
             });
             let scaled: Option<Vec<Expr<CellId>>> = scaled.collect();
             scaled.map(|terms| terms.into_iter().reduce(|sum, term| Expr::binary(BinaryOp::Add, sum, term)))
@@ -70,7 +72,9 @@ impl Predicate {
             (None, None) => return None,
             (Some(left), None) => Expr::binary(BinaryOp::Le, left, Expr::Const(constant.checked_neg()?)),
             (None, Some(right)) => Expr::binary(BinaryOp::Ge, right, Expr::Const(constant)),
-            (Some(left), Some(right)) if constant > 0 => Expr::binary(BinaryOp::Le, plus(left, constant), right),
+            (Some(left), Some(right)) if constant > 0 => {
+                Expr::binary(BinaryOp::Le, plus(left, constant), right)
+            }
             (Some(left), Some(right)) => {
                 Expr::binary(BinaryOp::Le, left, plus(right, constant.checked_neg()?))
             }
