@@ -1,0 +1,15 @@
+//! C, read as it is written: a preprocessor and a parser of our own, so that every token knows its file, its bytes and the macro that brought it.
+//!
+//! No compiler is needed. What this crate gives is C's syntax; what a program means is decided by whoever reads it.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod lexer;
+pub mod literal;
+pub mod preprocess;
+mod token;
+
+pub use error::Error;
+pub use lexer::lex;
+pub use token::{ExpansionId, Kind, Names, Symbol, Token};

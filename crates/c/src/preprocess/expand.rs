@@ -1,0 +1,318 @@
+//! Uses of macros replaced by what they stand for (C11 6.10.3.1 to 6.10.3.4).
+
+use std::rc::Rc;
+
+use fencewright_program::Span;
+
+use super::macros::{Computed, Macro, Parameters};
+use super::{Expansion, Preprocessor};
+use crate::error::Error;
+use crate::lexer::single;
+use crate::token::{ExpansionId, Kind, Token};
+
+/// All macros together may stand for so many tokens: a text of a few lines can ask for more than any memory holds.
+const MOST_TOKENS: usize = 1 << 22;
+/// Arguments with macros in arguments with macros, so deep.
+const DEEPEST: usize = 200;
+
+impl Preprocessor<'_> {
+    /// Replaces the macros in a piece of text.
+    pub(super) fn expand(&mut self, tokens: &[Token], depth: usize) -> Result<Vec<Token>, Error> {
+        let mut input: Vec<Token> = tokens.iter().rev().copied().collect();
+        let mut output = Vec::new();
+        while let Some(token) = input.pop() {
+            let used = match token.kind {
+                Kind::Identifier => self.macros.get(&token.symbol).cloned(),
+                _ => None,
+            };
+            let Some(used) = used.filter(|_| !self.hidden.contains(token.hidden, token.symbol)) else {
+                output.push(token);
+                continue;
+            };
+            let replaced = match &used.parameters {
+                None => self.object(&used, token)?,
+                Some(_) if !input.last().is_some_and(|next| next.is(self.words.open)) => {
+                    output.push(token);
+                    continue;
+                }
+                Some(parameters) => self.call(&used, parameters, token, &mut input, depth)?,
+            };
+            self.spend(replaced.len() + 1, token.span)?;
+            let first = replaced.first().map(|first| Token { spaced: token.spaced, ..*first });
+            input.extend(replaced.iter().skip(1).rev());
+            input.extend(first);
+        }
+        Ok(output)
+    }
+
+    /// Counts tokens that macros made.
+    fn spend(&mut self, tokens: usize, span: Span) -> Result<(), Error> {
+        self.spent += tokens;
+        if self.spent > MOST_TOKENS {
+            let message = format!("macros stand for more than {MOST_TOKENS} tokens");
+            return Err(Error::new(span, message).help("macros that use themselves twice grow without end"));
+        }
+        if (self.stop)() {
+            return Err(Error::new(span, "stopped while macros were replaced"));
+        }
+        Ok(())
+    }
+
+    fn expansion(&mut self, used: &Macro, token: Token) -> ExpansionId {
+        let expansion = Expansion { name: used.name.symbol, at: token.span, inside: token.expansion };
+        self.expansions.push(expansion);
+        ExpansionId(self.expansions.len() as u32)
+    }
+
+    /// What stands for a use of a macro without parameters.
+    fn object(&mut self, used: &Macro, token: Token) -> Result<Vec<Token>, Error> {
+        let expansion = self.expansion(used, token);
+        if let Some(computed) = used.computed {
+            return Ok(vec![Token { expansion, ..self.compute(computed, token) }]);
+        }
+        let hidden = self.hidden.with(token.hidden, used.name.symbol);
+        self.substitute(used, &[], expansion, hidden, 0)
+    }
+
+    fn compute(&mut self, computed: Computed, token: Token) -> Token {
+        let at = self.outermost(token);
+        let (kind, spelling) = match computed {
+            Computed::Line => (Kind::Number, self.files.line(at).to_string()),
+            Computed::File => (Kind::String, quoted(&self.files.name(at.file))),
+            Computed::Counter => {
+                self.counter += 1;
+                (Kind::Number, (self.counter - 1).to_string())
+            }
+        };
+        Token { kind, symbol: self.names.symbol(&spelling), ..token }
+    }
+
+    /// Where in the text the use stands that brought a token.
+    fn outermost(&self, token: Token) -> Span {
+        let (mut span, mut inside) = (token.span, token.expansion);
+        while let Some(n) = inside.index() {
+            (span, inside) = (self.expansions[n].at, self.expansions[n].inside);
+        }
+        span
+    }
+
+    /// What stands for a use of a macro with arguments, which follow in the input.
+    fn call(
+        &mut self,
+        used: &Macro,
+        parameters: &Parameters,
+        token: Token,
+        input: &mut Vec<Token>,
+        depth: usize,
+    ) -> Result<Vec<Token>, Error> {
+        input.pop();
+        let mut arguments: Vec<Vec<Token>> = vec![Vec::new()];
+        let mut nested = 0;
+        let close = loop {
+            let Some(next) = input.pop() else {
+                let message = format!("the arguments of `{}` are never closed", self.names.spelling(used.name.symbol));
+                return Err(Error::new(self.outermost(token), message));
+            };
+            let rest = parameters.variadic && arguments.len() == parameters.names.len();
+            if next.is(self.words.close) && nested == 0 {
+                break next;
+            } else if next.is(self.words.comma) && nested == 0 && !rest {
+                arguments.push(Vec::new());
+                continue;
+            }
+            nested += usize::from(next.is(self.words.open));
+            nested -= usize::from(next.is(self.words.close));
+            arguments.last_mut().expect("one at least").push(next);
+        };
+        let given = arguments.len();
+        if given == 1 && parameters.names.is_empty() && arguments[0].is_empty() {
+            arguments.clear();
+        } else if parameters.variadic && given + 1 == parameters.names.len() {
+            // GNU C allows to leave out the comma before no further arguments.
+            arguments.push(Vec::new());
+        }
+        if arguments.len() != parameters.names.len() {
+            let name = self.names.spelling(used.name.symbol);
+            let wanted = parameters.names.len();
+            let message = format!("`{name}` takes {wanted} arguments, and here are {given}");
+            return Err(Error::new(self.outermost(token), message));
+        }
+        if depth > DEEPEST {
+            return Err(Error::new(self.outermost(token), "macros in arguments of macros are nested too deep"));
+        }
+        let expansion = self.expansion(used, token);
+        let common = self.hidden.intersection(token.hidden, close.hidden);
+        let hidden = self.hidden.with(common, used.name.symbol);
+        self.substitute(used, &arguments, expansion, hidden, depth)
+    }
+
+    /// The body of a macro with arguments in place of parameters.
+    fn substitute(
+        &mut self,
+        used: &Macro,
+        arguments: &[Vec<Token>],
+        expansion: ExpansionId,
+        hidden: u32,
+        depth: usize,
+    ) -> Result<Vec<Token>, Error> {
+        let none = Parameters { names: Vec::new(), variadic: false };
+        let parameters = used.parameters.as_ref().unwrap_or(&none);
+        // What stands in the call itself got here through this macro; what other macros made of it got here through them.
+        let inside = expansion.index().map_or(expansion, |n| self.expansions[n].inside);
+        let mut result: Vec<Token> = Vec::new();
+        let mut expanded: Vec<Option<Rc<[Token]>>> = vec![None; arguments.len()];
+        let body = self.with_optional(&used.body, parameters, arguments)?;
+        let mut n = 0;
+        while let Some(&token) = body.get(n) {
+            let own = Token { expansion, ..token };
+            let function_like = used.parameters.is_some();
+            if function_like && token.is(self.words.hash) && n + 1 < body.len() {
+                let position = parameters.position(&body[n + 1]).expect("checked when it was defined");
+                let text = self.text_of(&arguments[position]);
+                result.push(Token { kind: Kind::String, symbol: self.names.symbol(&text), ..own });
+                n += 2;
+                continue;
+            }
+            if token.is(self.words.paste) && n > 0 && n + 1 < body.len() {
+                n += 1;
+                self.paste(&mut result, &body[n], own, parameters, arguments)?;
+                n += 1;
+                continue;
+            }
+            let before_paste = body.get(n + 1).is_some_and(|next| next.is(self.words.paste));
+            match parameters.position(&token) {
+                // What is joined is not expanded before.
+                Some(position) if before_paste => {
+                    let argument = &arguments[position];
+                    let space = |(m, t): (usize, &Token)| Token { spaced: if m == 0 { token.spaced } else { t.spaced }, ..*t };
+                    match argument.is_empty() {
+                        true => result.push(Token { kind: Kind::Placemarker, ..own }),
+                        false => result.extend(argument.iter().enumerate().map(space)),
+                    }
+                }
+                Some(position) => {
+                    let argument = match &expanded[position] {
+                        Some(known) => known.clone(),
+                        None => {
+                            let tokens: Rc<[Token]> = self.expand(&arguments[position], depth + 1)?.into();
+                            expanded[position] = Some(tokens.clone());
+                            tokens
+                        }
+                    };
+                    self.spend(argument.len(), token.span)?;
+                    let mut first = true;
+                    for part in argument.iter() {
+                        let outer = if part.expansion == inside { expansion } else { part.expansion };
+                        let spaced = if first { token.spaced } else { part.spaced };
+                        result.push(Token { expansion: outer, spaced, ..*part });
+                        first = false;
+                    }
+                }
+                None => result.push(own),
+            }
+            n += 1;
+        }
+        result.retain(|token| token.kind != Kind::Placemarker);
+        for token in &mut result {
+            token.hidden = self.hidden.union(token.hidden, hidden);
+        }
+        Ok(result)
+    }
+
+    /// Joins the last token so far with a token of the body, or with the argument that it stands for.
+    fn paste(
+        &mut self,
+        result: &mut Vec<Token>,
+        right: &Token,
+        paste: Token,
+        parameters: &Parameters,
+        arguments: &[Vec<Token>],
+    ) -> Result<(), Error> {
+        let position = parameters.position(right);
+        let own = [Token { expansion: paste.expansion, ..*right }];
+        let right: &[Token] = position.map_or(&own, |position| &arguments[position]);
+        let last_parameter = parameters.variadic && position == Some(parameters.names.len() - 1);
+        let comma = result.last().is_some_and(|left| left.is(self.words.comma));
+        if last_parameter && comma {
+            // GNU C: `, ## __VA_ARGS__` is no comma if there are no further arguments, and joins nothing otherwise.
+            match right.is_empty() {
+                true => _ = result.pop(),
+                false => result.extend(right),
+            }
+            return Ok(());
+        }
+        let Some((first, rest)) = right.split_first() else { return Ok(()) };
+        let left = result.pop().filter(|left| left.kind != Kind::Placemarker);
+        let Some(left) = left else {
+            result.extend(right);
+            return Ok(());
+        };
+        let spelling = format!("{}{}", self.names.spelling(left.symbol), self.names.spelling(first.symbol));
+        let Some((kind, symbol)) = single(&spelling, &mut self.names) else {
+            return Err(Error::new(paste.span, format!("`##` makes `{spelling}`, which is not one token")));
+        };
+        let hidden = self.hidden.intersection(left.hidden, first.hidden);
+        result.push(Token { kind, symbol, hidden, ..left });
+        result.extend(rest);
+        Ok(())
+    }
+
+    /// The body with `__VA_OPT__(...)` replaced by what is in its parentheses, or by nothing if there are no further arguments.
+    fn with_optional(
+        &mut self,
+        body: &Rc<[Token]>,
+        parameters: &Parameters,
+        arguments: &[Vec<Token>],
+    ) -> Result<Rc<[Token]>, Error> {
+        if !parameters.variadic || !body.iter().any(|token| token.is(self.words.va_opt)) {
+            return Ok(body.clone());
+        }
+        let some = arguments.last().is_some_and(|last| !last.is_empty());
+        let (mut result, mut n) = (Vec::new(), 0);
+        while let Some(&token) = body.get(n) {
+            n += 1;
+            if !token.is(self.words.va_opt) || !body.get(n).is_some_and(|next| next.is(self.words.open)) {
+                result.push(token);
+                continue;
+            }
+            let mut nested = 0;
+            loop {
+                let Some(next) = body.get(n) else {
+                    return Err(Error::new(token.span, "`__VA_OPT__` is never closed"));
+                };
+                nested += usize::from(next.is(self.words.open));
+                nested -= usize::from(next.is(self.words.close));
+                n += 1;
+                let outer = next.is(self.words.open) && nested == 1 || nested == 0;
+                result.extend((some && !outer).then_some(*next));
+                if nested == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(result.into())
+    }
+
+    /// An argument as a string, as `#` makes it.
+    fn text_of(&self, argument: &[Token]) -> String {
+        let mut text = String::from("\"");
+        for (n, token) in argument.iter().enumerate() {
+            let spelling = self.names.spelling(token.symbol);
+            text.push_str(if n > 0 && token.spaced { " " } else { "" });
+            match token.kind {
+                Kind::String | Kind::Character => text.push_str(&escaped(spelling)),
+                _ => text.push_str(spelling),
+            }
+        }
+        text + "\""
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// A text as a C string.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text))
+}

@@ -1,0 +1,428 @@
+//! The preprocessor: translation phase 4 of C11 (6.10), directives obeyed and macros replaced.
+//!
+//! What comes out is one list of tokens. Each knows where its characters stand and, if a macro brought it, through which uses of
+//! macros, so that a message or a fence finds its place in the text that somebody wrote.
+//!
+//! Text between two directives is replaced as one piece. Hence the arguments of a macro may not contain a directive, which C leaves undefined.
+
+mod condition;
+mod expand;
+mod hidden;
+mod macros;
+
+use std::rc::Rc;
+
+use fencewright_program::{FileId, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use self::hidden::HiddenSets;
+use self::macros::{Computed, Macro};
+use crate::error::Error;
+use crate::lexer::lex;
+use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
+
+/// Files that include files that include files, so deep.
+const DEEPEST_INCLUDE: usize = 64;
+/// More tokens than this in all files together are not read.
+const MOST_TOKENS: usize = 1 << 23;
+
+/// Where included files come from.
+pub trait Files {
+    /// The file that is meant by `#include "name"`, or by `<name>` if `system`, in this file; in words why there is none.
+    fn include(&mut self, name: &str, system: bool, from: FileId, at: Span) -> Result<FileId, String>;
+    /// The text of a file.
+    fn text(&self, file: FileId) -> Rc<str>;
+    /// What a file is called.
+    fn name(&self, file: FileId) -> String;
+    /// The line of a place, counted from 1.
+    fn line(&self, at: Span) -> usize;
+}
+
+/// One use of a macro.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expansion {
+    /// The macro.
+    pub name: Symbol,
+    /// Where its name stands that was replaced.
+    pub at: Span,
+    /// The use that brought that name.
+    pub inside: ExpansionId,
+}
+
+/// What the preprocessor makes of a file and all that it includes.
+#[derive(Debug)]
+pub struct Preprocessed {
+    /// The tokens.
+    pub tokens: Vec<Token>,
+    /// The uses of macros.
+    pub expansions: Vec<Expansion>,
+    /// The spellings.
+    pub names: Names,
+    /// What `#warning` says, and the like.
+    pub warnings: Vec<Error>,
+}
+
+/// Words that directives and macros are made of.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    hash: Symbol,
+    paste: Symbol,
+    open: Symbol,
+    close: Symbol,
+    comma: Symbol,
+    dots: Symbol,
+    defined: Symbol,
+    has_include: Symbol,
+    va_args: Symbol,
+    va_opt: Symbol,
+    pragma: Symbol,
+}
+
+impl Words {
+    fn new(names: &mut Names) -> Self {
+        let mut word = |spelling| names.symbol(spelling);
+        Words {
+            hash: word("#"),
+            paste: word("##"),
+            open: word("("),
+            close: word(")"),
+            comma: word(","),
+            dots: word("..."),
+            defined: word("defined"),
+            has_include: word("__has_include"),
+            va_args: word("__VA_ARGS__"),
+            va_opt: word("__VA_OPT__"),
+            pragma: word("_Pragma"),
+        }
+    }
+}
+
+/// An `#if` that is open.
+struct Branch {
+    opened: Token,
+    /// Whether the lines here count.
+    taken: bool,
+    /// Whether some branch counted already, or none may.
+    done: bool,
+    /// Whether `#else` was there.
+    last: bool,
+}
+
+struct Preprocessor<'a> {
+    files: &'a mut dyn Files,
+    stop: &'a dyn Fn() -> bool,
+    names: Names,
+    words: Words,
+    macros: FxHashMap<Symbol, Rc<Macro>>,
+    hidden: HiddenSets,
+    expansions: Vec<Expansion>,
+    output: Vec<Token>,
+    warnings: Vec<Error>,
+    lexed: FxHashMap<FileId, Rc<[Token]>>,
+    once: FxHashSet<FileId>,
+    counter: u32,
+    read: usize,
+    spent: usize,
+}
+
+/// Preprocesses the main file. `defines` are macros as `-D` gives them: a name, and what it stands for (`1` if nothing is said).
+pub fn preprocess(
+    files: &mut dyn Files,
+    defines: &[(String, Option<String>)],
+    stop: &dyn Fn() -> bool,
+) -> Result<Preprocessed, Vec<Error>> {
+    let mut names = Names::default();
+    let words = Words::new(&mut names);
+    let mut preprocessor = Preprocessor {
+        files,
+        stop,
+        names,
+        words,
+        macros: FxHashMap::default(),
+        hidden: HiddenSets::default(),
+        expansions: Vec::new(),
+        output: Vec::new(),
+        warnings: Vec::new(),
+        lexed: FxHashMap::default(),
+        once: FxHashSet::default(),
+        counter: 0,
+        read: 0,
+        spent: 0,
+    };
+    preprocessor.predefine(defines).and_then(|()| preprocessor.file(FileId::MAIN, Span::default(), 0)).map_err(|e| vec![e])?;
+    let Preprocessor { output, expansions, names, warnings, .. } = preprocessor;
+    Ok(Preprocessed { tokens: output, expansions, names, warnings })
+}
+
+impl Preprocessor<'_> {
+    fn predefine(&mut self, defines: &[(String, Option<String>)]) -> Result<(), Error> {
+        for (name, computed) in
+            [("__LINE__", Computed::Line), ("__FILE__", Computed::File), ("__COUNTER__", Computed::Counter)]
+        {
+            let name = self.word(name);
+            let computed = Some(computed);
+            self.macros.insert(name.symbol, Rc::new(Macro { name, parameters: None, body: [].into(), computed }));
+        }
+        for (name, value) in defines {
+            // `-D 'f(x)=x'` defines a macro with parameters.
+            let text = format!("{name} {}", value.as_deref().unwrap_or("1"));
+            let tokens = lex(&text, FileId::MAIN, &mut self.names)?;
+            let line: Vec<Token> = tokens.into_iter().take_while(|token| token.kind != Kind::Newline).collect();
+            let define = self.word("define");
+            let defined = Macro::define(&line, define, &self.words)?;
+            self.macros.insert(defined.name.symbol, Rc::new(defined));
+        }
+        Ok(())
+    }
+
+    /// A name that stands nowhere.
+    fn word(&mut self, spelling: &str) -> Token {
+        let symbol = self.names.symbol(spelling);
+        let expansion = ExpansionId::default();
+        Token { kind: Kind::Identifier, symbol, span: Span::default(), expansion, spaced: false, hidden: 0 }
+    }
+
+    /// A file, from its first line to its last.
+    fn file(&mut self, file: FileId, included_at: Span, depth: usize) -> Result<(), Error> {
+        if self.once.contains(&file) {
+            return Ok(());
+        }
+        if depth > DEEPEST_INCLUDE {
+            return Err(Error::new(included_at, "files include each other too deep: does one include itself?"));
+        }
+        let tokens = self.tokens(file)?;
+        self.read += tokens.len();
+        if self.read > MOST_TOKENS {
+            return Err(Error::new(included_at, "the included files are too long all together"));
+        }
+        let mut branches: Vec<Branch> = Vec::new();
+        let mut text: Vec<Token> = Vec::new();
+        for line in tokens.split_inclusive(|token| token.kind == Kind::Newline) {
+            let line = &line[..line.len() - 1];
+            let counts = branches.iter().all(|branch| branch.taken);
+            match line.split_first() {
+                Some((hash, directive)) if hash.is(self.words.hash) => {
+                    if counts {
+                        self.flush(&mut text)?;
+                    }
+                    self.directive(*hash, directive, file, depth, &mut branches)?;
+                }
+                _ if !counts => {}
+                _ => {
+                    let first = text.len();
+                    text.extend(line);
+                    // The end of a line is white space.
+                    if let Some(token) = text.get_mut(first) {
+                        token.spaced = true;
+                    }
+                }
+            }
+        }
+        self.flush(&mut text)?;
+        match branches.last() {
+            Some(branch) => Err(Error::new(branch.opened.span, "this `#if` has no `#endif`")),
+            None => Ok(()),
+        }
+    }
+
+    fn tokens(&mut self, file: FileId) -> Result<Rc<[Token]>, Error> {
+        if let Some(known) = self.lexed.get(&file) {
+            return Ok(known.clone());
+        }
+        let text = self.files.text(file);
+        let tokens: Rc<[Token]> = lex(&text, file, &mut self.names)?.into();
+        self.lexed.insert(file, tokens.clone());
+        Ok(tokens)
+    }
+
+    /// Replaces the macros in the text so far and gives it out.
+    fn flush(&mut self, text: &mut Vec<Token>) -> Result<(), Error> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let expanded = self.expand(text, 0)?;
+        text.clear();
+        let mut tokens = expanded.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            // `_Pragma("...")` says nothing here.
+            if token.is(self.words.pragma) && tokens.peek().is_some_and(|next| next.is(self.words.open)) {
+                while tokens.next().is_some_and(|next| !next.is(self.words.close)) {}
+                continue;
+            }
+            self.output.push(token);
+        }
+        Ok(())
+    }
+
+    fn directive(
+        &mut self,
+        hash: Token,
+        line: &[Token],
+        file: FileId,
+        depth: usize,
+        branches: &mut Vec<Branch>,
+    ) -> Result<(), Error> {
+        let Some((&name, rest)) = line.split_first() else { return Ok(()) };
+        let spelling = self.names.spelling(name.symbol).clone();
+        let counts = branches.iter().all(|branch| branch.taken);
+        match &*spelling {
+            "if" | "ifdef" | "ifndef" => {
+                let taken = counts && self.condition(name, rest, file)?;
+                branches.push(Branch { opened: name, taken, done: taken || !counts, last: false });
+                Ok(())
+            }
+            "elif" | "elifdef" | "elifndef" | "else" => {
+                let Some(branch) = branches.last_mut() else {
+                    return Err(Error::new(name.span, format!("`#{spelling}` without an `#if`")));
+                };
+                if branch.last {
+                    return Err(Error::new(name.span, format!("`#{spelling}` behind `#else`")));
+                }
+                branch.last = &*spelling == "else";
+                let candidate = !branch.done;
+                let taken = candidate && (&*spelling == "else" || self.condition(name, rest, file)?);
+                let branch = branches.last_mut().expect("it is open");
+                branch.taken = taken;
+                branch.done |= taken;
+                Ok(())
+            }
+            "endif" => match branches.pop() {
+                Some(_) => Ok(()),
+                None => Err(Error::new(name.span, "`#endif` without an `#if`")),
+            },
+            _ if !counts => Ok(()),
+            "define" => {
+                let defined = Macro::define(rest, name, &self.words)?;
+                self.define(defined);
+                Ok(())
+            }
+            "undef" => match rest {
+                [undefined] if undefined.kind == Kind::Identifier => {
+                    self.macros.remove(&undefined.symbol);
+                    Ok(())
+                }
+                _ => Err(Error::new(name.span, "`#undef` takes the name of one macro")),
+            },
+            "include" | "include_next" => self.include(name, rest, file, depth),
+            "error" => Err(Error::new(hash.span.to(name.span), self.said(name, rest))),
+            "warning" => {
+                let said = self.said(name, rest);
+                self.warnings.push(Error::new(hash.span.to(name.span), said));
+                Ok(())
+            }
+            "pragma" => {
+                if rest.first().is_some_and(|word| &**self.names.spelling(word.symbol) == "once") {
+                    self.once.insert(file);
+                }
+                Ok(())
+            }
+            "line" | "ident" | "sccs" => Ok(()),
+            // `# 12 "file"` is how a preprocessor tells where a line comes from.
+            _ if name.kind == Kind::Number => Ok(()),
+            _ => Err(Error::new(name.span, format!("`#{spelling}` is no directive"))),
+        }
+    }
+
+    fn said(&self, name: Token, rest: &[Token]) -> String {
+        let words = rest.iter().map(|token| format!("{}{}", if token.spaced { " " } else { "" }, self.names.spelling(token.symbol)));
+        format!("#{}{}", self.names.spelling(name.symbol), words.collect::<String>())
+    }
+
+    /// Defines a macro. One that was defined otherwise before is worth a warning.
+    fn define(&mut self, defined: Macro) {
+        let (symbol, span) = (defined.name.symbol, defined.name.span);
+        let before = self.macros.insert(symbol, Rc::new(defined));
+        let same = before.as_ref().is_none_or(|before| before.says_the_same(&self.macros[&symbol]));
+        if !same {
+            let message = format!("`{}` is defined again, and differently", self.names.spelling(symbol));
+            self.warnings.push(Error::new(span, message));
+        }
+    }
+
+    /// Whether the branch behind `#if`, `#ifdef` and their relatives is taken.
+    fn condition(&mut self, directive: Token, rest: &[Token], file: FileId) -> Result<bool, Error> {
+        let spelling = self.names.spelling(directive.symbol).clone();
+        if let Some(wanted) = match &*spelling {
+            "ifdef" | "elifdef" => Some(true),
+            "ifndef" | "elifndef" => Some(false),
+            _ => None,
+        } {
+            return match rest.first() {
+                Some(name) if name.kind == Kind::Identifier => Ok(self.macros.contains_key(&name.symbol) == wanted),
+                _ => Err(Error::new(directive.span, format!("`#{spelling}` takes the name of a macro"))),
+            };
+        }
+        let answered = self.answered(rest, file)?;
+        let expanded = self.expand(&answered, 0)?;
+        condition::holds(&expanded, directive, &self.names)
+    }
+
+    /// A condition with `defined X` and `__has_include(...)` replaced by their answers.
+    fn answered(&mut self, line: &[Token], file: FileId) -> Result<Vec<Token>, Error> {
+        let mut answered = Vec::new();
+        let mut n = 0;
+        while let Some(&token) = line.get(n) {
+            n += 1;
+            let truth = if token.is(self.words.defined) {
+                let open = line.get(n).is_some_and(|next| next.is(self.words.open));
+                n += usize::from(open);
+                let name = line.get(n).filter(|name| name.kind == Kind::Identifier);
+                let name = name.ok_or_else(|| Error::new(token.span, "`defined` takes the name of a macro"))?;
+                n += 1;
+                if open && !line.get(n).is_some_and(|next| next.is(self.words.close)) {
+                    return Err(Error::new(name.span, "expected `)` behind this name"));
+                }
+                n += usize::from(open);
+                let built_in = name.is(self.words.has_include);
+                built_in || self.macros.contains_key(&name.symbol)
+            } else if token.is(self.words.has_include) {
+                let length = line[n..].iter().position(|next| next.is(self.words.close));
+                let closed = length.ok_or_else(|| Error::new(token.span, "`__has_include` is never closed"))?;
+                let inside = line.get(n + 1..n + closed).unwrap_or_default();
+                n += closed + 1;
+                let (name, system) = self.header(token, inside, file)?;
+                self.files.include(&name, system, file, token.span).is_ok()
+            } else {
+                answered.push(token);
+                continue;
+            };
+            let symbol = self.names.symbol(if truth { "1" } else { "0" });
+            answered.push(Token { kind: Kind::Number, symbol, ..token });
+        }
+        Ok(answered)
+    }
+
+    /// The name of a header, and whether it stands in angle brackets.
+    fn header(&mut self, directive: Token, line: &[Token], file: FileId) -> Result<(String, bool), Error> {
+        let wrong = Error::new(directive.span, "expected `\"file\"` or `<file>`");
+        let first = *line.first().ok_or_else(|| wrong.clone())?;
+        let spelling = self.names.spelling(first.symbol).clone();
+        if first.kind == Kind::String {
+            return Ok((spelling.trim_matches('"').to_owned(), false));
+        }
+        if &*spelling == "<" && first.kind == Kind::Punctuator && first.expansion.is_none() && first.span.file == file {
+            // What stands in angle brackets is no list of tokens.
+            let text = self.files.text(file);
+            let rest = text.get(first.span.end as usize..).unwrap_or("");
+            let end = rest.find(['>', '\n']).filter(|&end| rest.as_bytes()[end] == b'>');
+            return end.map(|end| (rest[..end].to_owned(), true)).ok_or(wrong);
+        }
+        let expanded = self.expand(line, 0)?;
+        let spelled = |token: &Token| self.names.spelling(token.symbol).to_string();
+        match expanded.as_slice() {
+            [only] if only.kind == Kind::String => Ok((spelled(only).trim_matches('"').to_owned(), false)),
+            [open, name @ .., close] if spelled(open) == "<" && spelled(close) == ">" => {
+                Ok((name.iter().map(spelled).collect(), true))
+            }
+            _ => Err(wrong),
+        }
+    }
+
+    fn include(&mut self, directive: Token, line: &[Token], file: FileId, depth: usize) -> Result<(), Error> {
+        let (name, system) = self.header(directive, line, file)?;
+        let at = line.first().zip(line.last()).map_or(directive.span, |(first, last)| first.span.to(last.span));
+        let included =
+            self.files.include(&name, system, file, at).map_err(|why| Error::new(at, format!("cannot include `{name}`: {why}")))?;
+        self.file(included, at, depth + 1)
+    }
+}
