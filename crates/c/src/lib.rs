@@ -4,9 +4,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ast;
 mod error;
+pub mod headers;
 mod lexer;
 pub mod literal;
+pub mod parser;
 pub mod preprocess;
 mod token;
 

@@ -1,0 +1,58 @@
+//! Model headers: what `#include <...>` of the standard library gives here. They declare types and macros; what their functions do is known by
+//! name to whoever translates a program.
+
+/// The headers by name.
+pub const HEADERS: [(&str, &str); 14] = [
+    ("assert.h", include_str!("headers/assert.h")),
+    ("dat3m.h", include_str!("headers/dat3m.h")),
+    ("limits.h", include_str!("headers/limits.h")),
+    ("pthread.h", include_str!("headers/pthread.h")),
+    ("sched.h", include_str!("headers/sched.h")),
+    ("stdatomic.h", include_str!("headers/stdatomic.h")),
+    ("stdbool.h", include_str!("headers/stdbool.h")),
+    ("stddef.h", include_str!("headers/stddef.h")),
+    ("stdint.h", include_str!("headers/stdint.h")),
+    ("stdio.h", include_str!("headers/stdio.h")),
+    ("stdlib.h", include_str!("headers/stdlib.h")),
+    ("string.h", include_str!("headers/string.h")),
+    ("threads.h", include_str!("headers/threads.h")),
+    ("unistd.h", include_str!("headers/unistd.h")),
+];
+
+/// The macros that are there before the first line, as gcc has them on x86-64 under Linux.
+pub const PREDEFINED: [(&str, &str); 34] = [
+    ("__STDC__", "1"),
+    ("__STDC_VERSION__", "201112L"),
+    ("__STDC_HOSTED__", "1"),
+    ("__GNUC__", "12"),
+    ("__GNUC_MINOR__", "2"),
+    ("__x86_64__", "1"),
+    ("__x86_64", "1"),
+    ("__amd64__", "1"),
+    ("__linux__", "1"),
+    ("__linux", "1"),
+    ("__unix__", "1"),
+    ("__LP64__", "1"),
+    ("_LP64", "1"),
+    ("__CHAR_BIT__", "8"),
+    ("__INT_MAX__", "2147483647"),
+    ("__LONG_MAX__", "9223372036854775807L"),
+    ("__SIZEOF_INT__", "4"),
+    ("__SIZEOF_LONG__", "8"),
+    ("__SIZEOF_POINTER__", "8"),
+    ("__SIZE_TYPE__", "unsigned long"),
+    ("__PTRDIFF_TYPE__", "long"),
+    ("__INTPTR_TYPE__", "long"),
+    ("__UINTPTR_TYPE__", "unsigned long"),
+    ("__ORDER_LITTLE_ENDIAN__", "1234"),
+    ("__ORDER_BIG_ENDIAN__", "4321"),
+    ("__BYTE_ORDER__", "1234"),
+    ("__ATOMIC_RELAXED", "0"),
+    ("__ATOMIC_CONSUME", "1"),
+    ("__ATOMIC_ACQUIRE", "2"),
+    ("__ATOMIC_RELEASE", "3"),
+    ("__ATOMIC_ACQ_REL", "4"),
+    ("__ATOMIC_SEQ_CST", "5"),
+    ("__GCC_ATOMIC_INT_LOCK_FREE", "2"),
+    ("__FENCEWRIGHT__", "1"),
+];

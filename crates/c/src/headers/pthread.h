@@ -1,0 +1,48 @@
+// <pthread.h> as fencewright models it.
+#pragma once
+#include <stddef.h>
+#include <sched.h>
+typedef unsigned long pthread_t;
+typedef struct { int __unused; } pthread_attr_t;
+typedef struct { int __owner; } pthread_mutex_t;
+typedef struct { int __unused; } pthread_mutexattr_t;
+typedef struct { int __owner; } pthread_spinlock_t;
+typedef struct { int __waiting; } pthread_cond_t;
+typedef struct { int __unused; } pthread_condattr_t;
+typedef struct { int __state; } pthread_rwlock_t;
+typedef struct { int __unused; } pthread_rwlockattr_t;
+typedef struct { int __count; } pthread_barrier_t;
+typedef struct { int __unused; } pthread_barrierattr_t;
+typedef struct { int __done; } pthread_once_t;
+#define PTHREAD_MUTEX_INITIALIZER { 0 }
+#define PTHREAD_COND_INITIALIZER { 0 }
+#define PTHREAD_RWLOCK_INITIALIZER { 0 }
+#define PTHREAD_ONCE_INIT { 0 }
+#define PTHREAD_PROCESS_PRIVATE 0
+#define PTHREAD_PROCESS_SHARED 1
+#define PTHREAD_BARRIER_SERIAL_THREAD (-1)
+#define PTHREAD_CREATE_JOINABLE 0
+#define PTHREAD_CREATE_DETACHED 1
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
+int pthread_join(pthread_t thread, void **result);
+int pthread_detach(pthread_t thread);
+void pthread_exit(void *result);
+pthread_t pthread_self(void);
+int pthread_equal(pthread_t first, pthread_t second);
+int pthread_attr_init(pthread_attr_t *attributes);
+int pthread_attr_destroy(pthread_attr_t *attributes);
+int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes);
+int pthread_mutex_destroy(pthread_mutex_t *mutex);
+int pthread_mutex_lock(pthread_mutex_t *mutex);
+int pthread_mutex_trylock(pthread_mutex_t *mutex);
+int pthread_mutex_unlock(pthread_mutex_t *mutex);
+int pthread_spin_init(pthread_spinlock_t *lock, int shared);
+int pthread_spin_destroy(pthread_spinlock_t *lock);
+int pthread_spin_lock(pthread_spinlock_t *lock);
+int pthread_spin_trylock(pthread_spinlock_t *lock);
+int pthread_spin_unlock(pthread_spinlock_t *lock);
+int pthread_cond_init(pthread_cond_t *condition, const pthread_condattr_t *attributes);
+int pthread_cond_destroy(pthread_cond_t *condition);
+int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int pthread_cond_signal(pthread_cond_t *condition);
+int pthread_cond_broadcast(pthread_cond_t *condition);

@@ -1,0 +1,3 @@
+// <sched.h> as fencewright models it.
+#pragma once
+int sched_yield(void);

@@ -1,0 +1,24 @@
+// <threads.h> as fencewright models it.
+#pragma once
+typedef unsigned long thrd_t;
+typedef int (*thrd_start_t)(void *);
+typedef struct { int __owner; } mtx_t;
+typedef struct { int __waiting; } cnd_t;
+#define thread_local _Thread_local
+enum { thrd_success, thrd_nomem, thrd_timedout, thrd_busy, thrd_error };
+enum { mtx_plain = 0, mtx_recursive = 1, mtx_timed = 2 };
+int thrd_create(thrd_t *thread, thrd_start_t start, void *argument);
+int thrd_join(thrd_t thread, int *result);
+int thrd_detach(thrd_t thread);
+void thrd_yield(void);
+void thrd_exit(int result);
+int mtx_init(mtx_t *mutex, int type);
+void mtx_destroy(mtx_t *mutex);
+int mtx_lock(mtx_t *mutex);
+int mtx_trylock(mtx_t *mutex);
+int mtx_unlock(mtx_t *mutex);
+int cnd_init(cnd_t *condition);
+void cnd_destroy(cnd_t *condition);
+int cnd_wait(cnd_t *condition, mtx_t *mutex);
+int cnd_signal(cnd_t *condition);
+int cnd_broadcast(cnd_t *condition);

@@ -1,0 +1,316 @@
+//! Declarations, declarators and initial values (C11 6.7.6 to 6.9).
+
+use std::rc::Rc;
+
+use super::{Meaning, Parser, Read};
+use crate::ast::{
+    Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name, Parameter, Type, TypeKind,
+};
+use crate::error::Error;
+
+/// What a declarator adds to a type, from the name outwards.
+enum Layer {
+    Pointer { atomic: bool, constant: bool, volatile: bool },
+    Array(Option<Rc<crate::ast::Expr>>),
+    Function(Option<Vec<Parameter>>, bool),
+}
+
+impl Parser<'_> {
+    /// A function or a declaration at the outermost level; nothing for a lonely `;`.
+    pub(super) fn item(&mut self) -> Read<Option<Item>> {
+        if self.takes(";") {
+            return Ok(None);
+        }
+        if self.takes_any(&["asm", "__asm", "__asm__"]) {
+            return Err(Error::new(self.span(), "assembly outside of functions is not understood"));
+        }
+        let start = self.span();
+        if self.takes("_Static_assert") {
+            self.skip_parentheses()?;
+            self.expect(";")?;
+            return Ok(None);
+        }
+        let specifiers = match self.starts_declaration() {
+            true => self.specifiers()?,
+            // Before C99 a function without a type returned int.
+            false if self.word_at(1) == "(" => super::specifiers::Specifiers {
+                ty: TypeKind::Integer(crate::ast::Integer::INT).into(),
+                storage: Default::default(),
+                typedef: false,
+            },
+            false => return Err(self.expected("a declaration")),
+        };
+        if self.is(";") {
+            self.at += 1;
+            let enumerators = std::mem::take(&mut self.enumerators);
+            let (storage, declarators, span) = (specifiers.storage, Vec::new(), self.since(start));
+            return Ok(Some(Item::Declaration(Declaration { storage, declarators, enumerators, span })));
+        }
+        let (name, ty) = self.declarator(specifiers.ty.clone())?;
+        self.skip_attributes()?;
+        if let (TypeKind::Function(function), true) = (&ty.kind, self.is("{")) {
+            if specifiers.typedef {
+                return Err(Error::new(name.span, "a type has no body"));
+            }
+            let function = function.clone();
+            self.declare(name.symbol, Meaning::Other);
+            let enumerators = std::mem::take(&mut self.enumerators);
+            let body = self.scoped(|parser| {
+                for parameter in function.parameters.iter().flatten() {
+                    if let Some(name) = parameter.name {
+                        parser.declare(name.symbol, Meaning::Other);
+                    }
+                }
+                parser.block()
+            })?;
+            return Ok(Some(Item::Function(Function { name, ty: function, enumerators, body })));
+        }
+        let declaration = self.declarators(start, specifiers, name, ty)?;
+        Ok(Some(Item::Declaration(declaration)))
+    }
+
+    /// A declaration inside of a function.
+    pub(super) fn declaration(&mut self) -> Read<Declaration> {
+        let start = self.span();
+        let nothing = |parser: &mut Self, storage| {
+            let enumerators = std::mem::take(&mut parser.enumerators);
+            Ok(Declaration { storage, declarators: Vec::new(), enumerators, span: parser.since(start) })
+        };
+        if self.takes("_Static_assert") {
+            self.skip_parentheses()?;
+            self.expect(";")?;
+            return nothing(self, Default::default());
+        }
+        let specifiers = self.specifiers()?;
+        if self.takes(";") {
+            return nothing(self, specifiers.storage);
+        }
+        let (name, ty) = self.declarator(specifiers.ty.clone())?;
+        self.declarators(start, specifiers, name, ty)
+    }
+
+    /// The rest of a declaration, from behind its first declarator.
+    fn declarators(
+        &mut self,
+        start: fencewright_program::Span,
+        specifiers: super::specifiers::Specifiers,
+        mut name: Name,
+        mut ty: Type,
+    ) -> Read<Declaration> {
+        let mut declarators = Vec::new();
+        loop {
+            if self.takes_any(&["asm", "__asm", "__asm__"]) {
+                return Err(Error::new(self.span(), "names in assembly are not understood"));
+            }
+            self.skip_attributes()?;
+            let meaning = if specifiers.typedef { Meaning::Type(ty.clone()) } else { Meaning::Other };
+            self.declare(name.symbol, meaning);
+            let initial = match self.takes("=") {
+                true => Some(self.initializer()?),
+                false => None,
+            };
+            if !specifiers.typedef {
+                declarators.push(Declarator { name, ty, initial });
+            }
+            if !self.takes(",") {
+                break;
+            }
+            self.skip_attributes()?;
+            (name, ty) = self.declarator(specifiers.ty.clone())?;
+        }
+        self.expect(";")?;
+        let enumerators = std::mem::take(&mut self.enumerators);
+        Ok(Declaration { storage: specifiers.storage, declarators, enumerators, span: self.since(start) })
+    }
+
+    /// A name with all that its declarator makes of a type.
+    pub(super) fn declarator(&mut self, base: Type) -> Read<(Name, Type)> {
+        let mut layers = Vec::new();
+        let name = self.nested(|parser| parser.layers(&mut layers, true))?;
+        let name = name.ok_or_else(|| self.expected("a name"))?;
+        Ok((name, applied(base, layers)?))
+    }
+
+    /// The name of a type, as in a cast.
+    pub(super) fn type_name(&mut self) -> Read<Type> {
+        let specifiers = self.specifiers()?;
+        let mut layers = Vec::new();
+        match self.nested(|parser| parser.layers(&mut layers, false))? {
+            Some(name) => Err(Error::new(name.span, "expected a type without a name")),
+            None => applied(specifiers.ty, layers),
+        }
+    }
+
+    /// A declarator, with a name or without: what it adds to a type, in the order from the name outwards.
+    fn layers(&mut self, layers: &mut Vec<Layer>, named: bool) -> Read<Option<Name>> {
+        self.skip_attributes()?;
+        let mut pointers = Vec::new();
+        while self.takes("*") {
+            let (mut atomic, mut constant, mut volatile) = (false, false, false);
+            loop {
+                self.skip_attributes()?;
+                match self.word() {
+                    "const" | "__const" | "__const__" => constant = true,
+                    "volatile" | "__volatile" | "__volatile__" => volatile = true,
+                    "_Atomic" => atomic = true,
+                    "restrict" | "__restrict" | "__restrict__" => {}
+                    _ => break,
+                }
+                self.at += 1;
+            }
+            pointers.push(Layer::Pointer { atomic, constant, volatile });
+        }
+        let mut name = None;
+        // A parenthesis opens an inner declarator, unless parameters stand in it.
+        let inner = self.is("(") && (named || !self.starts_type(1) && self.word_at(1) != ")");
+        if inner {
+            self.at += 1;
+            name = self.nested(|parser| parser.layers(layers, named))?;
+            self.expect(")")?;
+        } else if self.peek().is_some_and(|token| token.kind == crate::token::Kind::Identifier) && !self.is("__attribute__") {
+            name = Some(self.name("a name")?);
+        }
+        loop {
+            if self.takes("[") {
+                while self.takes_any(&["static", "const", "restrict", "volatile", "__restrict"]) {}
+                let length = match self.is("]") || self.is("*") && self.word_at(1) == "]" {
+                    true => {
+                        self.takes("*");
+                        None
+                    }
+                    false => Some(Rc::new(self.nested(Self::assignment)?)),
+                };
+                self.expect("]")?;
+                layers.push(Layer::Array(length));
+            } else if self.takes("(") {
+                let (parameters, variadic) = self.nested(Self::parameters)?;
+                layers.push(Layer::Function(parameters, variadic));
+            } else {
+                break;
+            }
+        }
+        layers.extend(pointers.into_iter().rev());
+        Ok(name)
+    }
+
+    /// The parameters of a function, up to the closing parenthesis.
+    fn parameters(&mut self) -> Read<(Option<Vec<Parameter>>, bool)> {
+        if self.takes(")") {
+            return Ok((None, false));
+        }
+        if self.is("void") && self.word_at(1) == ")" {
+            self.at += 2;
+            return Ok((Some(Vec::new()), false));
+        }
+        let mut parameters = Vec::new();
+        loop {
+            if self.takes("...") {
+                self.expect(")")?;
+                return Ok((Some(parameters), true));
+            }
+            if !self.starts_declaration() {
+                return Err(self.expected("the type of a parameter"));
+            }
+            let specifiers = self.specifiers()?;
+            let mut layers = Vec::new();
+            let inner = self.is("(") && !self.starts_type(1) && self.word_at(1) != ")";
+            let name = self.nested(|parser| parser.layers(&mut layers, inner))?;
+            self.skip_attributes()?;
+            let ty = adjusted(applied(specifiers.ty, layers)?);
+            parameters.push(Parameter { name, ty });
+            if !self.takes(",") {
+                self.expect(")")?;
+                return Ok((Some(parameters), false));
+            }
+        }
+    }
+
+    /// An initial value.
+    pub(super) fn initializer(&mut self) -> Read<Initializer> {
+        if !self.is("{") {
+            return Ok(Initializer::Expression(self.assignment()?));
+        }
+        let start = self.span();
+        self.nested(|parser| {
+            parser.expect("{")?;
+            let mut values = Vec::new();
+            while !parser.takes("}") {
+                let designators = parser.designators()?;
+                values.push((designators, parser.initializer()?));
+                if !parser.takes(",") && !parser.is("}") {
+                    return Err(parser.expected("`,` or `}`"));
+                }
+            }
+            Ok(Initializer::List(values, parser.since(start)))
+        })
+    }
+
+    /// Which element or member is meant: `[1].x =`, or in old GNU C `x:`.
+    fn designators(&mut self) -> Read<Vec<Designator>> {
+        let mut found = Vec::new();
+        if self.word_at(1) == ":" && self.peek().is_some_and(|token| token.kind == crate::token::Kind::Identifier) {
+            let member = self.name("a member")?;
+            self.at += 1;
+            return Ok(vec![Designator::Member(member)]);
+        }
+        loop {
+            if self.takes(".") {
+                found.push(Designator::Member(self.name("a member")?));
+            } else if self.takes("[") {
+                let low = self.conditional()?;
+                found.push(match self.takes("...") {
+                    true => Designator::Range(low, self.conditional()?),
+                    false => Designator::Index(low),
+                });
+                self.expect("]")?;
+            } else {
+                break;
+            }
+        }
+        if !found.is_empty() {
+            self.expect("=")?;
+        }
+        Ok(found)
+    }
+
+    /// The path of `offsetof`: a member, and members and elements of it.
+    pub(super) fn member_path(&mut self) -> Read<Vec<Designator>> {
+        let mut path = vec![Designator::Member(self.name("a member")?)];
+        loop {
+            if self.takes(".") {
+                path.push(Designator::Member(self.name("a member")?));
+            } else if self.takes("[") {
+                path.push(Designator::Index(self.nested(Self::comma_expression)?));
+                self.expect("]")?;
+            } else {
+                return Ok(path);
+            }
+        }
+    }
+}
+
+/// A type with what a declarator adds to it.
+fn applied(base: Type, layers: Vec<Layer>) -> Read<Type> {
+    let mut ty = base;
+    for layer in layers.into_iter().rev() {
+        ty = match layer {
+            Layer::Pointer { atomic, constant, volatile } => {
+                Type { kind: TypeKind::Pointer(Rc::new(ty)), atomic, constant, volatile }
+            }
+            Layer::Array(length) => TypeKind::Array(Rc::new(ty), length).into(),
+            Layer::Function(parameters, variadic) => {
+                TypeKind::Function(Rc::new(FunctionType { result: ty, parameters, variadic })).into()
+            }
+        };
+    }
+    Ok(ty)
+}
+
+/// A parameter that is an array or a function is a pointer (C11 6.7.6.3 p. 7).
+fn adjusted(ty: Type) -> Type {
+    match ty.kind {
+        TypeKind::Array(element, _) => TypeKind::Pointer(element).into(),
+        TypeKind::Function(_) => TypeKind::Pointer(Rc::new(ty)).into(),
+        _ => ty,
+    }
+}

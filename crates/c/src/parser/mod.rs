@@ -1,0 +1,292 @@
+//! The parser: C11 (Annex A) with the extensions of GNU C that occur, by recursive descent.
+//!
+//! It goes on after an error behind the next `;` or `}`, so that one run names several. Whatever could make it recurse without
+//! bound is counted: nesting, and operators in a row, since trees are walked recursively later.
+
+mod declaration;
+mod expression;
+mod specifiers;
+mod statement;
+
+use rustc_hash::FxHashMap;
+
+use fencewright_program::Span;
+
+use crate::ast::{Enumerator, Item, Name, Record, RecordId, Type, Unit};
+use crate::error::Error;
+use crate::preprocess::Preprocessed;
+use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
+
+/// Nesting, and the number of operators in a row, beyond which a text is refused.
+const DEEPEST: u32 = 250;
+/// After so many errors the rest is not looked at.
+const MOST_ERRORS: usize = 100;
+
+/// What an ordinary name means to the parser.
+enum Meaning {
+    /// A type.
+    Type(Type),
+    /// Something else.
+    Other,
+}
+
+/// What a tag means.
+#[derive(Clone, Copy)]
+enum Tag {
+    Record(RecordId),
+    Enumeration,
+}
+
+/// Names of one block.
+#[derive(Default)]
+struct Scope {
+    names: FxHashMap<Symbol, Meaning>,
+    tags: FxHashMap<Symbol, Tag>,
+}
+
+struct Parser<'a> {
+    tokens: &'a [Token],
+    at: usize,
+    names: &'a Names,
+    scopes: Vec<Scope>,
+    records: Vec<Record>,
+    /// Enumerators of types that were read since the last declaration ended.
+    enumerators: Vec<Enumerator>,
+    errors: Vec<Error>,
+    depth: u32,
+    /// Where the file ends.
+    end: Span,
+}
+
+/// A reader of one construct: what it found, or the error to report.
+type Read<T> = Result<T, Error>;
+
+/// Parses what the preprocessor gives.
+pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
+    let end = text.tokens.last().map_or(Span::default(), |last| last.span.point(last.span.end));
+    let mut parser = Parser {
+        tokens: &text.tokens,
+        at: 0,
+        names: &text.names,
+        scopes: vec![Scope::default()],
+        records: Vec::new(),
+        enumerators: Vec::new(),
+        errors: Vec::new(),
+        depth: 0,
+        end,
+    };
+    let mut items: Vec<Item> = Vec::new();
+    while parser.at < parser.tokens.len() && parser.errors.len() < MOST_ERRORS {
+        let before = parser.at;
+        match parser.item() {
+            Ok(found) => items.extend(found),
+            Err(error) => {
+                parser.errors.push(error);
+                parser.scopes.truncate(1);
+                parser.depth = 0;
+                parser.recover(before);
+            }
+        }
+    }
+    match parser.errors.is_empty() {
+        true => Ok(Unit { items, records: parser.records }),
+        false => Err(parser.errors),
+    }
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    /// How the n-th token from here is spelled, if it is a name or a punctuator.
+    fn word_at(&self, n: usize) -> &str {
+        match self.tokens.get(self.at + n) {
+            Some(token) if matches!(token.kind, Kind::Identifier | Kind::Punctuator) => {
+                self.names.spelling(token.symbol)
+            }
+            _ => "",
+        }
+    }
+
+    fn word(&self) -> &str {
+        self.word_at(0)
+    }
+
+    fn is(&self, word: &str) -> bool {
+        self.word() == word
+    }
+
+    fn takes(&mut self, word: &str) -> bool {
+        let found = self.is(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes one of several spellings of a keyword: GNU C has most of them with underscores too.
+    fn takes_any(&mut self, words: &[&str]) -> bool {
+        let found = words.contains(&self.word());
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Where the next token stands; at the end of the text, there.
+    fn span(&self) -> Span {
+        self.peek().map_or(self.end, |token| token.span)
+    }
+
+    fn expansion(&self) -> ExpansionId {
+        self.peek().map_or(ExpansionId::default(), |token| token.expansion)
+    }
+
+    /// The span from a token that was seen before up to the last one that was taken.
+    fn since(&self, start: Span) -> Span {
+        match self.at.checked_sub(1).and_then(|last| self.tokens.get(last)) {
+            Some(last) if last.span.file == start.file && last.span.end >= start.start => start.to(last.span),
+            _ => start,
+        }
+    }
+
+    fn expected(&self, what: &str) -> Error {
+        let found = match self.peek() {
+            Some(token) => format!("`{}`", self.names.spelling(token.symbol).escape_debug()),
+            None => "the end of the text".into(),
+        };
+        Error::new(self.span(), format!("expected {what}, found {found}"))
+    }
+
+    fn expect(&mut self, word: &str) -> Read<()> {
+        match self.takes(word) {
+            true => Ok(()),
+            false => Err(self.expected(&format!("`{word}`"))),
+        }
+    }
+
+    /// A name that is no keyword.
+    fn name(&mut self, what: &str) -> Read<Name> {
+        match self.peek() {
+            Some(token) if token.kind == Kind::Identifier && !is_keyword(self.names.spelling(token.symbol)) => {
+                let name = Name { symbol: token.symbol, span: token.span, expansion: token.expansion };
+                self.at += 1;
+                Ok(name)
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    /// Reads something that may contain itself.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        if self.depth >= DEEPEST {
+            return Err(Error::new(self.span(), format!("this is nested more than {DEEPEST} deep")));
+        }
+        self.depth += 1;
+        let found = read(self);
+        self.depth -= 1;
+        found
+    }
+
+    /// Reads something in a scope of its own.
+    fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        self.scopes.push(Scope::default());
+        let found = read(self);
+        self.scopes.pop();
+        found
+    }
+
+    /// Goes on behind the item in which an error was found: behind the next `;` or `}` outside of braces.
+    fn recover(&mut self, start: usize) {
+        let mut open = 0usize;
+        let error = self.at;
+        self.at = start;
+        while let Some(token) = self.peek() {
+            let word = if token.kind == Kind::Punctuator { &**self.names.spelling(token.symbol) } else { "" };
+            self.at += 1;
+            match word {
+                "{" => open += 1,
+                "}" => open = open.saturating_sub(1),
+                _ => {}
+            }
+            if open == 0 && self.at > error && matches!(word, ";" | "}") {
+                return;
+            }
+        }
+    }
+
+    fn declare(&mut self, name: Symbol, meaning: Meaning) {
+        self.scopes.last_mut().expect("there is always a scope").names.insert(name, meaning);
+    }
+
+    /// The type that a name stands for here.
+    fn type_named(&self, name: Symbol) -> Option<&Type> {
+        match self.scopes.iter().rev().find_map(|scope| scope.names.get(&name))? {
+            Meaning::Type(ty) => Some(ty),
+            Meaning::Other => None,
+        }
+    }
+
+    /// Skips what stands in parentheses, of which nothing is understood.
+    fn skip_parentheses(&mut self) -> Read<()> {
+        let opened = self.span();
+        self.expect("(")?;
+        let mut open = 1usize;
+        while open > 0 {
+            match self.word() {
+                "(" => open += 1,
+                ")" => open -= 1,
+                _ if self.peek().is_none() => return Err(Error::new(opened, "this parenthesis is never closed")),
+                _ => {}
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// Skips `__attribute__((...))` and what else says nothing about the meaning of a program.
+    fn skip_attributes(&mut self) -> Read<()> {
+        loop {
+            if self.takes_any(&["__attribute__", "__attribute"]) {
+                self.skip_parentheses()?;
+            } else if !self.takes("__extension__") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Strings in a row are one.
+    fn string(&mut self) -> Read<String> {
+        let mut text = String::new();
+        let mut any = false;
+        while let Some(token) = self.peek().copied().filter(|token| token.kind == Kind::String) {
+            let spelling = self.names.spelling(token.symbol);
+            let body = spelling.trim_start_matches(['L', 'u', 'U', '8']);
+            let wide = body.len() < spelling.len();
+            let units = crate::literal::units(&body[1..body.len() - 1], wide).map_err(|why| Error::new(token.span, why))?;
+            match wide {
+                true => text.extend(units.into_iter().filter_map(char::from_u32)),
+                false => {
+                    let bytes: Vec<u8> = units.into_iter().map(|unit| unit as u8).collect();
+                    text.push_str(&String::from_utf8_lossy(&bytes));
+                }
+            }
+            self.at += 1;
+            any = true;
+        }
+        if any { Ok(text) } else { Err(self.expected("a string")) }
+    }
+}
+
+/// The words that cannot be names.
+fn is_keyword(word: &str) -> bool {
+    matches!(
+        word,
+        "auto" | "break" | "case" | "char" | "const" | "continue" | "default" | "do" | "double" | "else" | "enum" | "extern"
+            | "float" | "for" | "goto" | "if" | "inline" | "int" | "long" | "register" | "restrict" | "return" | "short"
+            | "signed" | "sizeof" | "static" | "struct" | "switch" | "typedef" | "union" | "unsigned" | "void" | "volatile"
+            | "while" | "_Alignas" | "_Alignof" | "_Atomic" | "_Bool" | "_Complex" | "_Generic" | "_Imaginary" | "_Noreturn"
+            | "_Static_assert" | "_Thread_local" | "__thread" | "asm" | "__asm" | "__asm__" | "typeof" | "__typeof"
+            | "__typeof__" | "__attribute__" | "__attribute" | "__extension__" | "__auto_type" | "__inline" | "__inline__"
+            | "__volatile" | "__volatile__" | "__const" | "__const__" | "__restrict" | "__restrict__" | "__signed"
+            | "__signed__" | "__alignof__" | "__alignof" | "__builtin_offsetof" | "__builtin_types_compatible_p"
+            | "__builtin_va_arg" | "__int128" | "__label__"
+    )
+}

@@ -1,0 +1,288 @@
+//! Declaration specifiers: types, storage, qualifiers (C11 6.7.1 to 6.7.5).
+
+use std::rc::Rc;
+
+use super::{Meaning, Parser, Read, Tag};
+use crate::ast::{Enumerator, Field, Integer, Rank, Record, RecordId, Storage, Type, TypeKind};
+use crate::error::Error;
+
+/// What stands before the names of a declaration.
+pub(super) struct Specifiers {
+    pub ty: Type,
+    pub storage: Storage,
+    pub typedef: bool,
+}
+
+/// The words that say which arithmetic type it is.
+#[derive(Default)]
+struct Words {
+    long: u8,
+    short: bool,
+    signed: Option<bool>,
+    base: Option<&'static str>,
+}
+
+impl Parser<'_> {
+    /// Whether a declaration, or the name of a type, starts with the n-th token from here.
+    pub(super) fn starts_type(&self, n: usize) -> bool {
+        let word = self.word_at(n);
+        let is_specifier = matches!(
+            word,
+            "void" | "char" | "short" | "int" | "long" | "float" | "double" | "signed" | "unsigned" | "_Bool" | "_Complex"
+                | "struct" | "union" | "enum" | "const" | "volatile" | "restrict" | "_Atomic" | "typeof" | "__typeof"
+                | "__typeof__" | "__auto_type" | "__const" | "__const__" | "__volatile" | "__volatile__" | "__restrict"
+                | "__restrict__" | "__signed" | "__signed__" | "__int128" | "_Alignas" | "__extension__" | "__attribute__"
+        );
+        is_specifier || self.tokens.get(self.at + n).is_some_and(|token| {
+            token.kind == crate::token::Kind::Identifier && self.type_named(token.symbol).is_some()
+        })
+    }
+
+    /// Whether a declaration starts here.
+    pub(super) fn starts_declaration(&self) -> bool {
+        let storage = matches!(
+            self.word(),
+            "typedef" | "extern" | "static" | "auto" | "register" | "inline" | "__inline" | "__inline__" | "_Noreturn"
+                | "_Thread_local" | "__thread" | "_Static_assert"
+        );
+        // A label may have the name of a type.
+        storage || self.starts_type(0) && !(self.word_at(1) == ":" && !self.is("_Atomic"))
+    }
+
+    /// The specifiers of a declaration.
+    pub(super) fn specifiers(&mut self) -> Read<Specifiers> {
+        let start = self.span();
+        let mut found = Specifiers { ty: TypeKind::Void.into(), storage: Storage::default(), typedef: false };
+        let mut words = Words::default();
+        let mut whole: Option<Type> = None;
+        let (mut atomic, mut constant, mut volatile) = (false, false, false);
+        loop {
+            self.skip_attributes()?;
+            let token = self.peek().copied();
+            match self.word() {
+                "typedef" => found.typedef = true,
+                "extern" => found.storage.external = true,
+                "static" => found.storage.fixed = true,
+                "_Thread_local" | "__thread" => found.storage.thread_local = true,
+                "auto" | "register" | "inline" | "__inline" | "__inline__" | "_Noreturn" | "restrict" | "__restrict"
+                | "__restrict__" => {}
+                "const" | "__const" | "__const__" => constant = true,
+                "volatile" | "__volatile" | "__volatile__" => volatile = true,
+                "_Alignas" => {
+                    self.at += 1;
+                    self.skip_parentheses()?;
+                    continue;
+                }
+                "_Atomic" if self.word_at(1) == "(" => {
+                    self.at += 2;
+                    let inner = self.nested(Self::type_name)?;
+                    self.expect(")")?;
+                    atomic = true;
+                    whole = Some(inner);
+                    continue;
+                }
+                "_Atomic" => atomic = true,
+                "long" => words.long += 1,
+                "short" => words.short = true,
+                "signed" | "__signed" | "__signed__" => words.signed = Some(true),
+                "unsigned" => words.signed = Some(false),
+                "int" => words.base = words.base.or(Some("int")),
+                "void" => words.base = Some("void"),
+                "char" => words.base = Some("char"),
+                "_Bool" => words.base = Some("_Bool"),
+                "float" | "double" | "_Complex" => words.base = Some("double"),
+                "__int128" => {
+                    return Err(Error::new(self.span(), "integers of 128 bits are not understood")
+                        .help("use two integers of 64 bits, or a narrower type"));
+                }
+                "struct" | "union" => {
+                    whole = Some(self.record()?);
+                    continue;
+                }
+                "enum" => {
+                    whole = Some(self.enumeration()?);
+                    continue;
+                }
+                "typeof" | "__typeof" | "__typeof__" => {
+                    self.at += 1;
+                    self.expect("(")?;
+                    whole = Some(match self.starts_type(0) {
+                        true => self.nested(Self::type_name)?,
+                        false => TypeKind::TypeOf(Rc::new(self.nested(Self::comma_expression)?)).into(),
+                    });
+                    self.expect(")")?;
+                    continue;
+                }
+                "__auto_type" => whole = Some(TypeKind::Inferred.into()),
+                _ => {
+                    // A name of a type counts only where no type was said yet.
+                    let named = token.filter(|_| whole.is_none() && words.is_empty());
+                    match named.and_then(|token| self.type_named(token.symbol)).cloned() {
+                        Some(ty) => whole = Some(ty),
+                        None => break,
+                    }
+                }
+            }
+            self.at += 1;
+        }
+        found.ty = match whole {
+            Some(_) if !words.is_empty() => return Err(Error::new(self.since(start), "two types in one declaration")),
+            Some(ty) => ty,
+            None => words.ty().ok_or_else(|| match words.is_empty() {
+                true => self.expected("a type"),
+                false => Error::new(self.since(start), "these words make no type together"),
+            })?,
+        };
+        found.ty.atomic |= atomic;
+        found.ty.constant |= constant;
+        found.ty.volatile |= volatile;
+        Ok(found)
+    }
+
+    /// `struct` or `union`, with its members or without.
+    fn record(&mut self) -> Read<Type> {
+        let span = self.span();
+        let union = self.is("union");
+        self.at += 1;
+        self.skip_attributes()?;
+        let tag = match self.is("{") {
+            true => None,
+            false => Some(self.name("a tag or `{`")?),
+        };
+        let defines = self.is("{");
+        // A definition, and a mention before `;`, are about a tag of this block; another mention finds tags of outer blocks too.
+        let here = defines || self.is(";");
+        let known = tag.and_then(|tag| match here {
+            true => self.scopes.last().and_then(|scope| scope.tags.get(&tag.symbol)).copied(),
+            false => self.scopes.iter().rev().find_map(|scope| scope.tags.get(&tag.symbol)).copied(),
+        });
+        let id = match known {
+            Some(Tag::Record(id)) if self.records[id.0 as usize].union == union => id,
+            Some(_) => return Err(Error::new(span, "this tag was declared as something else")),
+            None => {
+                let id = RecordId(self.records.len() as u32);
+                self.records.push(Record { tag: tag.map(|tag| tag.symbol), union, fields: None, span });
+                if let Some(tag) = tag {
+                    self.scopes.last_mut().expect("there is a scope").tags.insert(tag.symbol, Tag::Record(id));
+                }
+                id
+            }
+        };
+        if defines {
+            if self.records[id.0 as usize].fields.is_some() {
+                return Err(Error::new(span, "this is defined twice"));
+            }
+            self.at += 1;
+            let fields = self.nested(Self::fields)?;
+            self.records[id.0 as usize].fields = Some(fields);
+            self.skip_attributes()?;
+        }
+        Ok(TypeKind::Record(id).into())
+    }
+
+    /// The members of a structure or union, up to the closing brace.
+    fn fields(&mut self) -> Read<Vec<Field>> {
+        let mut fields = Vec::new();
+        while !self.takes("}") {
+            if self.takes(";") {
+                continue;
+            }
+            if self.is("_Static_assert") {
+                self.at += 1;
+                self.skip_parentheses()?;
+                continue;
+            }
+            let specifiers = self.specifiers()?;
+            if self.takes(";") {
+                // A structure without a name lends its members.
+                let span = self.since(self.span());
+                if matches!(specifiers.ty.kind, TypeKind::Record(_)) {
+                    fields.push(Field { name: None, ty: specifiers.ty, bits: None, span });
+                }
+                continue;
+            }
+            loop {
+                let start = self.span();
+                let (name, ty) = match self.is(":") {
+                    true => (None, specifiers.ty.clone()),
+                    false => {
+                        let (name, ty) = self.declarator(specifiers.ty.clone())?;
+                        (Some(name), ty)
+                    }
+                };
+                let bits = match self.takes(":") {
+                    true => Some(self.conditional()?),
+                    false => None,
+                };
+                self.skip_attributes()?;
+                fields.push(Field { name, ty, bits, span: self.since(start) });
+                if !self.takes(",") {
+                    break;
+                }
+            }
+            self.expect(";")?;
+        }
+        Ok(fields)
+    }
+
+    /// `enum`, with its enumerators or without.
+    fn enumeration(&mut self) -> Read<Type> {
+        let span = self.span();
+        self.at += 1;
+        self.skip_attributes()?;
+        if !self.is("{") {
+            let tag = self.name("a tag or `{`")?;
+            if !self.is("{") && self.scopes.iter().all(|scope| !scope.tags.contains_key(&tag.symbol)) {
+                return Err(Error::new(span.to(tag.span), "there is no such enumeration"));
+            }
+            self.scopes.last_mut().expect("there is a scope").tags.insert(tag.symbol, Tag::Enumeration);
+        }
+        if self.takes("{") {
+            let mut first = true;
+            while !self.takes("}") {
+                let name = self.name("the name of an enumerator")?;
+                self.skip_attributes()?;
+                let value = match self.takes("=") {
+                    true => Some(self.nested(Self::conditional)?),
+                    false => None,
+                };
+                self.declare(name.symbol, Meaning::Other);
+                self.enumerators.push(Enumerator { name, value, first });
+                first = false;
+                if !self.takes(",") && !self.is("}") {
+                    return Err(self.expected("`,` or `}`"));
+                }
+            }
+            self.skip_attributes()?;
+        }
+        Ok(TypeKind::Enumeration.into())
+    }
+}
+
+impl Words {
+    fn is_empty(&self) -> bool {
+        self.long == 0 && !self.short && self.signed.is_none() && self.base.is_none()
+    }
+
+    /// The type, if the words make one.
+    fn ty(&self) -> Option<Type> {
+        let signed = self.signed.unwrap_or(true);
+        let integer = |rank| TypeKind::Integer(Integer { rank, signed });
+        let plain = self.long == 0 && !self.short;
+        let kind = match self.base {
+            Some("void") if plain && self.signed.is_none() => TypeKind::Void,
+            Some("_Bool") if plain && self.signed.is_none() => TypeKind::Bool,
+            Some("double") if !self.short && self.signed.is_none() => TypeKind::Floating,
+            Some("char") if plain => integer(Rank::Char),
+            Some("int") | None if !self.is_empty() => match (self.short, self.long) {
+                (true, 0) => integer(Rank::Short),
+                (false, 0) => integer(Rank::Int),
+                (false, 1) => integer(Rank::Long),
+                (false, 2) => integer(Rank::LongLong),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(kind.into())
+    }
+}

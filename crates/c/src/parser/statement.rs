@@ -1,0 +1,275 @@
+//! Statements (C11 6.8), and assembly.
+
+use super::{MOST_ERRORS, Parser, Read};
+use crate::ast::{Assembly, Block, Expr, Statement, StatementKind};
+use crate::error::Error;
+use crate::token::Kind;
+
+impl Parser<'_> {
+    /// `{ ... }`. The scope is up to the caller: parameters belong to the scope of a function's body.
+    pub(super) fn block(&mut self) -> Read<Block> {
+        let start = self.span();
+        self.expect("{")?;
+        let mut statements = Vec::new();
+        while !self.takes("}") {
+            if self.peek().is_none() {
+                return Err(Error::new(start, "this brace is never closed"));
+            }
+            let before = self.at;
+            match self.nested(Self::statement) {
+                Ok(statement) => statements.push(statement),
+                Err(error) if self.errors.len() + 1 < MOST_ERRORS && self.depth < super::DEEPEST => {
+                    self.errors.push(error);
+                    self.recover_statement(before);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Block { statements, span: self.since(start) })
+    }
+
+    /// Goes on behind the statement in which an error was found, inside of its block.
+    fn recover_statement(&mut self, start: usize) {
+        let mut open = 0usize;
+        let error = self.at;
+        self.at = start;
+        while self.peek().is_some() {
+            match self.word() {
+                "{" => open += 1,
+                "}" if open == 0 => return,
+                "}" => open -= 1,
+                _ => {}
+            }
+            let ends = open == 0 && matches!(self.word(), ";" | "}");
+            self.at += 1;
+            if ends && self.at > error {
+                return;
+            }
+        }
+    }
+
+    fn inner(&mut self) -> Read<Box<Statement>> {
+        Ok(Box::new(self.nested(|parser| parser.scoped(Self::statement))?))
+    }
+
+    fn condition(&mut self) -> Read<Expr> {
+        self.expect("(")?;
+        let condition = self.comma_expression()?;
+        self.expect(")")?;
+        Ok(condition)
+    }
+
+    /// A statement, or a declaration.
+    fn statement(&mut self) -> Read<Statement> {
+        let (start, expansion) = (self.span(), self.expansion());
+        self.skip_attributes()?;
+        let kind = self.statement_kind()?;
+        Ok(Statement { kind, span: self.since(start), expansion })
+    }
+
+    fn statement_kind(&mut self) -> Read<StatementKind> {
+        let is_name = self.peek().is_some_and(|token| token.kind == Kind::Identifier);
+        let labelled = is_name && self.word_at(1) == ":" && !super::is_keyword(self.word());
+        let kind = match self.word() {
+            ";" => {
+                self.at += 1;
+                StatementKind::Empty
+            }
+            "{" => StatementKind::Block(self.scoped(Self::block)?),
+            "if" => self.branches()?,
+            "while" => {
+                self.at += 1;
+                let condition = self.condition()?;
+                StatementKind::While(condition, self.inner()?)
+            }
+            "do" => {
+                self.at += 1;
+                let body = self.inner()?;
+                self.expect("while")?;
+                let condition = self.condition()?;
+                self.expect(";")?;
+                StatementKind::DoWhile(body, condition)
+            }
+            "for" => self.scoped(Self::for_loop)?,
+            "switch" => {
+                self.at += 1;
+                let value = self.condition()?;
+                StatementKind::Switch(value, self.inner()?)
+            }
+            "case" => {
+                self.at += 1;
+                let low = self.conditional()?;
+                let high = match self.takes("...") {
+                    true => Some(self.conditional()?),
+                    false => None,
+                };
+                self.expect(":")?;
+                StatementKind::Case(low, high, self.labelled_statement()?)
+            }
+            "default" => {
+                self.at += 1;
+                self.expect(":")?;
+                StatementKind::Default(self.labelled_statement()?)
+            }
+            "goto" => {
+                self.at += 1;
+                if self.is("*") {
+                    return Err(Error::new(self.span(), "a `goto` to a computed place is not understood"));
+                }
+                let label = self.name("a label")?;
+                self.expect(";")?;
+                StatementKind::Goto(label)
+            }
+            "break" => self.simple(StatementKind::Break)?,
+            "continue" => self.simple(StatementKind::Continue)?,
+            "return" => {
+                self.at += 1;
+                let value = match self.is(";") {
+                    true => None,
+                    false => Some(self.comma_expression()?),
+                };
+                self.expect(";")?;
+                StatementKind::Return(value)
+            }
+            "asm" | "__asm" | "__asm__" => StatementKind::Assembly(self.assembly()?),
+            "__label__" => {
+                while !self.takes(";") {
+                    if self.peek().is_none() {
+                        return Err(self.expected("`;`"));
+                    }
+                    self.at += 1;
+                }
+                StatementKind::Empty
+            }
+            _ if labelled => {
+                let label = self.name("a label")?;
+                self.expect(":")?;
+                self.skip_attributes()?;
+                StatementKind::Label(label, self.labelled_statement()?)
+            }
+            _ if self.starts_declaration() => StatementKind::Declaration(self.declaration()?),
+            _ => {
+                let value = self.comma_expression()?;
+                self.expect(";")?;
+                StatementKind::Expression(value)
+            }
+        };
+        Ok(kind)
+    }
+
+    fn simple(&mut self, kind: StatementKind) -> Read<StatementKind> {
+        self.at += 1;
+        self.expect(";")?;
+        Ok(kind)
+    }
+
+    /// What stands behind a label; C23 allows nothing there before a closing brace.
+    fn labelled_statement(&mut self) -> Read<Box<Statement>> {
+        if self.is("}") {
+            let (span, expansion) = (self.span(), self.expansion());
+            return Ok(Statement { kind: StatementKind::Empty, span: span.point(span.start), expansion }.into());
+        }
+        Ok(Box::new(self.nested(Self::statement)?))
+    }
+
+    /// `if` and all `else if` behind it, however many.
+    fn branches(&mut self) -> Read<StatementKind> {
+        let mut branches = Vec::new();
+        loop {
+            self.expect("if")?;
+            let condition = self.condition()?;
+            branches.push((condition, *self.inner()?));
+            if !self.takes("else") {
+                return Ok(StatementKind::If(branches, None));
+            }
+            if !self.is("if") {
+                return Ok(StatementKind::If(branches, Some(self.inner()?)));
+            }
+        }
+    }
+
+    fn for_loop(&mut self) -> Read<StatementKind> {
+        self.expect("for")?;
+        self.expect("(")?;
+        let (start, expansion) = (self.span(), self.expansion());
+        let first = match self.is(";") {
+            true => {
+                self.at += 1;
+                None
+            }
+            false => {
+                let kind = match self.starts_declaration() {
+                    true => StatementKind::Declaration(self.declaration()?),
+                    false => {
+                        let value = self.comma_expression()?;
+                        self.expect(";")?;
+                        StatementKind::Expression(value)
+                    }
+                };
+                Some(Box::new(Statement { kind, span: self.since(start), expansion }))
+            }
+        };
+        let condition = match self.is(";") {
+            true => None,
+            false => Some(self.comma_expression()?),
+        };
+        self.expect(";")?;
+        let step = match self.is(")") {
+            true => None,
+            false => Some(self.comma_expression()?),
+        };
+        self.expect(")")?;
+        Ok(StatementKind::For(first, condition, step, self.inner()?))
+    }
+
+    fn assembly(&mut self) -> Read<Assembly> {
+        self.at += 1;
+        let mut volatile = false;
+        while self.takes_any(&["volatile", "__volatile__", "__volatile", "inline", "__inline__"]) {
+            volatile = true;
+        }
+        if self.is("goto") {
+            return Err(Error::new(self.span(), "assembly that jumps is not understood"));
+        }
+        self.expect("(")?;
+        let text = self.string()?;
+        let mut found = Assembly { text, volatile, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
+        if self.takes(":") {
+            found.outputs = self.operands()?;
+        }
+        if self.takes(":") {
+            found.inputs = self.operands()?;
+        }
+        if self.takes(":") {
+            while !self.is(")") {
+                found.clobbers.push(self.string()?);
+                if !self.takes(",") {
+                    break;
+                }
+            }
+        }
+        self.expect(")")?;
+        self.expect(";")?;
+        Ok(found)
+    }
+
+    /// Operands of assembly: `[name] "constraint" (expression)`.
+    fn operands(&mut self) -> Read<Vec<(String, Expr)>> {
+        let mut operands = Vec::new();
+        while !self.is(":") && !self.is(")") {
+            if self.takes("[") {
+                self.name("the name of an operand")?;
+                self.expect("]")?;
+            }
+            let constraint = self.string()?;
+            self.expect("(")?;
+            let value = self.comma_expression()?;
+            self.expect(")")?;
+            operands.push((constraint, value));
+            if !self.takes(",") {
+                break;
+            }
+        }
+        Ok(operands)
+    }
+}
