@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arithmetic;
 pub mod ast;
 mod error;
 pub mod headers;

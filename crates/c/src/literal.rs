@@ -39,7 +39,8 @@ pub fn number(spelling: &str) -> Result<Literal, String> {
     if digits.is_empty() {
         return Err(format!("`{spelling}` is no number"));
     }
-    let value = u64::from_str_radix(digits, radix).map_err(|_| format!("`{spelling}` does not fit into 64 bits"))?;
+    let value =
+        u64::from_str_radix(digits, radix).map_err(|_| format!("`{spelling}` does not fit into 64 bits"))?;
     Ok(Literal { value, unsigned, long, decimal: radix == 10 })
 }
 

@@ -22,7 +22,8 @@ impl Names {
         if let Some(&known) = self.numbers.get(spelling) {
             return known;
         }
-        let symbol = Symbol(u32::try_from(self.spellings.len()).expect("a text has fewer spellings than bytes"));
+        let symbol =
+            Symbol(u32::try_from(self.spellings.len()).expect("a text has fewer spellings than bytes"));
         let spelling: Rc<str> = spelling.into();
         self.spellings.push(spelling.clone());
         self.numbers.insert(spelling, symbol);

@@ -46,9 +46,12 @@ fn parses(path: &Path) -> Result<usize, String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let folder = path.parent().expect("it lies in a folder").to_owned();
     let mut files = Folder { folder, files: vec![(path.display().to_string(), text.into())] };
-    let defines: Vec<_> = PREDEFINED.iter().map(|(name, value)| (name.to_string(), Some(value.to_string()))).collect();
+    let defines: Vec<_> =
+        PREDEFINED.iter().map(|(name, value)| (name.to_string(), Some(value.to_string()))).collect();
     let said = |files: &Folder, errors: Vec<fencewright_c::Error>| {
-        let said = errors.iter().map(|e| format!("{}:{}: {}", files.name(e.span.file), files.line(e.span), e.message));
+        let said = errors
+            .iter()
+            .map(|e| format!("{}:{}: {}", files.name(e.span.file), files.line(e.span), e.message));
         said.collect::<Vec<_>>().join("\n")
     };
     let found = preprocess(&mut files, &defines, &|| false).map_err(|errors| said(&files, errors))?;

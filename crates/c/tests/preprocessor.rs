@@ -99,12 +99,32 @@ fn extensions_of_gnu() {
 
 #[test]
 fn conditions() {
-    let yes = ["1", "2 > 1 ? 1 : 0", "defined X", "!defined(Y) && X == 3", "-1 > 0u", "'a' == 97", "(1 || 1 / 0)", "0x10 == 16L", "~0 == -1",
-        "UNKNOWN == 0", "1 << 3 == 8", "X % 2 == 1", "'\\377' < 0"];
+    let yes = [
+        "1",
+        "2 > 1 ? 1 : 0",
+        "defined X",
+        "!defined(Y) && X == 3",
+        "-1 > 0u",
+        "'a' == 97",
+        "(1 || 1 / 0)",
+        "0x10 == 16L",
+        "~0 == -1",
+        "UNKNOWN == 0",
+        "1 << 3 == 8",
+        "X % 2 == 1",
+        "'\\377' < 0",
+    ];
     for condition in yes {
-        assert_eq!(tokens(&format!("#define X 3\n#if {condition}\nyes\n#else\nno\n#endif")), "yes", "{condition}");
+        assert_eq!(
+            tokens(&format!("#define X 3\n#if {condition}\nyes\n#else\nno\n#endif")),
+            "yes",
+            "{condition}"
+        );
     }
-    assert_eq!(tokens("#if 0\n#if 1\na\n#else\nb\n#endif\n#elif 1\nc\n#elif nonsense (\nd\n#else\ne\n#endif"), "c");
+    assert_eq!(
+        tokens("#if 0\n#if 1\na\n#else\nb\n#endif\n#elif 1\nc\n#elif nonsense (\nd\n#else\ne\n#endif"),
+        "c"
+    );
     assert_eq!(tokens("#ifdef A\n'\n#bogus\n#else\nfine\n#endif"), "fine");
     for (text, wrong) in [
         ("#if 1 / 0\n#endif", "division by zero"),
@@ -134,9 +154,14 @@ fn conditions() {
 #[test]
 fn tokens_know_where_they_come_from() {
     let header = "#pragma once\n#define TWICE(a) (a + a)\n#define INNER TWICE(y)\n";
-    let found = run_with("#include \"h.h\"\n#include \"h.h\"\nx = INNER + z;", &[("h.h", header)]).expect("it is right");
+    let found = run_with("#include \"h.h\"\n#include \"h.h\"\nx = INNER + z;", &[("h.h", header)])
+        .expect("it is right");
     let token = |spelling: &str| {
-        *found.tokens.iter().find(|token| &**found.names.spelling(token.symbol) == spelling).expect("it occurs")
+        *found
+            .tokens
+            .iter()
+            .find(|token| &**found.names.spelling(token.symbol) == spelling)
+            .expect("it occurs")
     };
     assert_eq!(spellings(&found).join(" "), "x = ( y + y ) + z ;");
     assert!(token("x").expansion.is_none() && token("z").span.file == FileId::MAIN);
@@ -144,7 +169,10 @@ fn tokens_know_where_they_come_from() {
     assert_eq!(y.span.file, FileId(1));
     let twice = found.expansions[y.expansion.index().expect("a macro brought it")];
     let outer = found.expansions[twice.inside.index().expect("another one brought that")];
-    assert_eq!((&**found.names.spelling(twice.name), &**found.names.spelling(outer.name)), ("TWICE", "INNER"));
+    assert_eq!(
+        (&**found.names.spelling(twice.name), &**found.names.spelling(outer.name)),
+        ("TWICE", "INNER")
+    );
     assert!(outer.inside.is_none() && outer.at.file == FileId::MAIN);
 }
 
@@ -204,7 +232,9 @@ fn random_text(state: &mut u64) -> String {
             0..=1 => format!("M{}", next(state, 6)),
             2 => format!("F{}", next(state, 4)),
             3..=5 => call(state),
-            6..=8 if !parameters.is_empty() => parameters[next(state, parameters.len() as u64) as usize].into(),
+            6..=8 if !parameters.is_empty() => {
+                parameters[next(state, parameters.len() as u64) as usize].into()
+            }
             6 => "F0(F2)()".into(),
             7 => format!("w{}", next(state, 3)),
             8 => "+".into(),
@@ -218,7 +248,8 @@ fn random_text(state: &mut u64) -> String {
     }
     for n in 0..4 {
         let parameters: &[&str] = [&["p"][..], &["p", "q"], &[], &["p", "..."]][n];
-        let usable: Vec<&str> = parameters.iter().map(|&p| if p == "..." { "__VA_ARGS__" } else { p }).collect();
+        let usable: Vec<&str> =
+            parameters.iter().map(|&p| if p == "..." { "__VA_ARGS__" } else { p }).collect();
         let mut body = Vec::new();
         for _ in 0..next(state, 6) {
             match (next(state, 8), usable.is_empty()) {

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::{Meaning, Parser, Read};
 use crate::ast::{
-    Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name, Parameter, Type, TypeKind,
+    Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name, Parameter, Type,
+    TypeKind,
 };
 use crate::error::Error;
 
@@ -167,7 +168,9 @@ impl Parser<'_> {
             self.at += 1;
             name = self.nested(|parser| parser.layers(layers, named))?;
             self.expect(")")?;
-        } else if self.peek().is_some_and(|token| token.kind == crate::token::Kind::Identifier) && !self.is("__attribute__") {
+        } else if self.peek().is_some_and(|token| token.kind == crate::token::Kind::Identifier)
+            && !self.is("__attribute__")
+        {
             name = Some(self.name("a name")?);
         }
         loop {
@@ -248,7 +251,9 @@ impl Parser<'_> {
     /// Which element or member is meant: `[1].x =`, or in old GNU C `x:`.
     fn designators(&mut self) -> Read<Vec<Designator>> {
         let mut found = Vec::new();
-        if self.word_at(1) == ":" && self.peek().is_some_and(|token| token.kind == crate::token::Kind::Identifier) {
+        if self.word_at(1) == ":"
+            && self.peek().is_some_and(|token| token.kind == crate::token::Kind::Identifier)
+        {
             let member = self.name("a member")?;
             self.at += 1;
             return Ok(vec![Designator::Member(member)]);

@@ -165,7 +165,9 @@ impl Parser<'_> {
     /// A name that is no keyword.
     fn name(&mut self, what: &str) -> Read<Name> {
         match self.peek() {
-            Some(token) if token.kind == Kind::Identifier && !is_keyword(self.names.spelling(token.symbol)) => {
+            Some(token)
+                if token.kind == Kind::Identifier && !is_keyword(self.names.spelling(token.symbol)) =>
+            {
                 let name = Name { symbol: token.symbol, span: token.span, expansion: token.expansion };
                 self.at += 1;
                 Ok(name)
@@ -233,7 +235,9 @@ impl Parser<'_> {
             match self.word() {
                 "(" => open += 1,
                 ")" => open -= 1,
-                _ if self.peek().is_none() => return Err(Error::new(opened, "this parenthesis is never closed")),
+                _ if self.peek().is_none() => {
+                    return Err(Error::new(opened, "this parenthesis is never closed"));
+                }
                 _ => {}
             }
             self.at += 1;
@@ -260,7 +264,8 @@ impl Parser<'_> {
             let spelling = self.names.spelling(token.symbol);
             let body = spelling.trim_start_matches(['L', 'u', 'U', '8']);
             let wide = body.len() < spelling.len();
-            let units = crate::literal::units(&body[1..body.len() - 1], wide).map_err(|why| Error::new(token.span, why))?;
+            let units = crate::literal::units(&body[1..body.len() - 1], wide)
+                .map_err(|why| Error::new(token.span, why))?;
             match wide {
                 true => text.extend(units.into_iter().filter_map(char::from_u32)),
                 false => {
@@ -279,14 +284,77 @@ impl Parser<'_> {
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,
-        "auto" | "break" | "case" | "char" | "const" | "continue" | "default" | "do" | "double" | "else" | "enum" | "extern"
-            | "float" | "for" | "goto" | "if" | "inline" | "int" | "long" | "register" | "restrict" | "return" | "short"
-            | "signed" | "sizeof" | "static" | "struct" | "switch" | "typedef" | "union" | "unsigned" | "void" | "volatile"
-            | "while" | "_Alignas" | "_Alignof" | "_Atomic" | "_Bool" | "_Complex" | "_Generic" | "_Imaginary" | "_Noreturn"
-            | "_Static_assert" | "_Thread_local" | "__thread" | "asm" | "__asm" | "__asm__" | "typeof" | "__typeof"
-            | "__typeof__" | "__attribute__" | "__attribute" | "__extension__" | "__auto_type" | "__inline" | "__inline__"
-            | "__volatile" | "__volatile__" | "__const" | "__const__" | "__restrict" | "__restrict__" | "__signed"
-            | "__signed__" | "__alignof__" | "__alignof" | "__builtin_offsetof" | "__builtin_types_compatible_p"
-            | "__builtin_va_arg" | "__int128" | "__label__"
+        "auto"
+            | "break"
+            | "case"
+            | "char"
+            | "const"
+            | "continue"
+            | "default"
+            | "do"
+            | "double"
+            | "else"
+            | "enum"
+            | "extern"
+            | "float"
+            | "for"
+            | "goto"
+            | "if"
+            | "inline"
+            | "int"
+            | "long"
+            | "register"
+            | "restrict"
+            | "return"
+            | "short"
+            | "signed"
+            | "sizeof"
+            | "static"
+            | "struct"
+            | "switch"
+            | "typedef"
+            | "union"
+            | "unsigned"
+            | "void"
+            | "volatile"
+            | "while"
+            | "_Alignas"
+            | "_Alignof"
+            | "_Atomic"
+            | "_Bool"
+            | "_Complex"
+            | "_Generic"
+            | "_Imaginary"
+            | "_Noreturn"
+            | "_Static_assert"
+            | "_Thread_local"
+            | "__thread"
+            | "asm"
+            | "__asm"
+            | "__asm__"
+            | "typeof"
+            | "__typeof"
+            | "__typeof__"
+            | "__attribute__"
+            | "__attribute"
+            | "__extension__"
+            | "__auto_type"
+            | "__inline"
+            | "__inline__"
+            | "__volatile"
+            | "__volatile__"
+            | "__const"
+            | "__const__"
+            | "__restrict"
+            | "__restrict__"
+            | "__signed"
+            | "__signed__"
+            | "__alignof__"
+            | "__alignof"
+            | "__builtin_offsetof"
+            | "__builtin_types_compatible_p"
+            | "__builtin_va_arg"
+            | "__int128"
+            | "__label__"
     )
 }

@@ -28,22 +28,63 @@ impl Parser<'_> {
         let word = self.word_at(n);
         let is_specifier = matches!(
             word,
-            "void" | "char" | "short" | "int" | "long" | "float" | "double" | "signed" | "unsigned" | "_Bool" | "_Complex"
-                | "struct" | "union" | "enum" | "const" | "volatile" | "restrict" | "_Atomic" | "typeof" | "__typeof"
-                | "__typeof__" | "__auto_type" | "__const" | "__const__" | "__volatile" | "__volatile__" | "__restrict"
-                | "__restrict__" | "__signed" | "__signed__" | "__int128" | "_Alignas" | "__extension__" | "__attribute__"
+            "void"
+                | "char"
+                | "short"
+                | "int"
+                | "long"
+                | "float"
+                | "double"
+                | "signed"
+                | "unsigned"
+                | "_Bool"
+                | "_Complex"
+                | "struct"
+                | "union"
+                | "enum"
+                | "const"
+                | "volatile"
+                | "restrict"
+                | "_Atomic"
+                | "typeof"
+                | "__typeof"
+                | "__typeof__"
+                | "__auto_type"
+                | "__const"
+                | "__const__"
+                | "__volatile"
+                | "__volatile__"
+                | "__restrict"
+                | "__restrict__"
+                | "__signed"
+                | "__signed__"
+                | "__int128"
+                | "_Alignas"
+                | "__extension__"
+                | "__attribute__"
         );
-        is_specifier || self.tokens.get(self.at + n).is_some_and(|token| {
-            token.kind == crate::token::Kind::Identifier && self.type_named(token.symbol).is_some()
-        })
+        is_specifier
+            || self.tokens.get(self.at + n).is_some_and(|token| {
+                token.kind == crate::token::Kind::Identifier && self.type_named(token.symbol).is_some()
+            })
     }
 
     /// Whether a declaration starts here.
     pub(super) fn starts_declaration(&self) -> bool {
         let storage = matches!(
             self.word(),
-            "typedef" | "extern" | "static" | "auto" | "register" | "inline" | "__inline" | "__inline__" | "_Noreturn"
-                | "_Thread_local" | "__thread" | "_Static_assert"
+            "typedef"
+                | "extern"
+                | "static"
+                | "auto"
+                | "register"
+                | "inline"
+                | "__inline"
+                | "__inline__"
+                | "_Noreturn"
+                | "_Thread_local"
+                | "__thread"
+                | "_Static_assert"
         );
         // A label may have the name of a type.
         storage || self.starts_type(0) && !(self.word_at(1) == ":" && !self.is("_Atomic"))
@@ -64,8 +105,8 @@ impl Parser<'_> {
                 "extern" => found.storage.external = true,
                 "static" => found.storage.fixed = true,
                 "_Thread_local" | "__thread" => found.storage.thread_local = true,
-                "auto" | "register" | "inline" | "__inline" | "__inline__" | "_Noreturn" | "restrict" | "__restrict"
-                | "__restrict__" => {}
+                "auto" | "register" | "inline" | "__inline" | "__inline__" | "_Noreturn" | "restrict"
+                | "__restrict" | "__restrict__" => {}
                 "const" | "__const" | "__const__" => constant = true,
                 "volatile" | "__volatile" | "__volatile__" => volatile = true,
                 "_Alignas" => {
@@ -126,7 +167,9 @@ impl Parser<'_> {
             self.at += 1;
         }
         found.ty = match whole {
-            Some(_) if !words.is_empty() => return Err(Error::new(self.since(start), "two types in one declaration")),
+            Some(_) if !words.is_empty() => {
+                return Err(Error::new(self.since(start), "two types in one declaration"));
+            }
             Some(ty) => ty,
             None => words.ty().ok_or_else(|| match words.is_empty() {
                 true => self.expected("a type"),
@@ -163,7 +206,11 @@ impl Parser<'_> {
                 let id = RecordId(self.records.len() as u32);
                 self.records.push(Record { tag: tag.map(|tag| tag.symbol), union, fields: None, span });
                 if let Some(tag) = tag {
-                    self.scopes.last_mut().expect("there is a scope").tags.insert(tag.symbol, Tag::Record(id));
+                    self.scopes
+                        .last_mut()
+                        .expect("there is a scope")
+                        .tags
+                        .insert(tag.symbol, Tag::Record(id));
                 }
                 id
             }

@@ -167,7 +167,9 @@ impl Parser<'_> {
     fn labelled_statement(&mut self) -> Read<Box<Statement>> {
         if self.is("}") {
             let (span, expansion) = (self.span(), self.expansion());
-            return Ok(Statement { kind: StatementKind::Empty, span: span.point(span.start), expansion }.into());
+            return Ok(
+                Statement { kind: StatementKind::Empty, span: span.point(span.start), expansion }.into()
+            );
         }
         Ok(Box::new(self.nested(Self::statement)?))
     }
@@ -233,7 +235,8 @@ impl Parser<'_> {
         }
         self.expect("(")?;
         let text = self.string()?;
-        let mut found = Assembly { text, volatile, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
+        let mut found =
+            Assembly { text, volatile, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
         if self.takes(":") {
             found.outputs = self.operands()?;
         }

@@ -60,7 +60,9 @@ impl Reader<'_> {
     }
 
     fn spelling(&self) -> Option<&Rc<str>> {
-        self.peek().filter(|token| token.kind == Kind::Punctuator).map(|token| self.names.spelling(token.symbol))
+        self.peek()
+            .filter(|token| token.kind == Kind::Punctuator)
+            .map(|token| self.names.spelling(token.symbol))
     }
 
     fn takes(&mut self, punctuator: &str) -> bool {
@@ -99,7 +101,9 @@ impl Reader<'_> {
     fn binary(&mut self, level: usize, evaluated: bool) -> Result<Value, Error> {
         let Some(operators) = LEVELS.get(level) else { return self.unary(evaluated) };
         let mut left = self.binary(level + 1, evaluated)?;
-        while let Some(operator) = operators.iter().find(|operator| self.spelling().is_some_and(|s| &**s == **operator)) {
+        while let Some(operator) =
+            operators.iter().find(|operator| self.spelling().is_some_and(|s| &**s == **operator))
+        {
             let at = self.peek().expect("there is an operator").span;
             self.at += 1;
             let needed = match *operator {
@@ -148,7 +152,9 @@ impl Reader<'_> {
             // A name that is no macro is 0, also a keyword.
             Kind::Identifier => Value::of(false),
             Kind::Number => match literal::number(spelling) {
-                Ok(Literal { value, unsigned, .. }) => Value { bits: value as i64, unsigned: unsigned || i64::try_from(value).is_err() },
+                Ok(Literal { value, unsigned, .. }) => {
+                    Value { bits: value as i64, unsigned: unsigned || i64::try_from(value).is_err() }
+                }
                 Err(why) => return Err(Error::new(token.span, why)),
             },
             Kind::Character => match literal::character(spelling) {

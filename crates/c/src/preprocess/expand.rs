@@ -110,7 +110,8 @@ impl Preprocessor<'_> {
         let mut nested = 0;
         let close = loop {
             let Some(next) = input.pop() else {
-                let message = format!("the arguments of `{}` are never closed", self.names.spelling(used.name.symbol));
+                let message =
+                    format!("the arguments of `{}` are never closed", self.names.spelling(used.name.symbol));
                 return Err(Error::new(self.outermost(token), message));
             };
             let rest = parameters.variadic && arguments.len() == parameters.names.len();
@@ -138,7 +139,10 @@ impl Preprocessor<'_> {
             return Err(Error::new(self.outermost(token), message));
         }
         if depth > DEEPEST {
-            return Err(Error::new(self.outermost(token), "macros in arguments of macros are nested too deep"));
+            return Err(Error::new(
+                self.outermost(token),
+                "macros in arguments of macros are nested too deep",
+            ));
         }
         let expansion = self.expansion(used, token);
         let common = self.hidden.intersection(token.hidden, close.hidden);
@@ -184,7 +188,10 @@ impl Preprocessor<'_> {
                 // What is joined is not expanded before.
                 Some(position) if before_paste => {
                     let argument = &arguments[position];
-                    let space = |(m, t): (usize, &Token)| Token { spaced: if m == 0 { token.spaced } else { t.spaced }, ..*t };
+                    let space = |(m, t): (usize, &Token)| Token {
+                        spaced: if m == 0 { token.spaced } else { t.spaced },
+                        ..*t
+                    };
                     match argument.is_empty() {
                         true => result.push(Token { kind: Kind::Placemarker, ..own }),
                         false => result.extend(argument.iter().enumerate().map(space)),

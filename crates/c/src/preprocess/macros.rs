@@ -71,7 +71,8 @@ impl Macro {
             }
             _ => (None, &line[1..]),
         };
-        let misplaced = |token: &Token| Error::new(token.span, "`##` joins two tokens, so it cannot stand at an end");
+        let misplaced =
+            |token: &Token| Error::new(token.span, "`##` joins two tokens, so it cannot stand at an end");
         if let (Some(first), Some(last)) = (body.first(), body.last()) {
             let at_an_end = [first, last].into_iter().find(|token| token.is(words.paste));
             at_an_end.map_or(Ok(()), |token| Err(misplaced(token)))?;

@@ -149,7 +149,10 @@ pub fn preprocess(
         read: 0,
         spent: 0,
     };
-    preprocessor.predefine(defines).and_then(|()| preprocessor.file(FileId::MAIN, Span::default(), 0)).map_err(|e| vec![e])?;
+    preprocessor
+        .predefine(defines)
+        .and_then(|()| preprocessor.file(FileId::MAIN, Span::default(), 0))
+        .map_err(|e| vec![e])?;
     let Preprocessor { output, expansions, names, warnings, .. } = preprocessor;
     Ok(Preprocessed { tokens: output, expansions, names, warnings })
 }
@@ -161,13 +164,15 @@ impl Preprocessor<'_> {
         {
             let name = self.word(name);
             let computed = Some(computed);
-            self.macros.insert(name.symbol, Rc::new(Macro { name, parameters: None, body: [].into(), computed }));
+            self.macros
+                .insert(name.symbol, Rc::new(Macro { name, parameters: None, body: [].into(), computed }));
         }
         for (name, value) in defines {
             // `-D 'f(x)=x'` defines a macro with parameters.
             let text = format!("{name} {}", value.as_deref().unwrap_or("1"));
             let tokens = lex(&text, FileId::MAIN, &mut self.names)?;
-            let line: Vec<Token> = tokens.into_iter().take_while(|token| token.kind != Kind::Newline).collect();
+            let line: Vec<Token> =
+                tokens.into_iter().take_while(|token| token.kind != Kind::Newline).collect();
             let define = self.word("define");
             let defined = Macro::define(&line, define, &self.words)?;
             self.macros.insert(defined.name.symbol, Rc::new(defined));
@@ -188,7 +193,10 @@ impl Preprocessor<'_> {
             return Ok(());
         }
         if depth > DEEPEST_INCLUDE {
-            return Err(Error::new(included_at, "files include each other too deep: does one include itself?"));
+            return Err(Error::new(
+                included_at,
+                "files include each other too deep: does one include itself?",
+            ));
         }
         let tokens = self.tokens(file)?;
         self.read += tokens.len();
@@ -324,7 +332,9 @@ impl Preprocessor<'_> {
     }
 
     fn said(&self, name: Token, rest: &[Token]) -> String {
-        let words = rest.iter().map(|token| format!("{}{}", if token.spaced { " " } else { "" }, self.names.spelling(token.symbol)));
+        let words = rest.iter().map(|token| {
+            format!("{}{}", if token.spaced { " " } else { "" }, self.names.spelling(token.symbol))
+        });
         format!("#{}{}", self.names.spelling(name.symbol), words.collect::<String>())
     }
 
@@ -348,7 +358,9 @@ impl Preprocessor<'_> {
             _ => None,
         } {
             return match rest.first() {
-                Some(name) if name.kind == Kind::Identifier => Ok(self.macros.contains_key(&name.symbol) == wanted),
+                Some(name) if name.kind == Kind::Identifier => {
+                    Ok(self.macros.contains_key(&name.symbol) == wanted)
+                }
                 _ => Err(Error::new(directive.span, format!("`#{spelling}` takes the name of a macro"))),
             };
         }
@@ -367,7 +379,8 @@ impl Preprocessor<'_> {
                 let open = line.get(n).is_some_and(|next| next.is(self.words.open));
                 n += usize::from(open);
                 let name = line.get(n).filter(|name| name.kind == Kind::Identifier);
-                let name = name.ok_or_else(|| Error::new(token.span, "`defined` takes the name of a macro"))?;
+                let name =
+                    name.ok_or_else(|| Error::new(token.span, "`defined` takes the name of a macro"))?;
                 n += 1;
                 if open && !line.get(n).is_some_and(|next| next.is(self.words.close)) {
                     return Err(Error::new(name.span, "expected `)` behind this name"));
@@ -377,7 +390,8 @@ impl Preprocessor<'_> {
                 built_in || self.macros.contains_key(&name.symbol)
             } else if token.is(self.words.has_include) {
                 let length = line[n..].iter().position(|next| next.is(self.words.close));
-                let closed = length.ok_or_else(|| Error::new(token.span, "`__has_include` is never closed"))?;
+                let closed =
+                    length.ok_or_else(|| Error::new(token.span, "`__has_include` is never closed"))?;
                 let inside = line.get(n + 1..n + closed).unwrap_or_default();
                 n += closed + 1;
                 let (name, system) = self.header(token, inside, file)?;
@@ -400,7 +414,11 @@ impl Preprocessor<'_> {
         if first.kind == Kind::String {
             return Ok((spelling.trim_matches('"').to_owned(), false));
         }
-        if &*spelling == "<" && first.kind == Kind::Punctuator && first.expansion.is_none() && first.span.file == file {
+        if &*spelling == "<"
+            && first.kind == Kind::Punctuator
+            && first.expansion.is_none()
+            && first.span.file == file
+        {
             // What stands in angle brackets is no list of tokens.
             let text = self.files.text(file);
             let rest = text.get(first.span.end as usize..).unwrap_or("");
@@ -420,9 +438,12 @@ impl Preprocessor<'_> {
 
     fn include(&mut self, directive: Token, line: &[Token], file: FileId, depth: usize) -> Result<(), Error> {
         let (name, system) = self.header(directive, line, file)?;
-        let at = line.first().zip(line.last()).map_or(directive.span, |(first, last)| first.span.to(last.span));
-        let included =
-            self.files.include(&name, system, file, at).map_err(|why| Error::new(at, format!("cannot include `{name}`: {why}")))?;
+        let at =
+            line.first().zip(line.last()).map_or(directive.span, |(first, last)| first.span.to(last.span));
+        let included = self
+            .files
+            .include(&name, system, file, at)
+            .map_err(|why| Error::new(at, format!("cannot include `{name}`: {why}")))?;
         self.file(included, at, depth + 1)
     }
 }

@@ -1,0 +1,178 @@
+//! Integers as C computes with them: promotions, the usual conversions, wraparound, and what is undefined (C11 6.3.1, 6.5).
+//!
+//! Values are mathematical; each has a type that says which values are possible. Signed overflow, bad shifts and division by zero are
+//! faults. Shifting a negative number to the right keeps its sign, and a value that does not fit a signed type wraps around, as gcc
+//! does both.
+
+use crate::ast::{BinaryOp, Integer, Rank, UnaryOp};
+
+/// A type of integers, `_Bool` among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// `_Bool`: 0 or 1.
+    Bool,
+    /// Any other.
+    Integer(Integer),
+}
+
+/// What must not happen in a computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The result does not fit a signed type.
+    Overflow,
+    /// Division by zero.
+    Division,
+    /// A shift by a negative number or by too many bits, or of a negative number to the left.
+    Shift,
+}
+
+impl Arithmetic {
+    /// `int`.
+    pub const INT: Arithmetic = Arithmetic::Integer(Integer::INT);
+
+    /// The least value.
+    pub fn least(self) -> i128 {
+        match self {
+            Arithmetic::Integer(ty) if ty.signed => -(1 << (ty.bits() - 1)),
+            _ => 0,
+        }
+    }
+
+    /// The greatest value.
+    pub fn greatest(self) -> i128 {
+        match self {
+            Arithmetic::Bool => 1,
+            Arithmetic::Integer(ty) => (1 << (ty.bits() - u32::from(ty.signed))) - 1,
+        }
+    }
+
+    /// Whether a value is one of this type.
+    pub fn has(self, value: i128) -> bool {
+        (self.least()..=self.greatest()).contains(&value)
+    }
+
+    /// The value that a value of another type becomes (C11 6.3.1.2, 6.3.1.3).
+    pub fn converted(self, value: i128) -> i128 {
+        match self {
+            Arithmetic::Bool => i128::from(value != 0),
+            Arithmetic::Integer(ty) => {
+                let low = value & ((1 << ty.bits()) - 1);
+                if low > self.greatest() { low - (1 << ty.bits()) } else { low }
+            }
+        }
+    }
+
+    /// The type in which an operand is computed with (C11 6.3.1.1 p. 2).
+    pub fn promoted(self) -> Integer {
+        match self {
+            Arithmetic::Integer(ty) if ty.rank >= Rank::Int => ty,
+            _ => Integer::INT,
+        }
+    }
+
+    /// The type in which two operands are computed with (C11 6.3.1.8).
+    pub fn common(self, other: Arithmetic) -> Integer {
+        let (a, b) = (self.promoted(), other.promoted());
+        if a.signed == b.signed {
+            return if a.rank >= b.rank { a } else { b };
+        }
+        let (signed, unsigned) = if a.signed { (a, b) } else { (b, a) };
+        if unsigned.rank >= signed.rank {
+            unsigned
+        } else if signed.bits() > unsigned.bits() {
+            signed
+        } else {
+            Integer { signed: false, ..signed }
+        }
+    }
+}
+
+/// The type of a binary operation.
+pub fn binary_type(op: BinaryOp, a: Arithmetic, b: Arithmetic) -> Integer {
+    use BinaryOp::*;
+    match op {
+        Less | Greater | LessOrEqual | GreaterOrEqual | Equal | NotEqual | And | Or => Integer::INT,
+        ShiftLeft | ShiftRight => a.promoted(),
+        Multiply | Divide | Remainder | Add | Subtract | BitAnd | BitXor | BitOr => a.common(b),
+    }
+}
+
+/// A binary operation on two values with their types.
+pub fn binary(
+    op: BinaryOp,
+    (a, a_type): (i128, Arithmetic),
+    (b, b_type): (i128, Arithmetic),
+) -> Result<i128, Fault> {
+    use BinaryOp::*;
+    let common = Arithmetic::Integer(a_type.common(b_type));
+    let ty = binary_type(op, a_type, b_type);
+    let (x, y) = match op {
+        ShiftLeft | ShiftRight | And | Or => (a, b),
+        _ => (common.converted(a), common.converted(b)),
+    };
+    let exact = match op {
+        Multiply => x.checked_mul(y).ok_or(Fault::Overflow)?,
+        Divide => x.checked_div(y).ok_or(Fault::Division)?,
+        Remainder => {
+            let quotient = x.checked_div(y).ok_or(Fault::Division)?;
+            if !common.has(quotient) {
+                return Err(Fault::Overflow);
+            }
+            x % y
+        }
+        Add => x + y,
+        Subtract => x - y,
+        BitAnd => x & y,
+        BitXor => x ^ y,
+        BitOr => x | y,
+        ShiftLeft | ShiftRight => {
+            let by = u32::try_from(y).ok().filter(|&by| by < ty.bits()).ok_or(Fault::Shift)?;
+            match op {
+                ShiftLeft if ty.signed && x < 0 => return Err(Fault::Shift),
+                ShiftLeft => x << by,
+                _ => x >> by,
+            }
+        }
+        Less => i128::from(x < y),
+        Greater => i128::from(x > y),
+        LessOrEqual => i128::from(x <= y),
+        GreaterOrEqual => i128::from(x >= y),
+        Equal => i128::from(x == y),
+        NotEqual => i128::from(x != y),
+        And => i128::from(x != 0 && y != 0),
+        Or => i128::from(x != 0 || y != 0),
+    };
+    result(exact, ty)
+}
+
+/// A unary operation on a value with its type, other than those about places.
+pub fn unary(op: UnaryOp, (value, ty): (i128, Arithmetic)) -> Result<(i128, Integer), Fault> {
+    let promoted = ty.promoted();
+    let exact = match op {
+        UnaryOp::Minus => -value,
+        UnaryOp::Complement => !value,
+        UnaryOp::Not => return Ok((i128::from(value == 0), Integer::INT)),
+        UnaryOp::Plus | UnaryOp::Dereference | UnaryOp::Address => value,
+    };
+    Ok((result(exact, promoted)?, promoted))
+}
+
+/// What a computation in a type gives.
+fn result(exact: i128, ty: Integer) -> Result<i128, Fault> {
+    let values = Arithmetic::Integer(ty);
+    match ty.signed && !values.has(exact) {
+        true => Err(Fault::Overflow),
+        false => Ok(values.converted(exact)),
+    }
+}
+
+/// The type of an integer constant (C11 6.4.4.1 p. 5): the first of those it may have in which it fits.
+pub fn constant_type(literal: &crate::literal::Literal) -> Option<Integer> {
+    let ranks = [Rank::Int, Rank::Long, Rank::LongLong].into_iter().skip(literal.long.min(2).into());
+    let candidates = ranks.flat_map(|rank| {
+        let signed = (!literal.unsigned).then_some(Integer { rank, signed: true });
+        let unsigned = (literal.unsigned || !literal.decimal).then_some(Integer { rank, signed: false });
+        signed.into_iter().chain(unsigned)
+    });
+    candidates.into_iter().find(|&ty| Arithmetic::Integer(ty).has(literal.value.into()))
+}
