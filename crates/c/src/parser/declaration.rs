@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use fencewright_program::Span;
+
 use super::{Meaning, Parser, Read};
 use crate::ast::{
     Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name, Parameter, Type,
@@ -16,6 +18,9 @@ enum Layer {
     Function(Option<Vec<Parameter>>, bool),
 }
 
+/// Pointers to arrays of functions and so on, so deep.
+const MOST_LAYERS: usize = 100;
+
 impl Parser<'_> {
     /// A function or a declaration at the outermost level; nothing for a lonely `;`.
     pub(super) fn item(&mut self) -> Read<Option<Item>> {
@@ -26,6 +31,7 @@ impl Parser<'_> {
             return Err(Error::new(self.span(), "assembly outside of functions is not understood"));
         }
         let start = self.span();
+        self.type_depth = 0;
         if self.takes("_Static_assert") {
             self.skip_parentheses()?;
             self.expect(";")?;
@@ -72,6 +78,13 @@ impl Parser<'_> {
 
     /// A declaration inside of a function.
     pub(super) fn declaration(&mut self) -> Read<Declaration> {
+        let around = std::mem::take(&mut self.type_depth);
+        let declaration = self.one_declaration();
+        self.type_depth = self.type_depth.max(around);
+        declaration
+    }
+
+    fn one_declaration(&mut self) -> Read<Declaration> {
         let start = self.span();
         let nothing = |parser: &mut Self, storage| {
             let enumerators = std::mem::take(&mut parser.enumerators);
@@ -93,7 +106,7 @@ impl Parser<'_> {
     /// The rest of a declaration, from behind its first declarator.
     fn declarators(
         &mut self,
-        start: fencewright_program::Span,
+        start: Span,
         specifiers: super::specifiers::Specifiers,
         mut name: Name,
         mut ty: Type,
@@ -104,7 +117,13 @@ impl Parser<'_> {
                 return Err(Error::new(self.span(), "names in assembly are not understood"));
             }
             self.skip_attributes()?;
-            let meaning = if specifiers.typedef { Meaning::Type(ty.clone()) } else { Meaning::Other };
+            let meaning = match specifiers.typedef {
+                true => {
+                    self.deep_enough(self.type_depth)?;
+                    Meaning::Type(ty.clone(), self.type_depth + 1)
+                }
+                false => Meaning::Other,
+            };
             self.declare(name.symbol, meaning);
             let initial = match self.takes("=") {
                 true => Some(self.initializer()?),
@@ -129,7 +148,7 @@ impl Parser<'_> {
         let mut layers = Vec::new();
         let name = self.nested(|parser| parser.layers(&mut layers, true))?;
         let name = name.ok_or_else(|| self.expected("a name"))?;
-        Ok((name, applied(base, layers)?))
+        Ok((name, applied(base, layers, name.span)?))
     }
 
     /// The name of a type, as in a cast.
@@ -138,7 +157,7 @@ impl Parser<'_> {
         let mut layers = Vec::new();
         match self.nested(|parser| parser.layers(&mut layers, false))? {
             Some(name) => Err(Error::new(name.span, "expected a type without a name")),
-            None => applied(specifiers.ty, layers),
+            None => applied(specifiers.ty, layers, self.span()),
         }
     }
 
@@ -147,6 +166,7 @@ impl Parser<'_> {
         self.skip_attributes()?;
         let mut pointers = Vec::new();
         while self.takes("*") {
+            self.deep_enough(pointers.len())?;
             let (mut atomic, mut constant, mut volatile) = (false, false, false);
             loop {
                 self.skip_attributes()?;
@@ -174,6 +194,7 @@ impl Parser<'_> {
             name = Some(self.name("a name")?);
         }
         loop {
+            self.deep_enough(layers.len())?;
             if self.takes("[") {
                 while self.takes_any(&["static", "const", "restrict", "volatile", "__restrict"]) {}
                 let length = match self.is("]") || self.is("*") && self.word_at(1) == "]" {
@@ -194,6 +215,14 @@ impl Parser<'_> {
         }
         layers.extend(pointers.into_iter().rev());
         Ok(name)
+    }
+
+    /// Whether a type may have one more layer: types are walked recursively.
+    fn deep_enough(&self, layers: usize) -> Read<()> {
+        match layers > MOST_LAYERS {
+            true => Err(Error::new(self.span(), format!("a type of more than {MOST_LAYERS} layers"))),
+            false => Ok(()),
+        }
     }
 
     /// The parameters of a function, up to the closing parenthesis.
@@ -219,7 +248,7 @@ impl Parser<'_> {
             let inner = self.is("(") && !self.starts_type(1) && self.word_at(1) != ")";
             let name = self.nested(|parser| parser.layers(&mut layers, inner))?;
             self.skip_attributes()?;
-            let ty = adjusted(applied(specifiers.ty, layers)?);
+            let ty = adjusted(applied(specifiers.ty, layers, self.span())?);
             parameters.push(Parameter { name, ty });
             if !self.takes(",") {
                 self.expect(")")?;
@@ -295,8 +324,9 @@ impl Parser<'_> {
 }
 
 /// A type with what a declarator adds to it.
-fn applied(base: Type, layers: Vec<Layer>) -> Read<Type> {
+fn applied(base: Type, layers: Vec<Layer>, at: Span) -> Read<Type> {
     let mut ty = base;
+    let mut depth = depth(&ty) + layers.len();
     for layer in layers.into_iter().rev() {
         ty = match layer {
             Layer::Pointer { atomic, constant, volatile } => {
@@ -304,11 +334,29 @@ fn applied(base: Type, layers: Vec<Layer>) -> Read<Type> {
             }
             Layer::Array(length) => TypeKind::Array(Rc::new(ty), length).into(),
             Layer::Function(parameters, variadic) => {
+                let of_parameters = parameters.iter().flatten().map(|parameter| self::depth(&parameter.ty));
+                depth = depth.max(1 + of_parameters.max().unwrap_or(0));
                 TypeKind::Function(Rc::new(FunctionType { result: ty, parameters, variadic })).into()
             }
         };
     }
-    Ok(ty)
+    match depth > MOST_LAYERS {
+        true => Err(Error::new(at, format!("a type of more than {MOST_LAYERS} layers"))),
+        false => Ok(ty),
+    }
+}
+
+/// How many pointers, arrays and functions a type is made of, one around the other.
+fn depth(ty: &Type) -> usize {
+    let (mut layers, mut inner) = (0, ty);
+    loop {
+        inner = match &inner.kind {
+            TypeKind::Pointer(to) | TypeKind::Array(to, _) => to,
+            TypeKind::Function(function) => &function.result,
+            _ => return layers,
+        };
+        layers += 1;
+    }
 }
 
 /// A parameter that is an array or a function is a pointer (C11 6.7.6.3 p. 7).

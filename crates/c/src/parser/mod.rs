@@ -24,8 +24,8 @@ const MOST_ERRORS: usize = 100;
 
 /// What an ordinary name means to the parser.
 enum Meaning {
-    /// A type.
-    Type(Type),
+    /// A type, and how deep it is: that of other names in it counts too, since types are walked recursively.
+    Type(Type, usize),
     /// Something else.
     Other,
 }
@@ -54,6 +54,8 @@ struct Parser<'a> {
     enumerators: Vec<Enumerator>,
     errors: Vec<Error>,
     depth: u32,
+    /// How deep the types are whose names were read since the declaration began.
+    type_depth: usize,
     /// Where the file ends.
     end: Span,
 }
@@ -73,6 +75,7 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
         enumerators: Vec::new(),
         errors: Vec::new(),
         depth: 0,
+        type_depth: 0,
         end,
     };
     let mut items: Vec<Item> = Vec::new();
@@ -218,10 +221,10 @@ impl Parser<'_> {
         self.scopes.last_mut().expect("there is always a scope").names.insert(name, meaning);
     }
 
-    /// The type that a name stands for here.
-    fn type_named(&self, name: Symbol) -> Option<&Type> {
+    /// The type that a name stands for here, and how deep it is.
+    fn type_named(&self, name: Symbol) -> Option<(&Type, usize)> {
         match self.scopes.iter().rev().find_map(|scope| scope.names.get(&name))? {
-            Meaning::Type(ty) => Some(ty),
+            Meaning::Type(ty, depth) => Some((ty, *depth)),
             Meaning::Other => None,
         }
     }

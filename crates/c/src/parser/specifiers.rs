@@ -87,7 +87,7 @@ impl Parser<'_> {
                 | "_Static_assert"
         );
         // A label may have the name of a type.
-        storage || self.starts_type(0) && !(self.word_at(1) == ":" && !self.is("_Atomic"))
+        storage || self.starts_type(0) && (self.word_at(1) != ":" || self.is("_Atomic"))
     }
 
     /// The specifiers of a declaration.
@@ -158,8 +158,11 @@ impl Parser<'_> {
                 _ => {
                     // A name of a type counts only where no type was said yet.
                     let named = token.filter(|_| whole.is_none() && words.is_empty());
-                    match named.and_then(|token| self.type_named(token.symbol)).cloned() {
-                        Some(ty) => whole = Some(ty),
+                    match named.and_then(|token| self.type_named(token.symbol)) {
+                        Some((ty, depth)) => {
+                            whole = Some(ty.clone());
+                            self.type_depth = self.type_depth.max(depth);
+                        }
                         None => break,
                     }
                 }
