@@ -63,7 +63,7 @@ const TABLES: [Row; 7] = [
         sc: ["7", "0.6", "0.1", "2", "7", "3", "1"],
         pso: [["20", "15", "3", "2", "31", "13", "3"], NONE],
         tso: [["18", "13", "3", "2", "25", "11", "2"], NONE],
-        why: "as the paper, without `overflow = 0`; PSO: and 18 on epochs, because one of the fences is an `sfence`",
+        why: "as the paper, without `overflow = 0`; PSO: the others are on epochs, because one of the fences is an `sfence`",
     },
     Row {
         name: "alternating-bit",

@@ -1,36 +1,15 @@
 //! The parser: declarators, statements, what is refused and where, and hostile texts.
 
-use std::rc::Rc;
+mod common;
 
+use common::Texts;
 use fencewright_c::Error;
 use fencewright_c::ast::{Item, Statement, StatementKind, Type, TypeKind, Unit};
 use fencewright_c::parser::parse;
-use fencewright_c::preprocess::{Files, Preprocessed, preprocess};
-use fencewright_program::{FileId, Span};
-
-/// One text, which includes nothing.
-struct Text(Rc<str>);
-
-impl Files for Text {
-    fn include(&mut self, _name: &str, _system: bool, _from: FileId, _at: Span) -> Result<FileId, String> {
-        Err("there are no other files".into())
-    }
-
-    fn text(&self, _file: FileId) -> Rc<str> {
-        self.0.clone()
-    }
-
-    fn name(&self, _file: FileId) -> String {
-        "main.c".into()
-    }
-
-    fn line(&self, at: Span) -> usize {
-        self.0[..at.start as usize].matches('\n').count() + 1
-    }
-}
+use fencewright_c::preprocess::{Preprocessed, preprocess};
 
 fn preprocessed(text: &str) -> Preprocessed {
-    preprocess(&mut Text(text.into()), &[], &|| false).expect("no directives")
+    preprocess(&mut Texts::main(text), &[], &|| false).expect("no directives")
 }
 
 fn unit(text: &str) -> Unit {

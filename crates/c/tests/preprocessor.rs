@@ -1,47 +1,17 @@
 //! The preprocessor: examples of the standard, hostile texts, and random macros against `gcc -E` where gcc is installed.
 
-use std::collections::BTreeMap;
+mod common;
+
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::rc::Rc;
 
-use fencewright_c::preprocess::{Files, Preprocessed, preprocess};
+use common::Texts;
+use fencewright_c::preprocess::{Preprocessed, preprocess};
 use fencewright_c::{Error, Kind, Names, lex};
-use fencewright_program::{FileId, Span};
-
-/// Files in memory: the main one, and headers by name.
-struct Texts {
-    files: Vec<(String, Rc<str>)>,
-    headers: BTreeMap<&'static str, &'static str>,
-}
-
-impl Files for Texts {
-    fn include(&mut self, name: &str, _system: bool, _from: FileId, _at: Span) -> Result<FileId, String> {
-        if let Some(n) = self.files.iter().position(|(known, _)| known == name) {
-            return Ok(FileId(n as u32));
-        }
-        let text = self.headers.get(name).ok_or("there is no such file")?;
-        self.files.push((name.into(), (*text).into()));
-        Ok(FileId(self.files.len() as u32 - 1))
-    }
-
-    fn text(&self, file: FileId) -> Rc<str> {
-        self.files[file.0 as usize].1.clone()
-    }
-
-    fn name(&self, file: FileId) -> String {
-        self.files[file.0 as usize].0.clone()
-    }
-
-    fn line(&self, at: Span) -> usize {
-        let text = self.text(at.file);
-        text[..at.start as usize].matches('\n').count() + 1
-    }
-}
+use fencewright_program::FileId;
 
 fn run_with(text: &str, headers: &[(&'static str, &'static str)]) -> Result<Preprocessed, Vec<Error>> {
-    let mut files =
-        Texts { files: vec![("main.c".into(), text.into())], headers: headers.iter().copied().collect() };
+    let mut files = Texts { headers: headers.iter().copied().collect(), ..Texts::main(text) };
     preprocess(&mut files, &[], &|| false)
 }
 

@@ -14,6 +14,7 @@
 pub mod accesses;
 pub mod choices;
 pub mod formulas;
+pub mod graph;
 pub mod thread;
 pub mod validate;
 

@@ -74,21 +74,6 @@ impl Frame {
         (0..size).for_each(|i| matrix[i * size + i] = 0);
         World { size, matrix, facts: Vec::new(), general: false }
     }
-
-    /// The bounds that a world has for differences between two cells.
-    pub fn differences(&self, world: &World<'_>) -> Vec<Linear> {
-        let mut found = Vec::new();
-        for (&x, &i) in &self.indices {
-            for (&y, &j) in &self.indices {
-                let most = world.matrix[i * world.size + j];
-                if x != y && most != NONE {
-                    let form = Linear::cell(x).minus(&Linear::cell(y));
-                    found.extend(form.and_then(|form| form.plus(&Linear::constant(-i64::from(most)))));
-                }
-            }
-        }
-        found
-    }
 }
 
 /// What is known: a conjunction of constraints.

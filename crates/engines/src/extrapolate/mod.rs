@@ -6,7 +6,6 @@
 
 mod abstraction;
 mod checker;
-mod differences;
 mod entailment;
 mod evidence;
 mod lift;

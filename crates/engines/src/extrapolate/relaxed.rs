@@ -10,14 +10,11 @@
 //! An overflow that can happen raises k. A violation that can happen is an execution of the program. Where the extrapolated predicates are too
 //! coarse, the next attempt has more of them ([`ATTEMPTS`]).
 
-use std::cell::OnceCell;
-
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId};
 use fencewright_program::{BinaryOp, Expr, MemoryModel, Program, Property, RegisterId};
 use fencewright_reduce::{Bounds, Reduced, reduce};
 
 use super::abstraction::{self, Abstraction, Ended, Precision, add};
-use super::differences::differences;
 use super::evidence;
 use super::lift::Lift;
 use super::program::BooleanProgram;
@@ -53,8 +50,6 @@ struct ScProof {
     predicates: Vec<Expr<CellId>>,
     /// Conjunctions of predicates and their negations.
     cubes: Vec<Vec<Expr<CellId>>>,
-    /// What a proof with zones knows about differences between the cells of the predicates, once it was asked for.
-    differences: OnceCell<Vec<Expr<CellId>>>,
 }
 
 /// What an attempt adds to what the one before it has.
@@ -64,16 +59,14 @@ pub enum Attempt {
     Unbuffered,
     /// The predicates and cubes, extrapolated.
     Extrapolated,
-    /// Differences between cells that are known under SC come before, and values in buffers are compared with each other and with memory.
-    Compared,
     /// The SC predicates are strengthened before (s. 6.3), and values in buffers are compared with each other and with memory (rules 4 and 11).
     Strengthened,
     /// Interpolants about P_M become predicates.
     Refined,
 }
 
-const ATTEMPTS: [Attempt; 5] =
-    [Attempt::Unbuffered, Attempt::Extrapolated, Attempt::Compared, Attempt::Strengthened, Attempt::Refined];
+const ATTEMPTS: [Attempt; 4] =
+    [Attempt::Unbuffered, Attempt::Extrapolated, Attempt::Strengthened, Attempt::Refined];
 
 /// Fewer lifted cubes than this are all kept.
 const FEW_CUBES: usize = 200;
@@ -140,7 +133,7 @@ impl Run<'_> {
         }
         self.account(None, &sc.effort);
         let predicates = sc.predicates.iter().map(|predicate| predicate.formula().clone()).collect();
-        Ok(ScProof { predicates, cubes, differences: OnceCell::new() })
+        Ok(ScProof { predicates, cubes })
     }
 
     /// Steps 2 to 4 with buffers of k stores.
@@ -152,7 +145,7 @@ impl Run<'_> {
         let lift = Lift::new(program, &reduced);
         let machine = BufferMachine::new(&reduced.program, Buffers::Sc);
         let open = self.open();
-        let Some(predicates) = self.extrapolated(sc, &lift, attempt)? else { return Ok(Bounded::Nothing) };
+        let Some(predicates) = self.extrapolated(sc, &lift, attempt) else { return Ok(Bounded::Nothing) };
         let mut properties: Vec<Property> =
             open.iter().map(|&n| reduced.property(&self.task.properties[n])).collect();
         properties.extend(reduced.may_overflow().then(|| reduced.overflow_property()));
@@ -160,8 +153,8 @@ impl Run<'_> {
         let refined = attempt == Attempt::Refined;
         let most = match self.options.method {
             _ if refined => LARGEST_CUBE,
-            Method::Predicates if attempt != Attempt::Compared => 2,
-            _ => 1,
+            Method::Predicates => 2,
+            Method::Cubes => 1,
         };
         let precision = Precision { cube_size: 1, cubes_first: 1, most, refined };
         let mut abstraction =
@@ -190,33 +183,18 @@ impl Run<'_> {
     }
 
     /// Step 3; nothing if an attempt has nothing new.
-    fn extrapolated(
-        &self,
-        sc: &ScProof,
-        lift: &Lift<'_>,
-        attempt: Attempt,
-    ) -> Result<Option<Vec<Predicate>>, Reason> {
+    fn extrapolated(&self, sc: &ScProof, lift: &Lift<'_>, attempt: Attempt) -> Option<Vec<Predicate>> {
+        let strengthened = attempt == Attempt::Strengthened;
         let mut strong = sc.predicates.clone();
-        match attempt {
-            Attempt::Compared => {
-                let more = self.differences(sc)?;
-                if more.is_empty() {
-                    return Ok(None);
-                }
-                strong.extend(more.iter().cloned());
-            }
-            Attempt::Strengthened => {
-                strong.extend(sc.predicates.iter().filter_map(Predicate::new).flat_map(|p| neighbours(&p)));
-            }
-            _ => {}
+        if strengthened {
+            strong.extend(sc.predicates.iter().filter_map(Predicate::new).flat_map(|p| neighbours(&p)));
         }
-        let compared = matches!(attempt, Attempt::Compared | Attempt::Strengthened);
-        let mut formulas = lift.predicates(&strong, compared);
+        let mut formulas = lift.predicates(&strong, strengthened);
         if self.options.method == Method::Cubes {
             let cubes: Vec<Expr<CellId>> = sc.cubes.iter().map(|cube| Expr::all(cube.clone())).collect();
             let lifted: Vec<Expr<CellId>> = cubes.iter().flat_map(|cube| lift.lifted(cube)).collect();
             if attempt == Attempt::Unbuffered && lifted.len() < FEW_CUBES {
-                return Ok(None);
+                return None;
             }
             let parts = |cube: Expr<CellId>| Expr::all(lift.unbuffered(conjuncts(cube)));
             match attempt {
@@ -224,26 +202,11 @@ impl Run<'_> {
                 _ => formulas.extend(lifted),
             }
         } else if attempt == Attempt::Unbuffered {
-            return Ok(None);
+            return None;
         }
         let mut predicates = Vec::new();
         formulas.iter().filter_map(Predicate::new).for_each(|predicate| add(&mut predicates, predicate));
-        Ok(Some(predicates))
-    }
-
-    /// What is known under SC about differences between the cells of the predicates.
-    fn differences<'s>(&self, sc: &'s ScProof) -> Result<&'s [Expr<CellId>], Reason> {
-        if let Some(known) = sc.differences.get() {
-            return Ok(known);
-        }
-        let predicates = sc.predicates.iter().filter_map(Predicate::new);
-        let cells: Vec<CellId> = predicates.flat_map(|predicate| predicate.cells().to_vec()).collect();
-        let properties: Vec<Property> =
-            self.open().iter().map(|&n| self.task.properties[n].clone()).collect();
-        let asked = (self.task, self.task.program);
-        let found = differences(asked, &properties, &cells, self.limits, self.progress)?;
-        let found = found.iter().map(|predicate| predicate.formula().clone()).collect();
-        Ok(sc.differences.get_or_init(|| found))
+        Some(predicates)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every location becomes a label, every edge a statement and a `goto`. The result loads again and has the same executions. A thread of the
 //! language ends in one place. If this one ends in several, a register says in which, and is set by a last step.
 
+use fencewright_kit::graph::reachable;
 use fencewright_program::{
     self as model, Action, Address, BinaryOp, Init, LocationId, Observable, Op, Program, Quantifier, Range,
     RegisterId, Span,
@@ -64,7 +65,8 @@ impl ThreadNames {
         let numbered = labels.into_iter().enumerate();
         let labels = numbered.map(|(n, label)| label.unwrap_or_else(|| fresh(&mut names, &format!("at{n}"))));
         let labels = labels.collect();
-        let written = reachable(thread);
+        let mut written = reachable(thread);
+        written.retain(|&location| location != thread.fault);
         let ends: Vec<LocationId> = written.iter().copied().filter(|l| thread.is_end(*l)).collect();
         let ended = (ends.len() > 1).then(|| fresh(&mut names, "ended"));
         ThreadNames { name, registers, labels, written, ends, ended }
@@ -279,24 +281,6 @@ impl Writer<'_> {
             }
         }
     }
-}
-
-/// The locations that can be reached from the entry, without the fault location.
-fn reachable(thread: &model::Thread) -> Vec<LocationId> {
-    let mut seen = vec![false; thread.locations.len()];
-    seen[thread.fault.index()] = true;
-    seen[thread.entry.index()] = true;
-    let mut order = vec![thread.entry];
-    let mut next = 0;
-    while let Some(&location) = order.get(next) {
-        next += 1;
-        for (_, edge) in thread.edges_from(location) {
-            if !std::mem::replace(&mut seen[edge.to.index()], true) {
-                order.push(edge.to);
-            }
-        }
-    }
-    order
 }
 
 fn any(mut parts: Vec<Expr>) -> Expr {

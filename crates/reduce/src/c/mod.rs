@@ -16,9 +16,10 @@ mod prelude;
 
 use std::fmt::Write;
 
+use fencewright_kit::graph::reachable;
 use fencewright_program::{
     Action, Address, Edge, Expr, Formula, Init, LocationId, Numbers, Observable, Op, Program, PropertyKind,
-    Quantifier, Range, RegisterId, Span, Thread,
+    Quantifier, Range, RegisterId, Span,
 };
 
 use crate::Unsupported;
@@ -405,21 +406,4 @@ fn is_reachability(kind: &PropertyKind) -> bool {
         // In P_M it is a formula.
         PropertyKind::Assertions => false,
     }
-}
-
-/// The locations that can be reached, in the order in which they are written.
-fn reachable(thread: &Thread) -> Vec<LocationId> {
-    let mut seen = vec![false; thread.locations.len()];
-    seen[thread.entry.index()] = true;
-    let mut order = vec![thread.entry];
-    let mut next = 0;
-    while let Some(&location) = order.get(next) {
-        next += 1;
-        for (_, edge) in thread.edges_from(location) {
-            if !std::mem::replace(&mut seen[edge.to.index()], true) {
-                order.push(edge.to);
-            }
-        }
-    }
-    order
 }
