@@ -13,6 +13,7 @@ pub mod literal;
 pub mod parser;
 pub mod preprocess;
 mod token;
+pub mod typed;
 
 pub use error::Error;
 pub use lexer::lex;
