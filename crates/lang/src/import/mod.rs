@@ -5,6 +5,7 @@
 //! the same way.
 
 mod build;
+pub mod c;
 mod litmus;
 mod litmus_bounds;
 mod litmus_code;

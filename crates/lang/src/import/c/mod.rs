@@ -1,0 +1,3 @@
+//! C: from the typed tree to `.fw`.
+
+pub mod core;
