@@ -137,6 +137,8 @@ pub struct Stmt {
 pub enum StmtKind {
     /// What one statement of C does: a fence can stand before and behind it, and in the blocks inside.
     Steps(Vec<Stmt>),
+    /// Statements in a row, among the steps of another: the body of a function where it is called, what stands in `({ ... })`. A fence can stand between them.
+    Block(Vec<Stmt>),
     /// A register gets a value.
     Assign(Register, Value),
     /// A register gets any value of a range, both ends included.
