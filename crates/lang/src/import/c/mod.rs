@@ -1,3 +1,4 @@
 //! C: from the typed tree to `.fw`.
 
 pub mod core;
+pub mod nodes;

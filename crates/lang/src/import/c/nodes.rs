@@ -1,0 +1,522 @@
+//! Classes of places, found by unification (Steensgaard, POPL 1996), member by member.
+//!
+//! A *node* is a set of places of the same kind. Every object in memory is a tree of nodes, made as its type says when somebody asks for a part, and what
+//! a scalar points to is a node as well. Where a pointer is copied, the nodes that the two point to become one, and so do their parts; at the
+//! end each class of nodes has a layout of its own. So a node must never stand for places of two kinds: where two that do not fit would
+//! become one there is a [`Clash`], which says where each of them got its shape.
+
+use std::rc::Rc;
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::RecordId;
+use fencewright_c::typed::tree::{Record, Type, TypeKind};
+use fencewright_program::Span;
+
+use super::core::NodeId;
+
+/// All nodes of a program.
+#[derive(Debug)]
+pub struct Nodes {
+    nodes: Vec<Node>,
+    records: Vec<Structure>,
+    clashes: Vec<Clash>,
+}
+
+/// What is known about a structure or union.
+#[derive(Debug)]
+pub struct Structure {
+    /// What it is called.
+    pub name: Rc<str>,
+    /// Whether its members are all in the same place.
+    pub union: bool,
+    /// How many bytes it takes.
+    pub size: u64,
+    /// Its members.
+    pub fields: Vec<Member>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A member of a structure.
+#[derive(Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: Rc<str>,
+    /// Its type.
+    pub ty: Type,
+    /// Which byte it starts at.
+    pub offset: u64,
+}
+
+#[derive(Debug)]
+struct Node {
+    /// The node that this one was unified with.
+    parent: Option<NodeId>,
+    /// At most so long is the way from any node up to this one.
+    rank: u32,
+    shape: Shape,
+    /// Where the shape comes from.
+    span: Span,
+    /// What a pointer that is kept here points to.
+    pointee: Option<NodeId>,
+    /// Whether a pointer to here is computed with as an integer.
+    integer: bool,
+}
+
+/// Of which kind the places of a node are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing says so yet: `void`.
+    Unknown,
+    /// A number or a pointer.
+    Scalar(Scalar),
+    /// A structure or union with the nodes of its members, as far as somebody asked for them. Of a union only the first counts.
+    Record(RecordId, Vec<Option<NodeId>>),
+    /// An array with so many elements, all of one node.
+    Array(u64, NodeId),
+    /// A function.
+    Function,
+}
+
+/// Scalars that are the same in memory: 64 bits are the same with and without sign, and as a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// `_Bool`.
+    Bool,
+    /// Integers of less than 64 bits.
+    Narrow {
+        /// How many bits.
+        bits: u32,
+        /// With a sign.
+        signed: bool,
+    },
+    /// Integers of 64 bits, and pointers.
+    Wide,
+    /// Floating numbers.
+    Floating,
+}
+
+/// Two kinds of places that one node cannot stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clash {
+    /// What is there on one side, and which part of the text says so.
+    pub one: (String, Span),
+    /// And on the other.
+    pub other: (String, Span),
+}
+
+impl Nodes {
+    /// No nodes yet, of a program with these structures.
+    pub fn new(records: &[Record]) -> Self {
+        let member = |field: &fencewright_c::typed::tree::Field| Member {
+            name: field.name.clone(),
+            ty: field.ty.clone(),
+            offset: field.offset,
+        };
+        let structure = |record: &Record| Structure {
+            name: record.name.clone(),
+            union: record.union,
+            size: record.size,
+            fields: record.fields.iter().map(member).collect(),
+            span: record.span,
+        };
+        Nodes { nodes: Vec::new(), records: records.iter().map(structure).collect(), clashes: Vec::new() }
+    }
+
+    /// A new node for an object of this type.
+    pub fn object(&mut self, ty: &Type, span: Span) -> NodeId {
+        let node = self.unknown();
+        let shape = self.shape_of_type(ty, span);
+        self.nodes[node.0 as usize].shape = shape;
+        self.nodes[node.0 as usize].span = span;
+        node
+    }
+
+    /// A new node of which nothing is known.
+    pub fn unknown(&mut self) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let shape = Shape::Unknown;
+        self.nodes.push(Node {
+            parent: None,
+            rank: 0,
+            shape,
+            span: Span::default(),
+            pointee: None,
+            integer: false,
+        });
+        id
+    }
+
+    /// The node is one of this type, as the text at `span` says. `void` says nothing.
+    pub fn shape(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
+        if ty.kind == TypeKind::Void {
+            return Ok(());
+        }
+        let typed = self.object(ty, span);
+        self.unify(node, typed)
+    }
+
+    /// The node of a member, of a node with the shape of a structure or union. The members of a union are one node.
+    ///
+    /// # Panics
+    /// If the node has another shape.
+    pub fn field(&mut self, node: NodeId, index: u32) -> NodeId {
+        let node = self.find(node);
+        let Node { shape: Shape::Record(record, members), span, .. } = &self.nodes[node.0 as usize] else {
+            panic!("a member of something that is no structure");
+        };
+        let (record, span) = (*record, *span);
+        if let Some(member) = members[index as usize] {
+            return self.find(member);
+        }
+        let ty = self.records[record.0 as usize].fields[index as usize].ty.clone();
+        let member = self.object(&ty, span);
+        self.set_field(node, index, member);
+        if self.records[record.0 as usize].union && index != 0 {
+            let first = self.field(node, 0);
+            if let Err(clash) = self.unify(first, member) {
+                self.clashes.push(clash);
+            }
+        }
+        self.find(member)
+    }
+
+    fn set_field(&mut self, node: NodeId, index: u32, member: NodeId) {
+        if let Shape::Record(_, members) = &mut self.nodes[node.0 as usize].shape {
+            members[index as usize] = Some(member);
+        }
+    }
+
+    /// The node of the elements, of a node with the shape of an array.
+    ///
+    /// # Panics
+    /// If the node has another shape.
+    pub fn element(&self, node: NodeId) -> NodeId {
+        match self.shape_of(node) {
+            Shape::Array(_, element) => self.find(*element),
+            _ => panic!("an element of something that is no array"),
+        }
+    }
+
+    /// The node that a pointer kept in places of this node points to.
+    pub fn pointee(&mut self, node: NodeId) -> NodeId {
+        let node = self.find(node);
+        if let Some(pointee) = self.pointee_of(node) {
+            return pointee;
+        }
+        let pointee = self.unknown();
+        self.nodes[node.0 as usize].pointee = Some(pointee);
+        pointee
+    }
+
+    /// The same, if anybody asked for it before.
+    pub fn pointee_of(&self, node: NodeId) -> Option<NodeId> {
+        Some(self.find(self.nodes[self.find(node).0 as usize].pointee?))
+    }
+
+    /// A pointer to places of this node is computed with as an integer.
+    pub fn mark_integer(&mut self, node: NodeId) {
+        let node = self.find(node);
+        self.nodes[node.0 as usize].integer = true;
+    }
+
+    /// Whether [`Nodes::mark_integer`] was called for it.
+    pub fn is_integer(&self, node: NodeId) -> bool {
+        self.nodes[self.find(node).0 as usize].integer
+    }
+
+    /// The node that stands for all that this one was unified with.
+    pub fn find(&self, mut node: NodeId) -> NodeId {
+        while let Some(parent) = self.nodes[node.0 as usize].parent {
+            node = parent;
+        }
+        node
+    }
+
+    /// Of which kind its places are.
+    pub fn shape_of(&self, node: NodeId) -> &Shape {
+        &self.nodes[self.find(node).0 as usize].shape
+    }
+
+    /// A structure.
+    pub fn structure(&self, record: RecordId) -> &Structure {
+        &self.records[record.0 as usize]
+    }
+
+    /// How many nodes there are, those that were unified with others included.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The members of unions that cannot be one place.
+    pub fn clashes(&self) -> &[Clash] {
+        &self.clashes
+    }
+
+    /// How many bytes such a place takes; `None` if that is not known.
+    pub fn size(&self, node: NodeId) -> Option<u64> {
+        match self.shape_of(node) {
+            Shape::Unknown | Shape::Function => None,
+            Shape::Scalar(Scalar::Bool) => Some(1),
+            Shape::Scalar(Scalar::Narrow { bits, .. }) => Some(u64::from(*bits) / 8),
+            Shape::Scalar(Scalar::Wide | Scalar::Floating) => Some(8),
+            Shape::Record(record, _) => Some(self.structure(*record).size),
+            Shape::Array(length, element) => self.size(*element)?.checked_mul(*length),
+        }
+    }
+
+    /// Two nodes become one, and so do their parts and what they point to.
+    pub fn unify(&mut self, a: NodeId, b: NodeId) -> Result<(), Clash> {
+        let mut pairs = vec![(a, b)];
+        while let Some((a, b)) = pairs.pop() {
+            let (a, b) = (self.find(a), self.find(b));
+            if a != b {
+                self.join(a, b, &mut pairs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes two different nodes one; their parts, which have to be made one too, are added to `pairs`.
+    fn join(&mut self, a: NodeId, b: NodeId, pairs: &mut Vec<(NodeId, NodeId)>) -> Result<(), Clash> {
+        let (low, high) = {
+            let (rank_a, rank_b) = (self.nodes[a.0 as usize].rank, self.nodes[b.0 as usize].rank);
+            if rank_a == rank_b {
+                self.nodes[a.0 as usize].rank += 1;
+            }
+            if rank_a < rank_b { (a, b) } else { (b, a) }
+        };
+        let shape = std::mem::replace(&mut self.nodes[low.0 as usize].shape, Shape::Unknown);
+        let (span, pointee, integer) = {
+            let node = &self.nodes[low.0 as usize];
+            (node.span, node.pointee, node.integer)
+        };
+        let kept = &mut self.nodes[high.0 as usize];
+        kept.integer |= integer;
+        match (&mut kept.shape, shape) {
+            (_, Shape::Unknown) => {}
+            (Shape::Unknown, shape) => {
+                kept.shape = shape;
+                kept.span = span;
+            }
+            (Shape::Scalar(one), Shape::Scalar(other)) if *one == other => {}
+            (Shape::Function, Shape::Function) => {}
+            (Shape::Array(one, element), Shape::Array(other, further)) if *one == other => {
+                pairs.push((*element, further));
+            }
+            (Shape::Record(one, members), Shape::Record(other, further)) if *one == other => {
+                for (member, further) in members.iter_mut().zip(further) {
+                    match (*member, further) {
+                        (Some(one), Some(other)) => pairs.push((one, other)),
+                        (None, further) => *member = further,
+                        (Some(_), None) => {}
+                    }
+                }
+            }
+            (one, other) => {
+                let (one, at) = (one.clone(), kept.span);
+                return Err(Clash { one: (self.describe(&one), at), other: (self.describe(&other), span) });
+            }
+        }
+        let kept = &mut self.nodes[high.0 as usize];
+        match (kept.pointee, pointee) {
+            (Some(one), Some(other)) => pairs.push((one, other)),
+            (None, other) => kept.pointee = other,
+            (Some(_), None) => {}
+        }
+        self.nodes[low.0 as usize].parent = Some(high);
+        Ok(())
+    }
+
+    fn shape_of_type(&mut self, ty: &Type, span: Span) -> Shape {
+        match &ty.kind {
+            TypeKind::Void => Shape::Unknown,
+            TypeKind::Integer(Arithmetic::Bool) => Shape::Scalar(Scalar::Bool),
+            TypeKind::Integer(Arithmetic::Integer(integer)) if integer.bits() < 64 => {
+                Shape::Scalar(Scalar::Narrow { bits: integer.bits(), signed: integer.signed })
+            }
+            TypeKind::Integer(_) | TypeKind::Pointer(_) => Shape::Scalar(Scalar::Wide),
+            TypeKind::Floating => Shape::Scalar(Scalar::Floating),
+            TypeKind::Array(element, length) => {
+                let element = self.object(element, span);
+                Shape::Array(*length, element)
+            }
+            TypeKind::Record(record) => {
+                Shape::Record(*record, vec![None; self.structure(*record).fields.len()])
+            }
+            TypeKind::Function(_) => Shape::Function,
+        }
+    }
+
+    fn describe(&self, shape: &Shape) -> String {
+        match shape {
+            Shape::Unknown => "void".to_string(),
+            Shape::Scalar(Scalar::Bool) => "a _Bool".to_string(),
+            Shape::Scalar(Scalar::Narrow { bits, signed: true }) => {
+                format!("a signed integer of {bits} bits")
+            }
+            Shape::Scalar(Scalar::Narrow { bits, signed: false }) => {
+                format!("an unsigned integer of {bits} bits")
+            }
+            Shape::Scalar(Scalar::Wide) => "a pointer or an integer of 64 bits".to_string(),
+            Shape::Scalar(Scalar::Floating) => "a floating number".to_string(),
+            Shape::Record(record, _) => {
+                let structure = self.structure(*record);
+                format!("{} {}", if structure.union { "union" } else { "struct" }, structure.name)
+            }
+            Shape::Array(length, element) => {
+                format!("an array of {length}: {}", self.describe(self.shape_of(*element)))
+            }
+            Shape::Function => "a function".to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencewright_c::ast::{Integer, Rank};
+    use fencewright_c::typed::tree::Field;
+
+    fn ty(kind: TypeKind) -> Type {
+        Type { kind, atomic: false, volatile: false }
+    }
+
+    fn integer(rank: Rank, signed: bool) -> Type {
+        ty(TypeKind::Integer(Arithmetic::Integer(Integer { rank, signed })))
+    }
+
+    fn int() -> Type {
+        integer(Rank::Int, true)
+    }
+
+    fn pointer(to: Type) -> Type {
+        ty(TypeKind::Pointer(Rc::new(to)))
+    }
+
+    fn record(number: u32) -> Type {
+        ty(TypeKind::Record(RecordId(number)))
+    }
+
+    fn declare(name: &str, union: bool, size: u64, fields: Vec<(&str, Type, u64)>) -> Record {
+        let span = Span::default();
+        let field =
+            |(name, ty, offset): (&str, Type, u64)| Field { name: name.into(), ty, offset, bits: None, span };
+        let fields = fields.into_iter().map(field).collect();
+        Record { name: name.into(), union, fields, complete: true, size, align: 8, span }
+    }
+
+    /// `struct node { int key; struct node *next; }`, `struct pair { int a, b; }`, `union word { long whole; void *pointer; int half; }`.
+    fn nodes() -> Nodes {
+        Nodes::new(&[
+            declare("node", false, 16, vec![("key", int(), 0), ("next", pointer(record(0)), 8)]),
+            declare("pair", false, 8, vec![("a", int(), 0), ("b", int(), 4)]),
+            declare(
+                "word",
+                true,
+                8,
+                vec![
+                    ("whole", integer(Rank::Long, true), 0),
+                    ("pointer", pointer(ty(TypeKind::Void)), 0),
+                    ("half", int(), 0),
+                ],
+            ),
+        ])
+    }
+
+    fn at(offset: usize) -> Span {
+        Span::new(offset, offset + 1)
+    }
+
+    #[test]
+    fn a_list_is_one_class() {
+        let mut nodes = nodes();
+        let (one, two) = (nodes.object(&record(0), at(1)), nodes.object(&record(0), at(2)));
+        let next = nodes.field(one, 1);
+        let pointee = nodes.pointee(next);
+        nodes.unify(pointee, two).unwrap();
+        assert_ne!(nodes.find(one), nodes.find(two));
+        // p = &one; p = p->next;
+        nodes.unify(pointee, one).unwrap();
+        assert_eq!(nodes.find(one), nodes.find(two));
+        assert_eq!(nodes.field(one, 0), nodes.field(two, 0));
+        assert_ne!(nodes.field(one, 0), nodes.field(one, 1));
+        assert_eq!(nodes.find(pointee), nodes.find(one), "next points to nodes of the list");
+    }
+
+    #[test]
+    fn parts_and_pointees_follow() {
+        let mut nodes = nodes();
+        let (one, two) = (nodes.object(&record(0), at(1)), nodes.object(&record(0), at(2)));
+        let (head, tail) = (nodes.field(one, 1), nodes.field(two, 1));
+        let (head, tail) = (nodes.pointee(head), nodes.pointee(tail));
+        assert_ne!(nodes.find(head), nodes.find(tail));
+        nodes.unify(one, two).unwrap();
+        assert_eq!(nodes.find(head), nodes.find(tail));
+        nodes.mark_integer(head);
+        assert!(nodes.is_integer(tail));
+        assert!(!nodes.is_integer(one));
+    }
+
+    #[test]
+    fn void_fits_everything_once() {
+        let mut nodes = nodes();
+        let memory = nodes.unknown();
+        nodes.shape(memory, &ty(TypeKind::Void), at(1)).unwrap();
+        assert_eq!(nodes.shape_of(memory), &Shape::Unknown);
+        nodes.shape(memory, &record(1), at(2)).unwrap();
+        assert_eq!(nodes.size(memory), Some(8));
+        let clash = nodes.shape(memory, &record(0), at(3)).unwrap_err();
+        let mut sides = [clash.one, clash.other];
+        sides.sort_by_key(|side| side.1.start);
+        assert_eq!(sides, [("struct pair".to_string(), at(2)), ("struct node".to_string(), at(3))]);
+    }
+
+    #[test]
+    fn scalars_that_memory_holds_differently_clash() {
+        let mut nodes = nodes();
+        let check = |nodes: &mut Nodes, one: &Type, other: &Type, fits: bool| {
+            let node = nodes.object(one, at(1));
+            assert_eq!(nodes.shape(node, other, at(2)).is_ok(), fits, "{one:?} {other:?}");
+        };
+        let (long, unsigned_long) = (integer(Rank::Long, true), integer(Rank::LongLong, false));
+        check(&mut nodes, &long, &unsigned_long, true);
+        check(&mut nodes, &unsigned_long, &pointer(int()), true);
+        check(&mut nodes, &pointer(record(0)), &pointer(int()), true);
+        check(&mut nodes, &int(), &integer(Rank::Int, false), false);
+        check(&mut nodes, &int(), &long, false);
+        check(&mut nodes, &int(), &ty(TypeKind::Integer(Arithmetic::Bool)), false);
+        check(&mut nodes, &int(), &record(1), false);
+        check(&mut nodes, &ty(TypeKind::Floating), &long, false);
+        let array = |length| ty(TypeKind::Array(Rc::new(int()), length));
+        check(&mut nodes, &array(4), &array(4), true);
+        check(&mut nodes, &array(4), &array(5), false);
+        check(&mut nodes, &array(4), &int(), false);
+    }
+
+    #[test]
+    fn elements_are_one_node() {
+        let mut nodes = nodes();
+        let array = nodes.object(&ty(TypeKind::Array(Rc::new(record(1)), 3)), at(1));
+        assert_eq!(nodes.size(array), Some(24));
+        let element = nodes.element(array);
+        let pair = nodes.object(&record(1), at(2));
+        nodes.unify(element, pair).unwrap();
+        assert_eq!(nodes.element(array), nodes.find(pair));
+    }
+
+    #[test]
+    fn members_of_a_union_are_one_place_or_a_clash() {
+        let mut nodes = nodes();
+        let word = nodes.object(&record(2), at(1));
+        assert_eq!(nodes.field(word, 1), nodes.field(word, 0));
+        assert!(nodes.clashes().is_empty());
+        nodes.field(word, 2);
+        assert_eq!(nodes.clashes().len(), 1);
+    }
+}
