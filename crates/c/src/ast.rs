@@ -15,6 +15,8 @@ pub struct Unit {
     pub items: Vec<Item>,
     /// The structures and unions it mentions.
     pub records: Vec<Record>,
+    /// How many enumerations it mentions.
+    pub enumerations: u32,
 }
 
 /// A function or a declaration at the outermost level.
@@ -53,6 +55,10 @@ pub struct Name {
 /// A structure or a union, by its number in [`Unit::records`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId(pub u32);
+
+/// An enumeration, by its number; there are [`Unit::enumerations`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EnumerationId(pub u32);
 
 /// A structure or a union.
 #[derive(Debug)]
@@ -109,9 +115,9 @@ pub enum TypeKind {
     /// An integer.
     Integer(Integer),
     /// An enumeration.
-    Enumeration,
-    /// A floating number, of which nothing more is known.
-    Floating,
+    Enumeration(EnumerationId),
+    /// A floating number that takes so many bytes; nothing more is known of it.
+    Floating(u64),
     /// A structure or union.
     Record(RecordId),
     /// A pointer.
@@ -194,6 +200,12 @@ pub struct Declaration {
     pub declarators: Vec<Declarator>,
     /// Enumerators that their types bring, which are declared before them.
     pub enumerators: Vec<Enumerator>,
+    /// Structures and unions that got their members.
+    pub records: Vec<RecordId>,
+    /// Names for types: `typedef`.
+    pub types: Vec<(Name, Type)>,
+    /// What must hold, and what is said if it does not: `_Static_assert`.
+    pub assertions: Vec<(Expr, Option<String>)>,
     /// Where.
     pub span: Span,
 }
@@ -227,6 +239,8 @@ pub struct Enumerator {
     pub name: Name,
     /// The number; one more than that of the enumerator before if nothing is said.
     pub value: Option<Expr>,
+    /// Whose it is.
+    pub enumeration: EnumerationId,
     /// Whether it is the first of its enumeration.
     pub first: bool,
 }

@@ -30,8 +30,8 @@ fn words(ty: &Type) -> String {
         TypeKind::Integer(integer) => {
             format!("{}{}", if integer.signed { "i" } else { "u" }, integer.bits())
         }
-        TypeKind::Enumeration => "enum".into(),
-        TypeKind::Floating => "floating".into(),
+        TypeKind::Enumeration(_) => "enum".into(),
+        TypeKind::Floating(_) => "floating".into(),
         TypeKind::Record(id) => format!("record {}", id.0),
         TypeKind::Pointer(to) => format!("pointer to {}", words(to)),
         TypeKind::Array(of, length) => {

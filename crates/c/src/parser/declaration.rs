@@ -6,8 +6,8 @@ use fencewright_program::Span;
 
 use super::{Meaning, Parser, Read};
 use crate::ast::{
-    Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name, Parameter, Type,
-    TypeKind,
+    Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name, Parameter, Storage,
+    Type, TypeKind,
 };
 use crate::error::Error;
 
@@ -32,10 +32,10 @@ impl Parser<'_> {
         }
         let start = self.span();
         self.type_depth = 0;
-        if self.takes("_Static_assert") {
-            self.skip_parentheses()?;
+        if self.is("_Static_assert") {
+            self.static_assertion()?;
             self.expect(";")?;
-            return Ok(None);
+            return Ok(Some(Item::Declaration(self.declared(start, Default::default()))));
         }
         let specifiers = match self.starts_declaration() {
             true => self.specifiers()?,
@@ -49,9 +49,7 @@ impl Parser<'_> {
         };
         if self.is(";") {
             self.at += 1;
-            let enumerators = std::mem::take(&mut self.enumerators);
-            let (storage, declarators, span) = (specifiers.storage, Vec::new(), self.since(start));
-            return Ok(Some(Item::Declaration(Declaration { storage, declarators, enumerators, span })));
+            return Ok(Some(Item::Declaration(self.declared(start, specifiers.storage))));
         }
         let (name, ty) = self.declarator(specifiers.ty.clone())?;
         self.skip_attributes()?;
@@ -86,21 +84,44 @@ impl Parser<'_> {
 
     fn one_declaration(&mut self) -> Read<Declaration> {
         let start = self.span();
-        let nothing = |parser: &mut Self, storage| {
-            let enumerators = std::mem::take(&mut parser.enumerators);
-            Ok(Declaration { storage, declarators: Vec::new(), enumerators, span: parser.since(start) })
-        };
-        if self.takes("_Static_assert") {
-            self.skip_parentheses()?;
+        if self.is("_Static_assert") {
+            self.static_assertion()?;
             self.expect(";")?;
-            return nothing(self, Default::default());
+            return Ok(self.declared(start, Default::default()));
         }
         let specifiers = self.specifiers()?;
         if self.takes(";") {
-            return nothing(self, specifiers.storage);
+            return Ok(self.declared(start, specifiers.storage));
         }
         let (name, ty) = self.declarator(specifiers.ty.clone())?;
         self.declarators(start, specifiers, name, ty)
+    }
+
+    /// A declaration of no name, with all that its types brought.
+    fn declared(&mut self, start: Span, storage: Storage) -> Declaration {
+        Declaration {
+            storage,
+            declarators: Vec::new(),
+            enumerators: std::mem::take(&mut self.enumerators),
+            records: std::mem::take(&mut self.defined),
+            types: Vec::new(),
+            assertions: std::mem::take(&mut self.assertions),
+            span: self.since(start),
+        }
+    }
+
+    /// `_Static_assert(condition, "text")`; the text may be missing.
+    pub(super) fn static_assertion(&mut self) -> Read<()> {
+        self.at += 1;
+        self.expect("(")?;
+        let condition = self.nested(Self::conditional)?;
+        let text = match self.takes(",") {
+            true => Some(self.string()?),
+            false => None,
+        };
+        self.expect(")")?;
+        self.assertions.push((condition, text));
+        Ok(())
     }
 
     /// The rest of a declaration, from behind its first declarator.
@@ -111,7 +132,7 @@ impl Parser<'_> {
         mut name: Name,
         mut ty: Type,
     ) -> Read<Declaration> {
-        let mut declarators = Vec::new();
+        let (mut declarators, mut types) = (Vec::new(), Vec::new());
         loop {
             if self.takes_any(&["asm", "__asm", "__asm__"]) {
                 return Err(Error::new(self.span(), "names in assembly are not understood"));
@@ -129,8 +150,9 @@ impl Parser<'_> {
                 true => Some(self.initializer()?),
                 false => None,
             };
-            if !specifiers.typedef {
-                declarators.push(Declarator { name, ty, initial });
+            match specifiers.typedef {
+                true => types.push((name, ty)),
+                false => declarators.push(Declarator { name, ty, initial }),
             }
             if !self.takes(",") {
                 break;
@@ -139,8 +161,7 @@ impl Parser<'_> {
             (name, ty) = self.declarator(specifiers.ty.clone())?;
         }
         self.expect(";")?;
-        let enumerators = std::mem::take(&mut self.enumerators);
-        Ok(Declaration { storage: specifiers.storage, declarators, enumerators, span: self.since(start) })
+        Ok(Declaration { declarators, types, ..self.declared(start, specifiers.storage) })
     }
 
     /// A name with all that its declarator makes of a type.

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use fencewright_program::Span;
 
-use crate::ast::{Enumerator, Item, Name, Record, RecordId, Type, Unit};
+use crate::ast::{EnumerationId, Enumerator, Expr, Item, Name, Record, RecordId, Type, Unit};
 use crate::error::Error;
 use crate::preprocess::Preprocessed;
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
@@ -34,7 +34,7 @@ enum Meaning {
 #[derive(Clone, Copy)]
 enum Tag {
     Record(RecordId),
-    Enumeration,
+    Enumeration(EnumerationId),
 }
 
 /// Names of one block.
@@ -52,6 +52,11 @@ struct Parser<'a> {
     records: Vec<Record>,
     /// Enumerators of types that were read since the last declaration ended.
     enumerators: Vec<Enumerator>,
+    /// Structures and unions that got their members since then.
+    defined: Vec<RecordId>,
+    /// What was found in `_Static_assert` since then.
+    assertions: Vec<(Expr, Option<String>)>,
+    enumerations: u32,
     errors: Vec<Error>,
     depth: u32,
     /// How deep the types are whose names were read since the declaration began.
@@ -73,6 +78,9 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
         scopes: vec![Scope::default()],
         records: Vec::new(),
         enumerators: Vec::new(),
+        defined: Vec::new(),
+        assertions: Vec::new(),
+        enumerations: 0,
         errors: Vec::new(),
         depth: 0,
         type_depth: 0,
@@ -92,7 +100,7 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
         }
     }
     match parser.errors.is_empty() {
-        true => Ok(Unit { items, records: parser.records }),
+        true => Ok(Unit { items, records: parser.records, enumerations: parser.enumerations }),
         false => Err(parser.errors),
     }
 }

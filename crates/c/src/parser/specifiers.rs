@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::{Meaning, Parser, Read, Tag};
-use crate::ast::{Enumerator, Field, Integer, Rank, Record, RecordId, Storage, Type, TypeKind};
+use crate::ast::{
+    EnumerationId, Enumerator, Field, Integer, Rank, Record, RecordId, Storage, Type, TypeKind,
+};
 use crate::error::Error;
 
 /// What stands before the names of a declaration.
@@ -131,7 +133,13 @@ impl Parser<'_> {
                 "void" => words.base = Some("void"),
                 "char" => words.base = Some("char"),
                 "_Bool" => words.base = Some("_Bool"),
-                "float" | "double" | "_Complex" => words.base = Some("double"),
+                "float" => words.base = Some("float"),
+                "double" => words.base = Some("double"),
+                "_Complex" => {
+                    return Err(
+                        Error::new(self.span(), "complex numbers are not understood").help("use integers")
+                    );
+                }
                 "__int128" => {
                     return Err(Error::new(self.span(), "integers of 128 bits are not understood")
                         .help("use two integers of 64 bits, or a narrower type"));
@@ -225,6 +233,7 @@ impl Parser<'_> {
             self.at += 1;
             let fields = self.nested(Self::fields)?;
             self.records[id.0 as usize].fields = Some(fields);
+            self.defined.push(id);
             self.skip_attributes()?;
         }
         Ok(TypeKind::Record(id).into())
@@ -238,8 +247,7 @@ impl Parser<'_> {
                 continue;
             }
             if self.is("_Static_assert") {
-                self.at += 1;
-                self.skip_parentheses()?;
+                self.static_assertion()?;
                 continue;
             }
             let specifiers = self.specifiers()?;
@@ -280,13 +288,23 @@ impl Parser<'_> {
         let span = self.span();
         self.at += 1;
         self.skip_attributes()?;
+        let mut id = EnumerationId(self.enumerations);
         if !self.is("{") {
             let tag = self.name("a tag or `{`")?;
-            if !self.is("{") && self.scopes.iter().all(|scope| !scope.tags.contains_key(&tag.symbol)) {
-                return Err(Error::new(span.to(tag.span), "there is no such enumeration"));
+            if self.is("{") {
+                self.scopes
+                    .last_mut()
+                    .expect("there is a scope")
+                    .tags
+                    .insert(tag.symbol, Tag::Enumeration(id));
+            } else {
+                id = match self.scopes.iter().rev().find_map(|scope| scope.tags.get(&tag.symbol)) {
+                    Some(Tag::Enumeration(id)) => *id,
+                    _ => return Err(Error::new(span.to(tag.span), "there is no such enumeration")),
+                };
             }
-            self.scopes.last_mut().expect("there is a scope").tags.insert(tag.symbol, Tag::Enumeration);
         }
+        self.enumerations = self.enumerations.max(id.0 + 1);
         if self.takes("{") {
             let mut first = true;
             while !self.takes("}") {
@@ -297,7 +315,7 @@ impl Parser<'_> {
                     false => None,
                 };
                 self.declare(name.symbol, Meaning::Other);
-                self.enumerators.push(Enumerator { name, value, first });
+                self.enumerators.push(Enumerator { name, value, enumeration: id, first });
                 first = false;
                 if !self.takes(",") && !self.is("}") {
                     return Err(self.expected("`,` or `}`"));
@@ -305,7 +323,7 @@ impl Parser<'_> {
             }
             self.skip_attributes()?;
         }
-        Ok(TypeKind::Enumeration.into())
+        Ok(TypeKind::Enumeration(id).into())
     }
 }
 
@@ -322,7 +340,10 @@ impl Words {
         let kind = match self.base {
             Some("void") if plain && self.signed.is_none() => TypeKind::Void,
             Some("_Bool") if plain && self.signed.is_none() => TypeKind::Bool,
-            Some("double") if !self.short && self.signed.is_none() => TypeKind::Floating,
+            Some("float") if plain && self.signed.is_none() => TypeKind::Floating(4),
+            Some("double") if self.long < 2 && !self.short && self.signed.is_none() => {
+                TypeKind::Floating(if self.long == 1 { 16 } else { 8 })
+            }
             Some("char") if plain => integer(Rank::Char),
             Some("int") | None if !self.is_empty() => match (self.short, self.long) {
                 (true, 0) => integer(Rank::Short),

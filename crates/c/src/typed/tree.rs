@@ -106,8 +106,8 @@ pub enum TypeKind {
     Void,
     /// An integer; enumerations are `int` or `unsigned`, as gcc has them.
     Integer(Arithmetic),
-    /// A floating number: may be declared and passed on, but not computed with.
-    Floating,
+    /// A floating number of so many bytes: may be declared and passed on, but not computed with.
+    Floating(u64),
     /// A pointer.
     Pointer(Rc<Type>),
     /// An array with its length; a flexible array at the end of a structure has length 0.
