@@ -18,7 +18,7 @@ use fencewright_generate::random as generate;
 use fencewright_program::{
     Address, BinaryOp, Expr, Init, MemoryModel, Numbers, Op, Program, Range, RegisterId,
 };
-use fencewright_testing::{Random, Shape, program};
+use fencewright_testing::{Random, Shape, program, spread};
 
 use bounded::{Count, MOST, agree, bounded, least, load, ops_mut, run};
 
@@ -28,24 +28,23 @@ fn seeds(normal: u64, long: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn any_program() {
-    let mut count = Count::default();
-    for seed in seeds(400, 40_000) {
+    let compared = |seed| {
         let mut random = Random::new(seed);
         let program = program(&mut random, Shape { length: 4, corners: seed % 4 == 3, ..Shape::default() });
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso]);
         let domains = [None, Some(DomainName::Zones), Some(DomainName::Zones), Some(DomainName::Predicates)];
         let domain = *random.pick(&domains);
         let options = Options { contexts: Some(MOST), domain, ..Default::default() };
-        agree(&format!("seed {seed}"), [&program, &program], model, options, &mut count);
-    }
+        agree(&format!("seed {seed}"), [&program, &program], model, options, seed % 2 == 0)
+    };
+    let count: Count = spread(seeds(400, 40_000), compared).into_iter().sum();
     println!("{count:?}");
     assert!(count.found > 100 && count.none + count.safe > 100, "{count:?}");
 }
 
 #[test]
 fn programs_that_only_compare_are_decided_exactly() {
-    let mut count = Count::default();
-    for seed in seeds(1_000, 60_000) {
+    let compared = |seed| {
         let mut random = Random::new(seed);
         let distances = random.one_in(3);
         let shape = generate::Shape {
@@ -61,8 +60,9 @@ fn programs_that_only_compare_are_decided_exactly() {
         let model = *random.pick(&[MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Tso, MemoryModel::Tso]);
         let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order), ..Default::default() };
         let bounded = bounded(&program, if distances { 3 } else { 0 });
-        agree(&format!("seed {seed}\n{text}"), [&program, &bounded], model, options, &mut count);
-    }
+        agree(&format!("seed {seed}\n{text}"), [&program, &bounded], model, options, seed % 2 == 0)
+    };
+    let count: Count = spread(seeds(1_000, 60_000), compared).into_iter().sum();
     println!("{count:?}");
     assert!(count.programs >= 500 && count.unsure == 0, "{count:?}");
     assert!(count.found > 100 && count.none + count.safe > 100, "{count:?}");
@@ -70,8 +70,7 @@ fn programs_that_only_compare_are_decided_exactly() {
 
 #[test]
 fn order_under_partial_buffers() {
-    let mut proved = 0;
-    for seed in seeds(150, 10_000) {
+    let proofs = |seed| {
         let mut random = Random::new(seed);
         let shape = generate::Shape {
             threads: 2,
@@ -83,7 +82,7 @@ fn order_under_partial_buffers() {
         };
         let text = generate::random(seed, shape);
         let program = load(&text);
-        let Some(least) = least(&bounded(&program, 0), MemoryModel::Tso, 5_000) else { continue };
+        let Some(least) = least(&bounded(&program, 0), MemoryModel::Tso, 5_000) else { return 0 };
         let options = cegar::Options { domain: DomainName::Order, ..cegar::Options::default() };
         let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
         let limits = Limits::starting_now(Some(Duration::from_secs(5)), None, Default::default());
@@ -97,9 +96,10 @@ fn order_under_partial_buffers() {
                 Verdict::Unknown(Reason::Contradiction(what)) => panic!("{about}: {what}"),
                 Verdict::Unknown(_) => {}
             }
-            proved += checked.certificate().is_some() as usize;
         }
-    }
+        results.iter().filter(|checked| checked.certificate().is_some()).count()
+    };
+    let proved: usize = spread(seeds(150, 10_000), proofs).into_iter().sum();
     assert!(proved > 50, "only {proved} certificates");
 }
 
@@ -233,8 +233,7 @@ fn only_compares(random: &mut Random, program: &mut Program, constants: &[i64]) 
 
 #[test]
 fn programs_with_constants() {
-    let mut count = Count::default();
-    for seed in seeds(700, 60_000) {
+    let compared = |seed| {
         let mut random = Random::new(seed ^ 0x5eed);
         let mut program = program(&mut random, Shape { length: 4, ..Shape::default() });
         program.numbers = *random.pick(&[Numbers::Int, Numbers::Nat]);
@@ -248,8 +247,9 @@ fn programs_with_constants() {
         let options = Options { contexts: Some(MOST), domain: Some(DomainName::Order), ..Default::default() };
         // Constants lie between -2 and 3; as many values outside as are chosen.
         let bounded = bounded(&program, 4);
-        agree(&format!("seed {seed}"), [&program, &bounded], model, options, &mut count);
-    }
+        agree(&format!("seed {seed}"), [&program, &bounded], model, options, seed % 2 == 0)
+    };
+    let count: Count = spread(seeds(700, 60_000), compared).into_iter().sum();
     println!("{count:?}");
     assert!(count.programs > 200 && count.found > 100 && count.none + count.safe > 100, "{count:?}");
 }

@@ -17,7 +17,7 @@ use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Prover;
 use fencewright_testing::families::family;
-use fencewright_testing::{Random, programs_or};
+use fencewright_testing::{Random, programs_or, spread};
 
 /// Programs with more states than this are left out.
 const MOST_STATES: usize = 3_000;
@@ -51,13 +51,7 @@ fn options(random: &mut Random) -> Options {
 #[test]
 fn random_families_have_the_verdicts_of_the_reference_semantics() {
     let wanted = programs_or(2_000) as u64;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    let counts: Vec<[usize; 4]> = std::thread::scope(|scope| {
-        let part = |part: u64| move || (part..wanted).step_by(threads as usize).map(agrees).fold([0; 4], add);
-        let parts: Vec<_> = (0..threads).map(|n| scope.spawn(part(n))).collect();
-        parts.into_iter().map(|part| part.join().expect("it agrees")).collect()
-    });
-    let [decided, symmetric, refused, violated] = counts.into_iter().fold([0; 4], add);
+    let [decided, symmetric, refused, violated] = spread(0..wanted, agrees).into_iter().fold([0; 4], add);
     let few = decided / 10;
     assert!(
         symmetric > few && refused > few && violated > few,

@@ -19,7 +19,7 @@ use fencewright_program::{
 use fencewright_testing::apart::{keep_apart, lock_sections};
 use fencewright_testing::arithmetic::compute;
 use fencewright_testing::families::family;
-use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate};
+use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate, spread};
 
 /// Where sleep sets are in [`Reduction::ALL`]: persistent sets without them come before.
 const SLEEP: usize = 4;
@@ -246,7 +246,6 @@ fn outcome(
 #[test]
 fn what_sleeps_is_found_elsewhere() {
     let wanted = programs_or(6_000) as u64;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let compare = |seed: u64| -> Option<[u64; 2]> {
         let mut random = Random::new(13_002_000 + seed);
         let program = busy_program(&mut random, seed);
@@ -270,15 +269,8 @@ fn what_sleeps_is_found_elsewhere() {
         assert_eq!((safe_too, same_finals), (safe, finals), "{context}");
         Some([all, taken])
     };
-    let compare = &compare;
-    let counts: Vec<[u64; 3]> = std::thread::scope(|scope| {
-        let part = |n| move || (n..wanted).step_by(threads as usize).filter_map(compare);
-        let parts: Vec<_> = (0..threads)
-            .map(|n| scope.spawn(move || part(n)().fold([0; 3], |[a, b, c], [x, y]| [a + 1, b + x, c + y])))
-            .collect();
-        parts.into_iter().map(|part| part.join().expect("it agrees")).collect()
-    });
-    let [decided, all, taken] = counts.into_iter().fold([0; 3], |[a, b, c], [x, y, z]| [a + x, b + y, c + z]);
+    let counts = spread(0..wanted, compare).into_iter().flatten();
+    let [decided, all, taken] = counts.fold([0; 3], |[a, b, c], [x, y]| [a + 1, b + x, c + y]);
     println!("{decided} programs: {taken} of {all} transitions");
     assert!(decided * 2 > wanted && taken * 3 < all * 2, "{decided} programs: {taken} of {all} transitions");
 }

@@ -484,6 +484,22 @@ pub fn programs_or(otherwise: usize) -> usize {
     asked.map_or(otherwise, |n| n.parse().expect("FENCEWRIGHT_PROGRAMS is a number of programs"))
 }
 
+/// What a function makes of each number of a range, on all cores, in the order of the numbers.
+pub fn spread<T: Send>(numbers: std::ops::Range<u64>, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = std::sync::atomic::AtomicU64::new(numbers.start);
+    let part = || {
+        let taken = || Some(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        std::iter::from_fn(taken).take_while(|n| *n < numbers.end).map(|n| (n, work(n))).collect::<Vec<_>>()
+    };
+    let mut done: Vec<(u64, T)> = std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(part)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("every number is fine")).collect()
+    });
+    done.sort_by_key(|(n, _)| *n);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
 /// The debug output of a syntax tree without its source spans, to compare trees that were read from different texts.
 pub fn without_spans(tree: &impl std::fmt::Debug) -> String {
     let text = format!("{tree:?}");

@@ -106,7 +106,7 @@ fn is_unsure(reason: &Reason, least: Option<u32>) -> bool {
 }
 
 /// How many answers of each kind there were.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
     /// Programs.
     pub programs: usize,
@@ -120,6 +120,18 @@ pub struct Count {
     pub unsure: usize,
 }
 
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Count::default(), |a, b| Count {
+            programs: a.programs + b.programs,
+            found: a.found + b.found,
+            none: a.none + b.none,
+            safe: a.safe + b.safe,
+            unsure: a.unsure + b.unsure,
+        })
+    }
+}
+
 /// Compares the engine with plain search on all properties of a program, asked for one by one or together. `bounded` is the program
 /// with as many values to choose from as are enough.
 pub fn agree(
@@ -127,11 +139,10 @@ pub fn agree(
     [program, bounded]: [&Program; 2],
     model: MemoryModel,
     options: Options,
-    count: &mut Count,
-) {
-    let Some(least) = least(bounded, model, 15_000) else { return };
-    count.programs += 1;
-    let together = count.programs.is_multiple_of(2);
+    together: bool,
+) -> Count {
+    let Some(least) = least(bounded, model, 15_000) else { return Count::default() };
+    let mut count = Count { programs: 1, ..Count::default() };
     let mut questions: Vec<(&Property, Option<u32>)> = program.properties.iter().zip(least).collect();
     questions.retain(|(p, _)| p.kind != PropertyKind::NoDeadlock);
     let results: Vec<Checked> = match together {
@@ -161,6 +172,7 @@ pub fn agree(
             }
         }
     }
+    count
 }
 
 /// A program from its text.

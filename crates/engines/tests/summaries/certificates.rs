@@ -15,7 +15,7 @@ use fencewright_memory::{BufferMachine, CellId, Control, Kept, Outcome};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_smt::Prover;
 use fencewright_testing::sets::Sets;
-use fencewright_testing::{Random, Shape, program};
+use fencewright_testing::{Random, Shape, program, spread};
 
 fn accepted(certificate: &Certificate, program: &Program) -> bool {
     let stop: Stop = Arc::new(|| false);
@@ -181,12 +181,11 @@ fn holds_on_executions(certificate: &Certificate, program: &Program, random: &mu
 
 #[test]
 fn changed_certificates_are_rejected_or_true() {
-    let (mut certificates, mut rejected, mut harmless) = (0, 0, 0);
-    for seed in 0..250 {
+    let [certificates, rejected, harmless] = spread(0..250, |seed| {
+        let (mut rejected, mut harmless) = (0, 0);
         let mut random = Random::new(seed);
         let program = program(&mut random, Shape { length: 4, ..Shape::default() });
-        let Some(certificate) = certificate(&program, &mut random) else { continue };
-        certificates += 1;
+        let Some(certificate) = certificate(&program, &mut random) else { return [0; 3] };
         assert!(accepted(&certificate, &program), "seed {seed}");
         assert!(holds_on_executions(&certificate, &program, &mut random), "seed {seed}: not an invariant");
         for _ in 0..20 {
@@ -200,7 +199,10 @@ fn changed_certificates_are_rejected_or_true() {
                 }
             }
         }
-    }
+        [1, rejected, harmless]
+    })
+    .into_iter()
+    .fold([0; 3], |all, one| std::array::from_fn(|n| all[n] + one[n]));
     println!("{certificates} certificates; mutants: {rejected} rejected, {harmless} accepted and true");
     assert!(certificates > 20, "only {certificates} certificates about summary cells");
     assert!(rejected > 200 && harmless > 50, "{rejected} rejected, {harmless} accepted");

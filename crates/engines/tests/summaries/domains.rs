@@ -11,8 +11,8 @@ use fencewright_engines::domain::zones::Zones;
 use fencewright_lang::load;
 use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Contents, Linear, Machine};
 use fencewright_program::Expr;
-use fencewright_testing::Random;
 use fencewright_testing::sets::{Sets, Vocabulary};
+use fencewright_testing::{Random, spread};
 
 const ORDINARY: std::ops::Range<CellId> = 0..4;
 const SUMMARIES: std::ops::Range<CellId> = 10..13;
@@ -35,6 +35,12 @@ fn exchange(a: CellId, b: CellId, sets: &mut Sets) -> Vec<Command> {
 struct Count {
     steps: usize,
     known: usize,
+}
+
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Count::default(), |a, b| Count { steps: a.steps + b.steps, known: a.known + b.known })
+    }
 }
 
 /// Random steps, each from a state that represents where the steps before led to.
@@ -126,8 +132,8 @@ fn zones_represent_what_commands_lead_to() {
 /// Rows for sums, some of them with a constant.
 #[test]
 fn zones_with_sums_represent_what_commands_lead_to() {
-    let mut count = Count::default();
-    for seed in 0..400 {
+    let walked = |seed| {
+        let mut count = Count::default();
         let mut random = Random::new(seed);
         let clip = *random.pick(&[1, 2, 5, 1_000]);
         let sum = |random: &mut Random| {
@@ -138,20 +144,24 @@ fn zones_with_sums_represent_what_commands_lead_to() {
         let sums: Vec<Linear> =
             (0..4).map(|_| sum(&mut random)).filter(|sum| sum.difference().is_none()).collect();
         walk(Zones::new(clip, false).with_forms(sums), &mut random, true, &mut count);
-    }
+        count
+    };
+    let count: Count = spread(0..400, walked).into_iter().sum();
     println!("{count:?}");
     assert!(count.steps > 2_000 && count.known > count.steps, "{count:?}: hardly anything was known");
 }
 
 #[test]
 fn predicates_represent_what_commands_lead_to() {
-    let mut count = Count::default();
-    for seed in 0..300 {
+    let walked = |seed| {
+        let mut count = Count::default();
         let mut random = Random::new(seed);
         let templates = templates(&mut random);
         let domain = Predicates::new(templates, false, Limits::default().budget());
         walk(domain, &mut random, true, &mut count);
-    }
+        count
+    };
+    let count: Count = spread(0..300, walked).into_iter().sum();
     println!("{count:?}");
     assert!(count.steps > 1_500 && count.known > count.steps, "{count:?}: hardly anything was known");
 }
