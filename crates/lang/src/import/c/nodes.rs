@@ -341,7 +341,7 @@ impl Nodes {
                 Shape::Scalar(Scalar::Narrow { bits: integer.bits(), signed: integer.signed })
             }
             TypeKind::Integer(_) | TypeKind::Pointer(_) => Shape::Scalar(Scalar::Wide),
-            TypeKind::Floating => Shape::Scalar(Scalar::Floating),
+            TypeKind::Floating(_) => Shape::Scalar(Scalar::Floating),
             TypeKind::Array(element, length) => {
                 let element = self.object(element, span);
                 Shape::Array(*length, element)
