@@ -113,7 +113,7 @@ fn scalars_that_memory_holds_differently_clash() {
     check(&mut nodes, &int(), &long, false);
     check(&mut nodes, &int(), &ty(TypeKind::Integer(Arithmetic::Bool)), false);
     check(&mut nodes, &int(), &record(1), false);
-    check(&mut nodes, &ty(TypeKind::Floating), &long, false);
+    check(&mut nodes, &ty(TypeKind::Floating(8)), &long, false);
     let array = |length| ty(TypeKind::Array(Rc::new(int()), length));
     check(&mut nodes, &array(4), &array(4), true);
     check(&mut nodes, &array(4), &array(5), false);
