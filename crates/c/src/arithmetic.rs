@@ -111,7 +111,8 @@ pub fn binary(
         _ => (common.converted(a), common.converted(b)),
     };
     let exact = match op {
-        Multiply => x.checked_mul(y).ok_or(Fault::Overflow)?,
+        // Only of unsigned numbers 128 bits may not hold the product, and of these its low bits are all that counts.
+        Multiply => x.wrapping_mul(y),
         Divide => x.checked_div(y).ok_or(Fault::Division)?,
         Remainder => {
             let quotient = x.checked_div(y).ok_or(Fault::Division)?;
