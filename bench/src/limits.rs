@@ -94,6 +94,7 @@ fn programs(command: &Path) -> Vec<Hard> {
         generated("long loop", hard::long_loop(2_000)),
         generated("4,096 variables", hard::cells(4_096)),
         generated("4,096 cells, computed", hard::computed_indices(4_096)),
+        generated("4,000 cells in long threads", hard::long_array(4_000, 100_000)),
         generated("64 cells, computed", hard::computed_indices(64)),
         generated("250 threads", hard::threads(250)),
         generated("expressions", hard::expressions(60, 200)),

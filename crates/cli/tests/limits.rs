@@ -60,6 +60,13 @@ fn very_long_threads() {
     keeps_limits(&text, &["check"], 1000, 64);
 }
 
+/// What has grown is named in one pass, however many cells and lines there are.
+#[test]
+fn very_many_cells_that_grow() {
+    let text = hard::long_array(4_000, 100_000);
+    keeps_limits(&text, &["check", "--engine", "explicit", "--reduction", "sleep"], 2000, 1024);
+}
+
 #[test]
 fn properties_with_very_many_cases() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/treiber-stack.fw");

@@ -62,6 +62,14 @@ pub fn cells(count: usize) -> String {
     format!("{names}{}{}forbid f: v0 == 3;\n", thread("p", 1), thread("q", 3))
 }
 
+/// A thread that stores and loads for very long, into an array of that many cells, which all get large values.
+pub fn long_array(cells: usize, stores: usize) -> String {
+    let body = repeat(stores, |n| format!("    x[{}] = {n};\n    r = y;\n", n % cells));
+    format!(
+        "shared x[{cells}], y;\nthread p {{\n    var r;\n{body}}}\nthread q {{ y = 1; }}\ninvariant i: y <= 1;\n"
+    )
+}
+
 /// An array of that many cells, at computed indices.
 pub fn computed_indices(count: usize) -> String {
     format!(

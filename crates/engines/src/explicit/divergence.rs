@@ -1,5 +1,7 @@
 //! Why a search did not end: which buffer or counter grows, and which loop makes it grow.
 
+use std::collections::HashMap;
+
 use fencewright_program::{Action, Op, Program, Span, Thread};
 
 use super::code::Code;
@@ -44,45 +46,25 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
         let bounds = sizes.values[slot];
         (bounds.high.wrapping_sub(bounds.low) as u64 >= WIDE_RANGE).then_some(bounds)
     };
-    for cell in 0..program.cells() as u32 {
-        let Some(bounds) = wide((code.memory + cell) as usize) else { continue };
-        let writes = |action: &Action| {
-            action.ops().iter().any(|op| match op {
-                Op::Store(address, value) => {
-                    program.variables[address.variable.index()].cells().contains(&(cell as usize))
-                        && value.constant().is_none()
-                }
-                _ => false,
-            })
-        };
-        let place = program.threads.iter().find_map(|t| in_loop(t, &|_| true, &writes));
-        let sentence = format!(
-            "the values of {} spread over {} to {}{}",
-            program.cell_name(cell),
-            bounds.low,
-            bounds.high,
-            if place.is_some() { ": this store is in a loop" } else { "" }
-        );
-        sentences.push((sentence, place));
+    let repeated: Vec<Repeated> = program.threads.iter().map(Repeated::new).collect();
+    for (n, variable) in program.variables.iter().enumerate() {
+        let place = repeated.iter().find_map(|r| r.stores.get(&n)).copied();
+        for cell in variable.cells() {
+            let Some(bounds) = wide(code.memory as usize + cell) else { continue };
+            let sentence = format!(
+                "the values of {} spread over {} to {}{}",
+                program.cell_name(cell as u32),
+                bounds.low,
+                bounds.high,
+                if place.is_some() { ": this store is in a loop" } else { "" }
+            );
+            sentences.push((sentence, place));
+        }
     }
-    for (thread, compiled) in program.threads.iter().zip(&code.threads) {
+    for ((thread, compiled), repeated) in program.threads.iter().zip(&code.threads).zip(&repeated) {
         for (r, register) in thread.registers.iter().enumerate().filter(|(_, r)| !r.name.starts_with('%')) {
             let Some(bounds) = wide(compiled.registers[r] as usize) else { continue };
-            // An assignment that reads the register itself is the more likely culprit.
-            let assigns = |itself: bool| {
-                move |action: &Action| {
-                    action.ops().iter().any(|op| match op {
-                        Op::Assign(target, e) if target.index() == r => {
-                            let mut read = !itself && e.constant().is_none();
-                            e.for_each_leaf(&mut |leaf| read |= leaf.index() == r);
-                            read
-                        }
-                        _ => false,
-                    })
-                }
-            };
-            let place = in_loop(thread, &|_| true, &assigns(true));
-            if let Some(place) = place.or_else(|| in_loop(thread, &|_| true, &assigns(false))) {
+            if let Some(&place) = repeated.steps.get(&r).or_else(|| repeated.assignments.get(&r)) {
                 let sentence = format!(
                     "the values of {}.{} spread over {} to {}: this assignment is in a loop",
                     thread.name, register.name, bounds.low, bounds.high
@@ -92,6 +74,44 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
         }
     }
     sentences
+}
+
+/// What a thread writes in its loops, other than constants: of each variable and each register the first place. Found in one pass, because
+/// there may be thousands of cells in thousands of lines.
+#[derive(Default)]
+struct Repeated {
+    /// Stores, by variable.
+    stores: HashMap<usize, Span>,
+    /// Assignments, by register.
+    assignments: HashMap<usize, Span>,
+    /// Those of them that read the register itself, which are the more likely culprits.
+    steps: HashMap<usize, Span>,
+}
+
+impl Repeated {
+    fn new(thread: &Thread) -> Self {
+        let component = components(thread, &|_, _| true);
+        let mut found = Repeated::default();
+        for edge in thread.edges.iter().filter(|e| component[e.from.index()] == component[e.to.index()]) {
+            for op in edge.action.ops() {
+                match op {
+                    Op::Store(address, value) if value.constant().is_none() => {
+                        found.stores.entry(address.variable.index()).or_insert(edge.span);
+                    }
+                    Op::Assign(target, value) if value.constant().is_none() => {
+                        found.assignments.entry(target.index()).or_insert(edge.span);
+                        let mut itself = false;
+                        value.for_each_leaf(&mut |leaf| itself |= leaf == target);
+                        if itself {
+                            found.steps.entry(target.index()).or_insert(edge.span);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
 }
 
 /// An edge that satisfies `wanted` and lies on a cycle of edges that satisfy `passable`.
