@@ -21,7 +21,7 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    override_constants(&mut loaded.file, &args.input.define);
+    override_constants(&mut loaded.file, &loaded.defines);
     let converted = match args.to.0.print(&loaded) {
         Ok(converted) => converted,
         Err(diagnostics) => {

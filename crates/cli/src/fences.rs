@@ -203,7 +203,7 @@ impl Work<'_> {
     fn found(&self, out: &mut Output) -> Status {
         let Work { args, loaded, goal, limits, .. } = *self;
         let start = Instant::now();
-        let placed = match text::places(loaded, &args.common.input.define) {
+        let placed = match text::places(loaded, &loaded.defines) {
             Ok(placed) => placed,
             Err(NoPlaces::Refused(diagnostics)) => {
                 let first = diagnostics.first();
@@ -264,7 +264,7 @@ impl Work<'_> {
         if !(args.diff || args.write) || !matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed) {
             return (Ok(None), Ok(false));
         }
-        let edited = match text::edited(loaded, found, goal, &args.common.input.define, limits) {
+        let edited = match text::edited(loaded, found, goal, limits) {
             Ok(edited) => edited,
             Err(why) => return (Err(Failed { why, status: Status::Unknown }), Ok(false)),
         };

@@ -1,7 +1,7 @@
 //! Reading programs.
 
 use std::cell::{OnceCell, RefCell};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -57,6 +57,15 @@ fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The bytes of a file that another one includes. To open a pipe would be to wait for somebody to write into it.
+fn read_included(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?;
+    match kind.is_file() || kind.is_dir() {
+        true => read_file(path, MOST_BYTES),
+        false => Err(io::Error::other("this is not a regular file")),
+    }
 }
 
 /// What an error of the operating system means, in words.
@@ -128,7 +137,7 @@ pub fn load_or_tell(
 pub fn load_quietly(path: &Path, input: &InputArgs, limits: &Limits) -> Result<Box<Loaded>, Box<Unloadable>> {
     let name = display_name(path);
     let bytes = read(path).map_err(|error| unusable(&name, describe(&error), Status::Bad))?;
-    let open = |name: &str| read_file(Path::new(name), MOST_BYTES).map_err(|error| describe(&error));
+    let open = |name: &str| read_included(Path::new(name)).map_err(|error| describe(&error));
     load_bytes(&name, &bytes, &open, input, limits)
 }
 
@@ -197,7 +206,8 @@ fn load_bytes(
     let reason = OnceCell::new();
     let ask = || limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
     let front_end = input.format.map(|format| format.0);
-    let loader = Loader { front_end, defines: &input.define, stop: &Stop::when(&ask), open };
+    let options = input.options();
+    let loader = Loader { front_end, options: &options, stop: &Stop::when(&ask), open };
     match loader.load(name, bytes) {
         Ok(loaded) => Ok(Box::new(loaded)),
         Err(load::Failure::Wrong(error)) => {

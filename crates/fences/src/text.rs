@@ -35,7 +35,6 @@ pub fn edited(
     loaded: &Loaded,
     found: &Synthesis,
     goal: &dyn Goal,
-    defines: &Defines,
     limits: &Limits,
 ) -> Result<Sources, String> {
     let edits: Vec<Edit> = found
@@ -55,7 +54,7 @@ pub fn edited(
         return Ok(texts);
     }
     let unwritable = || "the fences cannot be written here in this format".to_string();
-    let again = load_again(&texts, loaded.front_end, defines).map_err(|_| unwritable())?;
+    let again = load_again(loaded, &texts).map_err(|_| unwritable())?;
     // A locked instruction also reads what it overwrites, which the program that was verified does not.
     let swaps = edits.iter().any(|edit| edit.what == What::Swap);
     if !swaps && found.program.as_ref().is_some_and(|program| !same(program, &again.program)) {

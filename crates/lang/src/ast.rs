@@ -233,6 +233,9 @@ pub enum StatementKind {
     Return(Option<Expr>),
     /// `{ ... }`
     Block(Block),
+    /// What one statement of another language does, without braces. No fence can stand between its statements, only before and after all
+    /// of them and inside the blocks that they have: the body of an `if`, or a block with the copy of a text that is called.
+    Steps(Block),
 }
 
 /// What an assignment writes.

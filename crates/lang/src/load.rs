@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use fencewright_program::{Formula, Program, Span};
+use fencewright_program::{Call, Formula, Program, Span};
 
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
 use crate::import::View;
 use crate::lower::{self, Defines};
+use crate::options::Options;
+use crate::places::Sites;
 use crate::source::{self, SourceFile};
 use crate::sources::Sources;
 use crate::stop::Stop;
@@ -32,6 +34,16 @@ pub struct Loaded {
     pub view: Option<View>,
     /// Which final states of a litmus test count.
     pub filter: Option<Formula>,
+    /// The calls that spans of the syntax tree name.
+    pub calls: Vec<Call>,
+    /// Where fences can be put, if not everywhere between statements of the syntax tree.
+    pub sites: Option<Sites>,
+    /// What somebody should look at although it is no error.
+    pub warnings: Vec<Diagnostic>,
+    /// The constants that were given other values.
+    pub defines: Vec<(String, i64)>,
+    /// How it was read.
+    pub options: Options,
 }
 
 /// Why a program could not be loaded.
@@ -59,20 +71,19 @@ pub fn load(
     defines: &Defines,
 ) -> Result<Loaded, Box<LoadError>> {
     let alone = |_: &str| Err("there is nowhere to read it from".to_owned());
-    finished(Loader { front_end, defines, stop: &Stop::never(), open: &alone }.load(name, bytes))
+    let defines = defines.iter().map(|(name, value)| (name.clone(), Some(value.to_string()))).collect();
+    let options = Options { defines, ..Options::default() };
+    finished(Loader { front_end, options: &options, stop: &Stop::never(), open: &alone }.load(name, bytes))
 }
 
-/// Loads a program from texts that are there already, as those of a program that was loaded and edited.
-pub fn load_again(
-    sources: &Sources,
-    front_end: &'static dyn FrontEnd,
-    defines: &Defines,
-) -> Result<Loaded, Box<LoadError>> {
+/// Loads a program from other texts of its files, as those of a program that was edited.
+pub fn load_again(loaded: &Loaded, sources: &Sources) -> Result<Loaded, Box<LoadError>> {
     let open = |name: &str| match sources.named(name) {
         Some(file) => Ok(sources.file(file).text.clone().into_bytes()),
         None => Err("it was not included before".to_owned()),
     };
-    let loader = Loader { front_end: Some(front_end), defines, stop: &Stop::never(), open: &open };
+    let (front_end, options) = (Some(loaded.front_end), &loaded.options);
+    let loader = Loader { front_end, options, stop: &Stop::never(), open: &open };
     finished(loader.load(sources.name(), sources.main().text.as_bytes()))
 }
 
@@ -97,8 +108,8 @@ pub enum Failure {
 pub struct Loader<'a> {
     /// The front end; recognised if it is not given.
     pub front_end: Option<&'static dyn FrontEnd>,
-    /// What overrides top-level constants.
-    pub defines: &'a Defines,
+    /// What is said about the program outside of its text.
+    pub options: &'a Options,
     /// Whether to go on.
     pub stop: &'a Stop<'a>,
     /// Reads the files that the program includes.
@@ -114,20 +125,50 @@ impl Loader<'_> {
             Err(diagnostic) => return Err(wrong(SourceFile::lossy(name, bytes).into(), vec![diagnostic])),
         };
         let front_end = self.front_end.unwrap_or_else(|| front_end::detect(name, &text));
-        let mut input = Input::new(SourceFile::new(name, text), self.stop, self.open);
+        let main = SourceFile::new(name, text);
+        let defines = match constants(front_end, self.options) {
+            Ok(defines) => defines,
+            Err(diagnostic) => return Err(wrong(main.into(), vec![diagnostic])),
+        };
+        let mut input = Input::new(main, self.stop, self.options, self.open);
         let lowered = parse(front_end, &mut input).and_then(|mut parsed| {
-            let (program, filter) = lower_with_filter(self.stop, &mut parsed, self.defines)?;
+            let (program, filter) = lower_with_filter(self.stop, &mut parsed, &defines)?;
             Ok((parsed, program, filter))
         });
         let sources = input.sources;
         match lowered {
             _ if self.stop.was_stopped() => Err(Failure::Stopped),
-            Ok((Parsed { file, name, notes, view }, program, filter)) => {
-                Ok(Loaded { sources, front_end, file, program, name, notes, view, filter })
-            }
+            Ok((parsed, program, filter)) => Ok(Loaded {
+                sources,
+                front_end,
+                file: parsed.file,
+                program,
+                name: parsed.name,
+                notes: parsed.notes,
+                view: parsed.view,
+                filter,
+                calls: parsed.calls,
+                sites: parsed.sites,
+                warnings: parsed.warnings,
+                defines,
+                options: self.options.clone(),
+            }),
             Err(diagnostics) => Err(wrong(sources, diagnostics)),
         }
     }
+}
+
+/// The constants that get other values, unless something is asked for that means nothing in this language.
+fn constants(front_end: &dyn FrontEnd, options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
+    if front_end.is_c() {
+        return Ok(Vec::new());
+    }
+    if let Some(option) = options.for_c_only() {
+        let message =
+            format!("{option} is for C programs, and this is read as a {} program", front_end.name());
+        return Err(Diagnostic::new(Span::default(), message).help("--format c reads it as C"));
+    }
+    options.constants().map_err(|why| Diagnostic::new(Span::default(), why))
 }
 
 fn parse(front_end: &dyn FrontEnd, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
@@ -150,11 +191,11 @@ fn lower_with_filter(
     defines: &Defines,
 ) -> Result<(Program, Option<Formula>), Vec<Diagnostic>> {
     let Some(filter) = parsed.view.as_ref().and_then(|view| view.filter.clone()) else {
-        return Ok((lower::lower_unless(stop, &parsed.file, defines)?, None));
+        return Ok((lower::lower_unless(stop, &parsed.file, &parsed.calls, defines)?, None));
     };
     let name = filter.name.as_ref().map_or(String::new(), |name| name.text.clone());
     parsed.file.items.push(ast::Item::Property(filter));
-    let program = lower::lower_unless(stop, &parsed.file, defines);
+    let program = lower::lower_unless(stop, &parsed.file, &parsed.calls, defines);
     parsed.file.items.pop();
     let mut program = program?;
     let position = program.properties.iter().position(|p| p.name == name);

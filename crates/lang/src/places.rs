@@ -9,6 +9,9 @@
 //! itself has an empty step, and a fence there takes its place: such a step is a place and stays when there is nothing in it. In
 //! `l: { stop; }` there are two places of which either may take it.
 //!
+//! Where the tree was made from another language, its statements are finer than those of the text, and some are not there at all. Then
+//! [`StatementKind::Steps`] holds together what one statement does, and [`Sites`] says which statements a fence can stand beside.
+//!
 //! There are no places inside atomic blocks, which are one step, nor before the first statement of an alternative of `choose`: a step
 //! there would choose the alternative before it is known whether it can be taken.
 
@@ -22,6 +25,7 @@ use crate::ast::{Block, File, Item, Name, Procedure, Statement, StatementKind};
 use crate::diagnostic::Diagnostic;
 use crate::load::Loaded;
 use crate::lower::{self, Defines};
+use crate::stop::Stop;
 use crate::visit::{for_each_call, for_each_statement};
 
 /// While places are being found, an empty step has a span in this file, at the number of its place. No program has so many files.
@@ -63,6 +67,23 @@ pub enum Side {
     Labelled,
     /// After the last statement of a block.
     After,
+}
+
+/// The statements of a text that a fence can be put before and behind, for a language whose statements are not those of the tree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sites {
+    statements: HashSet<Span>,
+}
+
+impl Sites {
+    /// A fence can be put beside this statement.
+    pub fn insert(&mut self, statement: Span) {
+        self.statements.insert(statement.text());
+    }
+
+    fn contains(&self, statement: Span) -> bool {
+        self.statements.contains(&statement.text())
+    }
 }
 
 /// A program with an empty step at every place.
@@ -116,23 +137,31 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
         }
     }
     places.retain(|place| !place.edges.is_empty());
-    let mut places = one_for_each_text(places);
+    let mut places = one_for_each_text(places, loaded.front_end.copies_texts());
     places.sort_by_key(Place::point);
     let indivisible = procedures_in_blocks(&loaded.file).iter().map(|procedure| procedure.span).collect();
     Ok(Placed { program, places, steps, indivisible })
 }
 
 /// The program with an empty step at every place except those to be left out.
-fn marked(
-    loaded: &Loaded,
+fn marked<'l>(
+    loaded: &'l Loaded,
     defines: &Defines,
     left_out: HashSet<usize>,
-) -> Result<(Program, Marks), Vec<Diagnostic>> {
+) -> Result<(Program, Marks<'l>), Vec<Diagnostic>> {
     let mut file = loaded.file.clone();
     let mentioned = mentioned(&loaded.program);
     let indivisible = procedures_in_blocks(&loaded.file);
     let prefix = String::new();
-    let mut marks = Marks { places: Vec::new(), opens: Vec::new(), left_out, mentioned, prefix };
+    let mut marks = Marks {
+        places: Vec::new(),
+        opens: Vec::new(),
+        left_out,
+        mentioned,
+        prefix,
+        sites: loaded.sites.as_ref(),
+        around: Vec::new(),
+    };
     for item in &mut file.items {
         match item {
             Item::Thread(thread) => marks.block(&mut thread.body, Start::Free, true),
@@ -144,7 +173,7 @@ fn marked(
             _ => {}
         }
     }
-    Ok((lower::lower(&file, defines)?, marks))
+    Ok((lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines)?, marks))
 }
 
 /// The procedures that are called inside an indivisible block, where no fence may stand.
@@ -272,13 +301,14 @@ fn only_edge(thread: &Thread, location: LocationId) -> Option<(EdgeId, &Edge)> {
 
 /// Joins places that are the same point of the text in different threads: an importer may make several threads of one text. Places of
 /// the same thread stay apart: its first place is joined with the first place of other threads, its second with their second, and so on.
-fn one_for_each_text(places: Vec<Place>) -> Vec<Place> {
+/// Only where `copies` of a text are made in one thread, they are one place too.
+fn one_for_each_text(places: Vec<Place>, copies: bool) -> Vec<Place> {
     let mut joined: Vec<Place> = Vec::new();
     let mut known: HashMap<(Span, Span, Side), Vec<usize>> = HashMap::new();
     for place in places {
-        let same = known.entry((place.point(), place.statement, place.side)).or_default();
+        let same = known.entry((place.point().text(), place.statement.text(), place.side)).or_default();
         let shares = |other: &Place| other.edges.iter().any(|(t, _)| place.edges.iter().any(|(u, _)| t == u));
-        match same.iter().copied().find(|&n| !shares(&joined[n])) {
+        match same.iter().copied().find(|&n| copies || !shares(&joined[n])) {
             Some(n) => joined[n].edges.extend(place.edges),
             None => {
                 same.push(joined.len());
@@ -298,7 +328,7 @@ enum Start {
     Choice,
 }
 
-struct Marks {
+struct Marks<'l> {
     places: Vec<Place>,
     /// For each place whether a block or a `for` is behind it.
     opens: Vec<bool>,
@@ -307,6 +337,10 @@ struct Marks {
     mentioned: BTreeSet<String>,
     /// What stands before the labels of the text at hand: the name of a procedure.
     prefix: String,
+    /// The statements that a fence can stand beside, if not all.
+    sites: Option<&'l Sites>,
+    /// The statements of another language around the one at hand. What they do is theirs, even if it says the same about where it stands.
+    around: Vec<Span>,
 }
 
 /// The labels of all locations that some property looks at.
@@ -323,20 +357,28 @@ fn mentioned(program: &Program) -> BTreeSet<String> {
     found
 }
 
-impl Marks {
+impl Marks<'_> {
     /// Writes empty steps into a block; `ends` says whether there is a place after its last statement.
     fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
         let mut start = start;
         let statements = std::mem::take(&mut block.statements);
-        let last = statements.last().map(|s| (s.span, leaves(s)));
-        for mut statement in statements {
+        let last = statements.last().filter(|last| self.is_site(last)).map(|s| (s.span, leaves(s)));
+        let mut statements = statements.into_iter().peekable();
+        while let Some(mut statement) = statements.next() {
             if matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) {
                 block.statements.push(statement);
                 continue;
             }
+            if !self.is_site(&statement) {
+                self.inside(&mut statement, start);
+                start = Start::Free;
+                block.statements.push(statement);
+                continue;
+            }
             let label = statement.labels.first().map(|l| l.span);
+            let is_written = label.is_none_or(|l| self.sites.is_none() || stands_before(l, statement.span));
             let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
-            if start == Start::Free {
+            if start == Start::Free && is_written {
                 let offset = label.map_or(statement.span.start, |l| l.start);
                 // If there are labels, they stand between this place and the statement.
                 let opens = opens && label.is_none();
@@ -355,12 +397,23 @@ impl Marks {
             }
             self.inside(&mut statement, start);
             start = Start::Free;
+            let (span, leaves) = (statement.span, leaves(&statement));
             block.statements.push(statement);
+            // Where the text goes on with another statement, the place before that one is the place behind this one.
+            if !leaves && statements.peek().is_some_and(|next| !self.is_site(next)) {
+                block.statements.extend(self.mark(span.end, Side::After, span, None, false));
+            }
         }
         // In an alternative with nothing but declarations, a fence would be the first statement.
         if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
             block.statements.extend(self.mark(span.end, Side::After, span, None, false));
         }
+    }
+
+    /// Whether a fence can stand beside a statement.
+    fn is_site(&self, statement: &Statement) -> bool {
+        let belongs_to = |outer: &Span| outer.text() == statement.span.text();
+        self.sites.is_none_or(|sites| sites.contains(statement.span)) && !self.around.iter().any(belongs_to)
     }
 
     fn inside(&mut self, statement: &mut Statement, start: Start) {
@@ -384,6 +437,15 @@ impl Marks {
             StatementKind::Choose(blocks) => {
                 blocks.iter_mut().for_each(|block| self.block(block, Start::Choice, true));
             }
+            StatementKind::Steps(steps) => {
+                self.around.push(statement.span);
+                let mut start = start;
+                for step in &mut steps.statements {
+                    self.inside(step, start);
+                    start = Start::Free;
+                }
+                self.around.pop();
+            }
             _ => {}
         }
     }
@@ -404,6 +466,11 @@ impl Marks {
         let mark = Statement { labels: Vec::new(), kind: StatementKind::Skip, span };
         (!self.left_out.contains(&number)).then_some(mark)
     }
+}
+
+/// Whether a label stands in the text before a statement; an importer also makes labels that stand nowhere.
+fn stands_before(label: Span, statement: Span) -> bool {
+    label.file == statement.file && label.start < label.end && label.end <= statement.start
 }
 
 /// Whether a block is a single `if` without braces around it.

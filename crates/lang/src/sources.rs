@@ -1,5 +1,6 @@
 //! The source files of a program: the one that was asked for, and those that it includes.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use fencewright_program::{FileId, Span};
@@ -12,11 +13,13 @@ use crate::source::{self, SourceFile, escape};
 pub struct Sources {
     main: SourceFile,
     included: Vec<SourceFile>,
+    /// Those that nobody wrote who uses this program.
+    built_in: BTreeSet<FileId>,
 }
 
 impl From<SourceFile> for Sources {
     fn from(main: SourceFile) -> Self {
-        Sources { main, included: Vec::new() }
+        Sources { main, included: Vec::new(), built_in: BTreeSet::new() }
     }
 }
 
@@ -25,6 +28,23 @@ impl Sources {
     pub fn add(&mut self, file: SourceFile) -> FileId {
         self.included.push(file);
         FileId(u32::try_from(self.included.len()).expect("there are fewer files than bytes in a text"))
+    }
+
+    /// Adds a file that is part of this project: it is shown, and never changed.
+    pub fn add_built_in(&mut self, file: SourceFile) -> FileId {
+        let id = self.add(file);
+        self.built_in.insert(id);
+        id
+    }
+
+    /// Whether a file is part of this project.
+    pub fn is_built_in(&self, id: FileId) -> bool {
+        self.built_in.contains(&id)
+    }
+
+    /// The file of this project with this name.
+    pub fn built_in(&self, name: &str) -> Option<FileId> {
+        self.built_in.iter().copied().find(|id| self.file(*id).name == name)
     }
 
     /// The name of the main file: what to call the program.
@@ -43,9 +63,10 @@ impl Sources {
         included.unwrap_or(&self.main)
     }
 
-    /// The file with this name.
+    /// The user's file with this name.
     pub fn named(&self, name: &str) -> Option<FileId> {
-        self.iter().find(|(_, file)| file.name == name).map(|(id, _)| id)
+        let is_meant = |(id, file): &(FileId, &SourceFile)| file.name == name && !self.is_built_in(*id);
+        self.iter().find(is_meant).map(|(id, _)| id)
     }
 
     /// All files, the main one first.
@@ -62,7 +83,7 @@ impl Sources {
         let mut changed = |id, file: &SourceFile| Ok(SourceFile::new(&file.name, text(id, file)?));
         let main = changed(FileId::MAIN, &self.main)?;
         let included = self.iter().skip(1).map(|(id, file)| changed(id, file)).collect::<Result<_, _>>()?;
-        Ok(Sources { main, included })
+        Ok(Sources { main, included, built_in: self.built_in.clone() })
     }
 
     /// What stands at a span; nothing if it does not fit into its file.

@@ -15,6 +15,7 @@ pub(crate) fn for_each_statement<'a>(block: &'a Block, visit: &mut impl FnMut(&'
             | StatementKind::Loop(inner)
             | StatementKind::For(_, _, inner)
             | StatementKind::Block(inner)
+            | StatementKind::Steps(inner)
             | StatementKind::Atomic(inner)
             | StatementKind::Snapshot(inner) => for_each_statement(inner, visit),
             StatementKind::Choose(blocks) => blocks.iter().for_each(|block| for_each_statement(block, visit)),

@@ -100,7 +100,10 @@ fn in_statement(statement: &Statement, spans: &mut Vec<Span>) {
             in_expr(value, spans);
         }
         StatementKind::Expr(e) | StatementKind::Assume(e) | StatementKind::Await(e) => in_expr(e, spans),
-        StatementKind::Atomic(b) | StatementKind::Snapshot(b) | StatementKind::Block(b) => in_block(b, spans),
+        StatementKind::Atomic(b)
+        | StatementKind::Snapshot(b)
+        | StatementKind::Block(b)
+        | StatementKind::Steps(b) => in_block(b, spans),
         StatementKind::While(e, b) => {
             in_expr(e, spans);
             in_block(b, spans);

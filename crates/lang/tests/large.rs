@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use fencewright_lang::load::Failure;
-use fencewright_lang::{Loaded, Loader, Stop, load};
+use fencewright_lang::{Loaded, Loader, Options, Stop, load};
 
 /// How many items the files have. What is quadratic takes half a minute or more for so many, what is not takes less than a second.
 const MANY: usize = 80_000;
@@ -126,7 +126,7 @@ fn short_texts_of_large_programs_are_refused() {
 
 fn loaded(stop: &Stop<'_>, text: &str) -> Result<Loaded, Failure> {
     let open = |_: &str| Err("nothing is included".to_owned());
-    Loader { front_end: None, defines: &[], stop, open: &open }.load("a.fw", text.as_bytes())
+    Loader { front_end: None, options: &Options::default(), stop, open: &open }.load("a.fw", text.as_bytes())
 }
 
 #[test]

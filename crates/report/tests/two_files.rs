@@ -42,7 +42,7 @@ impl FrontEnd for Toy {
         let shared = parser.variables.into_iter().map(declarator).collect();
         let mut items = vec![Item::Shared(shared)];
         items.extend(parser.items);
-        Ok(Parsed { file: File { items }, name: None, notes: Vec::new(), view: None })
+        Ok(Parsed { file: File { items }, ..Parsed::default() })
     }
 
     fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
@@ -172,7 +172,12 @@ fn load(main: &str, library: &[u8]) -> Result<Loaded, Box<LoadError>> {
         "lib.toy" => Ok(library.to_vec()),
         _ => Err("no such file".to_owned()),
     };
-    let loader = Loader { front_end: Some(&Toy), defines: &[], stop: &Stop::never(), open: &open };
+    let loader = Loader {
+        front_end: Some(&Toy),
+        options: &fencewright_lang::Options::default(),
+        stop: &Stop::never(),
+        open: &open,
+    };
     loader.load("main.toy", main.as_bytes()).map_err(|failure| match failure {
         Failure::Wrong(error) => error,
         Failure::Stopped => panic!("nobody asks to stop"),
@@ -204,7 +209,7 @@ fn found(loaded: &Loaded) -> (Synthesis, Sources) {
     let limits = Limits::default();
     let found = synthesise(&placed, &goal, &Options::default(), &limits, &Progress::default());
     assert_eq!(found.verdict, Verdict::Fixed);
-    let edited = text::edited(loaded, &found, &goal, &[], &limits).expect("an edit that is verified");
+    let edited = text::edited(loaded, &found, &goal, &limits).expect("an edit that is verified");
     (found, edited)
 }
 

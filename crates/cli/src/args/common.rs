@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use fencewright_engines::{Confirm, Limits};
-use fencewright_lang::{FrontEnd, front_end};
+use fencewright_lang::{COptions, FrontEnd, Options, front_end};
 use fencewright_program::MemoryModel;
 
 use crate::stop;
@@ -17,12 +17,30 @@ use super::values::{Limit, define, memory, timeout};
 /// How to read a program.
 #[derive(Args)]
 pub struct InputArgs {
-    /// Set a top-level constant of the program, may be repeated
+    /// Set a top-level constant of the program, or define a macro of a C program, may be repeated
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
-    pub define: Vec<(String, i64)>,
+    pub define: Vec<(String, Option<String>)>,
     /// The format of the input; otherwise recognised by extension or content
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<FormatArg>,
+    /// C: look for included files in this folder too, may be repeated
+    #[arg(short = 'I', value_name = "DIR")]
+    pub folders: Vec<String>,
+    /// C: how many objects an allocation in a loop may give; a run that needs more is `unknown`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub heap: Option<u32>,
+    /// C: an allocation may give an object that was freed
+    #[arg(long)]
+    pub reuse: bool,
+}
+
+impl InputArgs {
+    /// What is said about a program outside of its text.
+    pub fn options(&self) -> Options {
+        let folders = self.folders.clone();
+        let c = COptions { folders, heap: self.heap, reuse: self.reuse, ..COptions::default() };
+        Options { defines: self.define.clone(), c }
+    }
 }
 
 /// What a search may use.

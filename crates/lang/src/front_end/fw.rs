@@ -30,7 +30,7 @@ impl FrontEnd for Fw {
     fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
         let (file, diagnostics) = fw::parse_unless(input.stop, input.text());
         match diagnostics.is_empty() {
-            true => Ok(Parsed { file, name: None, notes: Vec::new(), view: None }),
+            true => Ok(Parsed { file, ..Parsed::default() }),
             false => Err(diagnostics),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A new one is a file here with an implementation of [`FrontEnd`], and a line in [`ALL`].
 
+mod c;
 mod fw;
 mod litmus;
 mod rmm;
@@ -10,13 +11,15 @@ mod trencher;
 use std::fmt;
 use std::ops::Range;
 
-use fencewright_program::{FileId, Span};
+use fencewright_program::{Call, FileId, Span};
 
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::edit::{Change, Edit};
 use crate::import::View;
 use crate::load::Loaded;
+use crate::options::Options;
+use crate::places::Sites;
 use crate::source::{self, MAX_FILE_BYTES, SourceFile};
 use crate::sources::Sources;
 use crate::stop::Stop;
@@ -42,6 +45,16 @@ pub trait FrontEnd: Send + Sync {
 
     /// What has to be changed in the text of one file to put fences there; in words why that cannot be.
     fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String>;
+
+    /// Whether it is C: `-D` defines macros, and the options for C mean something.
+    fn is_c(&self) -> bool {
+        false
+    }
+
+    /// Whether its importer makes copies of texts that are written once, so that a fence in the text is one in every copy.
+    fn copies_texts(&self) -> bool {
+        false
+    }
 
     /// Whether a locked instruction can be written in place of a store.
     fn has_locked_stores(&self) -> bool {
@@ -70,7 +83,7 @@ impl fmt::Debug for dyn FrontEnd {
 const DEFAULT: &dyn FrontEnd = &fw::Fw;
 
 /// All front ends, in the order in which users see them.
-pub static ALL: [&dyn FrontEnd; 4] = [DEFAULT, &rmm::Rmm, &trencher::Trencher, &litmus::Litmus];
+pub static ALL: [&dyn FrontEnd; 5] = [DEFAULT, &rmm::Rmm, &trencher::Trencher, &litmus::Litmus, &c::C];
 
 /// The front end with this name.
 pub fn named(name: &str) -> Option<&'static dyn FrontEnd> {
@@ -87,7 +100,7 @@ pub fn detect(file_name: &str, text: &str) -> &'static dyn FrontEnd {
 }
 
 /// What a front end makes of a text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
     /// The syntax tree.
     pub file: ast::File,
@@ -97,6 +110,12 @@ pub struct Parsed {
     pub notes: Vec<String>,
     /// How a litmus test shows its final states.
     pub view: Option<View>,
+    /// The calls that spans of the tree name: those of a language whose importer makes copies of what is called.
+    pub calls: Vec<Call>,
+    /// Where fences can be put; everywhere between statements of the tree if nothing is said.
+    pub sites: Option<Sites>,
+    /// What somebody should look at although it is no error.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Reads a file that another one includes; in words why that is not possible.
@@ -108,13 +127,15 @@ pub struct Input<'a> {
     pub sources: Sources,
     /// Whether to go on.
     pub stop: &'a Stop<'a>,
+    /// What was said about it outside of its text.
+    pub options: &'a Options,
     open: &'a Open<'a>,
 }
 
 impl<'a> Input<'a> {
     /// The main file, with a way to read others.
-    pub fn new(main: SourceFile, stop: &'a Stop<'a>, open: &'a Open<'a>) -> Self {
-        Input { sources: main.into(), stop, open }
+    pub fn new(main: SourceFile, stop: &'a Stop<'a>, options: &'a Options, open: &'a Open<'a>) -> Self {
+        Input { sources: main.into(), stop, options, open }
     }
 
     /// The text of the main file.
@@ -124,23 +145,38 @@ impl<'a> Input<'a> {
 
     /// The file with this name, read if it is not known yet; `included_at` is where another file asks for it.
     pub fn include(&mut self, name: &str, included_at: Span) -> Result<FileId, Diagnostic> {
+        self.read(name).map_err(|unread| match unread {
+            Unread::Closed(why) => Diagnostic::new(included_at, format!("cannot include `{name}`: {why}")),
+            Unread::NoText(diagnostic) => diagnostic,
+        })
+    }
+
+    /// The file with this name, read if it is not known yet.
+    pub(crate) fn read(&mut self, name: &str) -> Result<FileId, Unread> {
         if let Some(known) = self.sources.named(name) {
             return Ok(known);
         }
-        let refuse = |why: &str| Diagnostic::new(included_at, format!("cannot include `{name}`: {why}"));
-        let bytes = (self.open)(name).map_err(|why| refuse(&why))?;
+        let bytes = (self.open)(name).map_err(Unread::Closed)?;
         let so_far: usize = self.sources.iter().map(|(_, file)| file.text.len()).sum();
         if so_far + bytes.len() > MAX_FILE_BYTES {
-            return Err(refuse("all files together are larger than 64 MiB"));
+            return Err(Unread::Closed("all files together are larger than 64 MiB".into()));
         }
         match source::decode(&bytes) {
             Ok(text) => Ok(self.sources.add(SourceFile::new(name, text))),
             Err(error) => {
                 let file = self.sources.add(SourceFile::lossy(name, &bytes));
-                Err(Diagnostic { span: error.span.in_file(file), ..error })
+                Err(Unread::NoText(Diagnostic { span: error.span.in_file(file), ..error }))
             }
         }
     }
+}
+
+/// Why an included file cannot be read.
+pub(crate) enum Unread {
+    /// It cannot be opened, in words why.
+    Closed(String),
+    /// What is in it is no text.
+    NoText(Diagnostic),
 }
 
 /// What stands between separators: from behind the last of `separators` before the part to behind the first of `ends` at or
@@ -168,6 +204,7 @@ mod tests {
         check("dir.rmm/a.fw", "X86 SB", "fw");
         check("a.RMM", "", "rmm");
         check("SB.litmus", "", "litmus");
+        check("a.c", "X86 SB", "c");
     }
 
     #[test]
@@ -185,8 +222,8 @@ mod tests {
 
     #[test]
     fn front_ends_have_names() {
-        assert_eq!(ALL.map(|front_end| front_end.name()), ["fw", "rmm", "trencher", "litmus"]);
-        assert!(ALL.iter().all(|front_end| named(front_end.name()).is_some()) && named("c").is_none());
+        assert_eq!(ALL.map(|front_end| front_end.name()), ["fw", "rmm", "trencher", "litmus", "c"]);
+        assert!(ALL.iter().all(|front_end| named(front_end.name()).is_some()) && named("pl1").is_none());
     }
 
     /// The statement around the first occurrence of `part`.

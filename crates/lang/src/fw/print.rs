@@ -337,6 +337,12 @@ impl Printer {
                 }
             }
             StatementKind::Block(block) => self.block(block),
+            StatementKind::Steps(steps) => {
+                for (number, step) in steps.statements.iter().enumerate() {
+                    self.word(if number > 0 { "\n" } else { "" });
+                    self.statement(step);
+                }
+            }
         }
     }
 

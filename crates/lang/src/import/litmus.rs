@@ -64,7 +64,8 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
         file.items.push(Item::Thread(build::thread(&thread.name, registers, body, thread.span)));
     }
     file.items.extend(property.map(Item::Property));
-    Ok(Parsed { file, name, notes: notes.into_iter().collect(), view: Some(view) })
+    let notes = notes.into_iter().collect();
+    Ok(Parsed { file, name, notes, view: Some(view), ..Parsed::default() })
 }
 
 /// A location in memory: a variable, or an element of an array.

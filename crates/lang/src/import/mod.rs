@@ -24,6 +24,7 @@ mod trencher_values;
 
 use crate::ast;
 
+pub use c::c;
 pub use litmus::litmus;
 pub(crate) use litmus_scan::row_length as litmus_row_length;
 pub use rmm::rmm;

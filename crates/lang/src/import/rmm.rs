@@ -62,7 +62,7 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
     file.items.push(Item::Property(forbidden(&source.forbidden, &thread_names, &labels)?));
     let notes =
         source.has_predicates.then(|| "the predicates are left out: no verdict depends on them".to_owned());
-    Ok(Parsed { file, name: None, notes: notes.into_iter().collect(), view: None })
+    Ok(Parsed { file, notes: notes.into_iter().collect(), ..Parsed::default() })
 }
 
 /// A domain; `None` means all integers.

@@ -78,7 +78,7 @@ fn import(text: &str) -> Result<Parsed, Diagnostic> {
     for (automaton, name) in automata.iter().zip(&thread_names) {
         file.items.push(Item::Thread(thread(automaton, name, &memory, &names)));
     }
-    Ok(Parsed { file, name: None, notes, view: None })
+    Ok(Parsed { file, notes, ..Parsed::default() })
 }
 
 struct Reader<'a> {

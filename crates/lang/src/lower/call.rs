@@ -100,7 +100,7 @@ impl<'a> ThreadLowering<'a, '_> {
             return Err(Diagnostic::new(span, TOO_LARGE));
         }
         let shown: Vec<&str> = arguments.iter().map(|a| a.shown.as_str()).collect();
-        let call = self.notes.call(format!("{name}({})", shown.join(", ")), span.called(self.graph.call));
+        let call = self.notes.call(format!("{name}({})", shown.join(", ")), self.graph.called(span));
         let outer_call = std::mem::replace(&mut self.graph.call, call);
         let outer_constants = self.constants.exchange_local(LocalConstants::default());
         let returns = returns_value(&procedure.body);

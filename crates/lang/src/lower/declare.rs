@@ -19,6 +19,19 @@ impl<'a> ThreadLowering<'a, '_> {
         let mut declared = Vec::new();
         // Constants of the thread may be used in the declarations, so both are read in order here.
         let mut pushed = Vec::new();
+        self.declare_registers_in(body, &mut declared, &mut pushed);
+        for name in pushed {
+            self.constants.pop(&name);
+        }
+        declared
+    }
+
+    fn declare_registers_in(
+        &mut self,
+        body: &'a Block,
+        declared: &mut Vec<(RegisterId, Init)>,
+        pushed: &mut Vec<String>,
+    ) {
         for statement in &body.statements {
             match &statement.kind {
                 StatementKind::Const(c) => {
@@ -38,13 +51,10 @@ impl<'a> ThreadLowering<'a, '_> {
                         }
                     }
                 }
+                StatementKind::Steps(steps) => self.declare_registers_in(steps, declared, pushed),
                 _ => {}
             }
         }
-        for name in pushed {
-            self.constants.pop(&name);
-        }
-        declared
     }
 
     fn declare_register(&mut self, declarator: &'a ast::Declarator) -> Result<Vec<(RegisterId, Init)>> {
@@ -155,7 +165,10 @@ impl<'a> ThreadLowering<'a, '_> {
                         self.collect_labels_into(otherwise, labels);
                     }
                 }
-                StatementKind::While(_, body) | StatementKind::Loop(body) | StatementKind::Block(body) => {
+                StatementKind::While(_, body)
+                | StatementKind::Loop(body)
+                | StatementKind::Block(body)
+                | StatementKind::Steps(body) => {
                     self.collect_labels_into(body, labels);
                 }
                 StatementKind::Choose(blocks) => {

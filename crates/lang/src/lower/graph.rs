@@ -24,6 +24,11 @@ impl ControlFlow {
         ControlFlow { builder: ThreadBuilder::new(name, family), call: CallId::default() }
     }
 
+    /// A place in the text as the copy that is being made has it. What an importer copied itself says already which call led to it.
+    pub fn called(&self, span: Span) -> Span {
+        if self.call.0.is_some() { span.called(self.call) } else { span }
+    }
+
     pub fn node(&mut self) -> Node {
         self.builder.location((), None)
     }
@@ -42,7 +47,7 @@ impl ControlFlow {
 
     /// An edge from `at` (or a new node) to `to`; gives its start.
     pub fn arc(&mut self, at: Option<Node>, to: Node, action: Action, span: Span) -> Node {
-        let span = span.called(self.call);
+        let span = self.called(span);
         let from = at.unwrap_or_else(|| self.node());
         self.builder.starts(from, span);
         self.builder.edge(from, to, action, span, ());

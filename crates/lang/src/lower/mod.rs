@@ -87,20 +87,21 @@ pub type Defines = [(String, i64)];
 
 /// Lowers a file. `defines` override its top-level constants.
 pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnostic>> {
-    lower_unless(&Stop::never(), file, defines)
+    lower_unless(&Stop::never(), file, &[], defines)
 }
 
-/// Lowers a file as [`lower`] does, unless `stop` says to stop: then the error that comes back means nothing.
+/// Lowers a file whose spans name these calls as [`lower`] does, unless `stop` says to stop: then the error that comes back means nothing.
 pub fn lower_unless<'a>(
     stop: &'a Stop<'a>,
     file: &'a ast::File,
+    calls: &[Call],
     defines: &'a Defines,
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut lowering = Lowering {
         defines,
         program: Program::default(),
         names: Names { procedures: procedures(file), ..Names::default() },
-        notes: Notes::default(),
+        notes: Notes { calls: calls.to_vec(), ..Notes::default() },
         constants: Constants::default(),
         effort: Effort::new(stop),
         declared: HashSet::new(),
@@ -384,7 +385,7 @@ fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>
                     collect_labels(block, prefix, labels);
                 }
             }
-            Kind::While(_, b) | Kind::Loop(b) | Kind::For(_, _, b) | Kind::Block(b) => {
+            Kind::While(_, b) | Kind::Loop(b) | Kind::For(_, _, b) | Kind::Block(b) | Kind::Steps(b) => {
                 collect_labels(b, prefix, labels)
             }
             Kind::Choose(blocks) => blocks.iter().for_each(|b| collect_labels(b, prefix, labels)),

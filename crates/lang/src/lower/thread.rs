@@ -375,6 +375,13 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::Stop => Ok(self.jump(at, self.end, span)),
             StatementKind::Return(value) => self.return_from(value.as_ref(), at, span),
             StatementKind::Block(block) => Ok(self.block(block, at, next)),
+            StatementKind::Steps(steps) => {
+                // They stand in the block around them.
+                self.frame.depth -= 1;
+                let start = self.block(steps, at, next);
+                self.frame.depth += 1;
+                Ok(start)
+            }
         }
     }
 
@@ -644,7 +651,7 @@ fn starts_with_own_place(block: &Block) -> bool {
     !first.labels.is_empty()
         || match &first.kind {
             StatementKind::While(..) | StatementKind::Loop(_) | StatementKind::Empty => true,
-            StatementKind::Block(inner) => starts_with_own_place(inner),
+            StatementKind::Block(inner) | StatementKind::Steps(inner) => starts_with_own_place(inner),
             // A `for` may have no copies, or start with a loop; so may a procedure.
             StatementKind::For(..) => true,
             StatementKind::Expr(ast::Expr { kind: ast::ExprKind::Call(..), .. }) => true,

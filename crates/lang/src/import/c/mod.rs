@@ -1,5 +1,44 @@
-//! C: from the typed tree to `.fw`.
+//! C programs: preprocessed and parsed by crate `c`, given types there, and translated here to the syntax tree of `.fw`.
 
 pub mod core;
+mod files;
 pub mod nodes;
 pub mod numbers;
+mod sites;
+
+use fencewright_c::headers::PREDEFINED;
+use fencewright_c::{Error, parser, preprocess};
+use fencewright_program::Span;
+
+use crate::diagnostic::Diagnostic;
+use crate::front_end::{Input, Parsed};
+
+use files::InputFiles;
+
+/// Reads a C program.
+pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+    let (stop, options) = (input.stop, input.options);
+    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
+    let mut files = InputFiles::new(input);
+    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
+    let unit = parser::parse(&text).map_err(diagnostics)?;
+    let sites = Some(sites::sites(&unit, &input.sources));
+    let warnings = text.warnings.into_iter().map(diagnostic).collect();
+    translated(Parsed { sites, warnings, ..Parsed::default() })
+}
+
+/// The program as a syntax tree, with its calls, its notes and further warnings.
+fn translated(_parsed: Parsed) -> Result<Parsed, Vec<Diagnostic>> {
+    let message = "C programs are parsed, but not translated yet";
+    Err(vec![Diagnostic::new(Span::default(), message)])
+}
+
+fn diagnostics(errors: Vec<Error>) -> Vec<Diagnostic> {
+    errors.into_iter().map(diagnostic).collect()
+}
+
+/// What crate `c` says about a text.
+fn diagnostic(error: Error) -> Diagnostic {
+    Diagnostic { message: error.message, span: error.span, label: None, help: error.help }
+}

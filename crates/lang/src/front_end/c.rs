@@ -1,0 +1,58 @@
+//! C.
+
+use std::ops::Range;
+
+use fencewright_program::Span;
+
+use crate::diagnostic::Diagnostic;
+use crate::edit::{Change, Edit};
+use crate::import;
+use crate::load::Loaded;
+
+use super::{FrontEnd, Input, Parsed, between};
+
+/// The front end of C.
+pub struct C;
+
+impl FrontEnd for C {
+    fn name(&self) -> &'static str {
+        "c"
+    }
+
+    fn extension(&self) -> Option<&'static str> {
+        Some("c")
+    }
+
+    /// Too many languages look like C.
+    fn detect(&self, _text: &str) -> bool {
+        false
+    }
+
+    fn most_bytes(&self) -> usize {
+        import::MAX_BYTES
+    }
+
+    fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
+        import::c(input)
+    }
+
+    fn is_c(&self) -> bool {
+        true
+    }
+
+    fn copies_texts(&self) -> bool {
+        true
+    }
+
+    fn edit(&self, _text: &str, _edits: &[&Edit]) -> Result<Vec<Change>, String> {
+        Err("fences cannot be put into C yet".into())
+    }
+
+    fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {
+        between(line, part, &[';', '{', '}'], &[';', '{', '}'])
+    }
+
+    fn print(&self, _loaded: &Loaded) -> Result<String, Vec<Diagnostic>> {
+        Err(vec![Diagnostic::new(Span::default(), "programs cannot be written as C yet")])
+    }
+}

@@ -1,0 +1,130 @@
+//! The statements of a C program that a fence can be put beside.
+//!
+//! A statement stands in the text if its first token does: none that a macro brought, and none of a model header. What a macro brings inside of
+//! it does not matter, since a fence before or behind all of it is in nobody's definition. A declaration may have a fence before it, as C has
+//! allowed since 1999.
+
+use fencewright_c::ast::{Block, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit};
+
+use crate::places::Sites;
+use crate::sources::Sources;
+
+/// All such statements.
+pub fn sites(unit: &Unit, sources: &Sources) -> Sites {
+    let mut walk = Walk { sources, sites: Sites::default() };
+    for item in &unit.items {
+        if let Item::Function(function) = item {
+            walk.block(&function.body);
+        }
+    }
+    walk.sites
+}
+
+struct Walk<'s> {
+    sources: &'s Sources,
+    sites: Sites,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: &Block) {
+        block.statements.iter().for_each(|statement| self.statement(statement));
+    }
+
+    /// A statement where a fence may stand before and behind it.
+    fn statement(&mut self, statement: &Statement) {
+        let span = statement.span;
+        let is_written = statement.expansion.is_none() && span.start < span.end;
+        if is_written && !self.sources.is_built_in(span.file) {
+            self.sites.insert(span);
+        }
+        self.inside(statement);
+    }
+
+    fn inside(&mut self, statement: &Statement) {
+        match &statement.kind {
+            StatementKind::Empty
+            | StatementKind::Goto(_)
+            | StatementKind::Break
+            | StatementKind::Continue => {}
+            StatementKind::Expression(e) => self.expression(e),
+            StatementKind::Declaration(declaration) => {
+                for declarator in &declaration.declarators {
+                    declarator.initial.iter().for_each(|initial| self.initial(initial));
+                }
+            }
+            StatementKind::Block(block) => self.block(block),
+            StatementKind::If(branches, otherwise) => {
+                for (condition, then) in branches {
+                    self.expression(condition);
+                    self.statement(then);
+                }
+                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
+            }
+            StatementKind::While(condition, body) | StatementKind::DoWhile(body, condition) => {
+                self.expression(condition);
+                self.statement(body);
+            }
+            StatementKind::For(first, condition, step, body) => {
+                // What comes first stands in parentheses.
+                first.iter().for_each(|first| self.inside(first));
+                condition.iter().chain(step).for_each(|e| self.expression(e));
+                self.statement(body);
+            }
+            StatementKind::Switch(value, body) => {
+                self.expression(value);
+                // Nothing comes to what stands before the cases.
+                self.inside(body);
+            }
+            StatementKind::Case(_, _, inner)
+            | StatementKind::Default(inner)
+            | StatementKind::Label(_, inner) => self.statement(inner),
+            StatementKind::Return(value) => value.iter().for_each(|value| self.expression(value)),
+            StatementKind::Assembly(assembly) => {
+                assembly.outputs.iter().chain(&assembly.inputs).for_each(|(_, e)| self.expression(e));
+            }
+        }
+    }
+
+    fn initial(&mut self, initial: &Initializer) {
+        match initial {
+            Initializer::Expression(e) => self.expression(e),
+            Initializer::List(values, _) => values.iter().for_each(|(_, value)| self.initial(value)),
+        }
+    }
+
+    /// Looks for statements in an expression.
+    fn expression(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Name(_)
+            | ExprKind::Integer(_)
+            | ExprKind::Character(_)
+            | ExprKind::String(_)
+            | ExprKind::SizeOf(_)
+            | ExprKind::SizeOfType(_)
+            | ExprKind::AlignOf(_)
+            | ExprKind::OffsetOf(..)
+            | ExprKind::TypesCompatible(..) => {}
+            ExprKind::Unary(_, inner)
+            | ExprKind::Step(_, inner)
+            | ExprKind::Cast(_, inner)
+            | ExprKind::Member(inner, _)
+            | ExprKind::Arrow(inner, _) => self.expression(inner),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Assign(_, a, b)
+            | ExprKind::Comma(a, b)
+            | ExprKind::Index(a, b) => [a, b].into_iter().for_each(|e| self.expression(e)),
+            ExprKind::Conditional(condition, then, otherwise) => {
+                self.expression(condition);
+                then.iter().for_each(|then| self.expression(then));
+                self.expression(otherwise);
+            }
+            ExprKind::Call(called, arguments) => {
+                self.expression(called);
+                arguments.iter().for_each(|argument| self.expression(argument));
+            }
+            ExprKind::Compound(_, initial) => self.initial(initial),
+            ExprKind::Statements(block) => self.block(block),
+            ExprKind::Generic(_, choices) => choices.iter().for_each(|(_, e)| self.expression(e)),
+        }
+    }
+}
