@@ -1,5 +1,188 @@
-//! From syntax to meaning: names, types and constants (C11 6.2 to 6.7). The result is a [`Unit`] of [`tree`].
+//! From syntax to meaning: names, types and constants (C11 6.2 to 6.9). The result is a [`Unit`] of [`tree`].
+//!
+//! A text is walked once, from the top; names of variables and functions are looked up in the scopes that are open there. What C
+//! does by itself (promotions, decay, conversions) is written out, constants are computed, and what is not supported is named with its
+//! place and with what to do instead. Accepted is what gcc accepts; where gcc warns, so do we.
 
+mod builtins;
+mod calls;
+mod constants;
+mod conversions;
+mod declarations;
+mod expressions;
+mod initial;
+mod names;
+mod operators;
+mod records;
+mod statements;
 pub mod tree;
+mod types;
+
+use std::rc::Rc;
+
+use fencewright_program::Span;
+use rustc_hash::FxHashMap;
+
+use self::names::{Entity, Object};
+use self::records::Layout;
+use self::statements::Body;
+use self::tree::{Function, FunctionId, FunctionType, GlobalId, Record, Type, Variable};
+use crate::arithmetic::Arithmetic;
+use crate::ast;
+use crate::error::Error;
+use crate::preprocess::Preprocessed;
+use crate::token::{Names, Symbol};
 
 pub use tree::Unit;
+
+/// After so many errors the rest is not looked at.
+const MOST_ERRORS: usize = 100;
+/// Expressions and statements in each other, so deep: whoever reads the tree walks it recursively.
+const DEEPEST: u32 = 300;
+
+/// What was found, or the error to report.
+type Typing<T> = Result<T, Error>;
+
+/// The work on one text.
+struct Typer<'a> {
+    names: &'a Names,
+    unit: &'a ast::Unit,
+    records: Vec<Record>,
+    layouts: Vec<Layout>,
+    /// What enumerations are made of, by their numbers.
+    enumerations: Vec<Arithmetic>,
+    /// What `typeof` gave, and how long arrays are, by the expression: it is looked at once, where it is written.
+    types: FxHashMap<*const ast::Expr, Type>,
+    lengths: FxHashMap<*const ast::Expr, u64>,
+    /// Types of functions, by the parser's.
+    function_types: FxHashMap<*const ast::FunctionType, Rc<FunctionType>>,
+    scopes: Vec<FxHashMap<Symbol, Entity>>,
+    objects: Vec<Object>,
+    /// Functions that have a body somewhere in the text.
+    bodies: FxHashMap<Symbol, (FunctionId, &'a ast::Function)>,
+    /// The types under which functions without a body were declared.
+    declared: FxHashMap<Symbol, Rc<FunctionType>>,
+    functions: Vec<Option<Function>>,
+    globals: Vec<Variable>,
+    strings: FxHashMap<Rc<str>, GlobalId>,
+    /// The function in hand.
+    body: Option<Body>,
+    /// Arrays whose length is declared later than their first use, with the length.
+    late: FxHashMap<Symbol, u64>,
+    known_late: FxHashMap<Symbol, u64>,
+    depth: u32,
+    errors: Vec<Error>,
+    warnings: Vec<Error>,
+}
+
+/// The meaning of what the parser gives, or all that is wrong with it.
+pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> {
+    // `extern int a[];` is used before `int a[3];`: then a second walk knows the length from the start.
+    let first = Typer::new(text, unit, FxHashMap::default()).all()?;
+    match first.late.is_empty() {
+        true => Ok(first.finished()),
+        false => Ok(Typer::new(text, unit, first.late).all()?.finished()),
+    }
+}
+
+impl<'a> Typer<'a> {
+    fn new(text: &'a Preprocessed, unit: &'a ast::Unit, known_late: FxHashMap<Symbol, u64>) -> Self {
+        Typer {
+            names: &text.names,
+            unit,
+            records: records::unknown(unit, &text.names),
+            layouts: unit.records.iter().map(|_| Layout::Unknown).collect(),
+            enumerations: vec![types::UNSIGNED; unit.enumerations as usize],
+            types: FxHashMap::default(),
+            lengths: FxHashMap::default(),
+            function_types: FxHashMap::default(),
+            scopes: vec![FxHashMap::default()],
+            objects: Vec::new(),
+            bodies: FxHashMap::default(),
+            declared: FxHashMap::default(),
+            functions: Vec::new(),
+            globals: Vec::new(),
+            strings: FxHashMap::default(),
+            body: None,
+            late: FxHashMap::default(),
+            known_late,
+            depth: 0,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Looks at every item; errors, if there are any.
+    fn all(mut self) -> Result<Self, Vec<Error>> {
+        for item in &self.unit.items {
+            if let ast::Item::Function(function) = item {
+                let id = FunctionId(self.functions.len() as u32);
+                match self.bodies.insert(function.name.symbol, (id, function)) {
+                    None => self.functions.push(None),
+                    Some((_, before)) => {
+                        let name = self.spelled(function.name.symbol);
+                        self.errors.push(
+                            Error::new(function.name.span, format!("function `{name}` is defined twice"))
+                                .help("give one of them another name, or leave it out"),
+                        );
+                        self.bodies.insert(function.name.symbol, (FunctionId(id.0 - 1), before));
+                        return Err(self.errors);
+                    }
+                }
+            }
+        }
+        for item in &self.unit.items {
+            if self.errors.len() >= MOST_ERRORS {
+                break;
+            }
+            let done = match item {
+                ast::Item::Function(function) => self.function(function),
+                ast::Item::Declaration(declaration) => self.file_declaration(declaration),
+            };
+            self.report(done);
+        }
+        let done = self.all_defined();
+        self.report(done);
+        match self.errors.is_empty() {
+            true => Ok(self),
+            false => Err(self.errors),
+        }
+    }
+
+    fn finished(self) -> Unit {
+        Unit {
+            records: self.records,
+            globals: self.globals,
+            functions: self.functions.into_iter().flatten().collect(),
+            warnings: self.warnings,
+        }
+    }
+
+    fn report(&mut self, done: Typing<()>) {
+        if let Err(error) = done {
+            self.errors.push(error);
+        }
+    }
+
+    fn warn(&mut self, at: Span, message: impl Into<String>) {
+        if self.warnings.len() < MOST_ERRORS {
+            self.warnings.push(Error::new(at, message));
+        }
+    }
+
+    fn spelled(&self, symbol: Symbol) -> Rc<str> {
+        self.names.spelling(symbol).clone()
+    }
+
+    /// Looks at something that may contain itself.
+    fn nested<T>(&mut self, at: Span, look: impl FnOnce(&mut Self) -> Typing<T>) -> Typing<T> {
+        if self.depth >= DEEPEST {
+            return Err(Error::new(at, format!("this is nested more than {DEEPEST} deep"))
+                .help("compute parts of it in variables of their own"));
+        }
+        self.depth += 1;
+        let found = look(self);
+        self.depth -= 1;
+        found
+    }
+}

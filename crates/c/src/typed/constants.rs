@@ -1,0 +1,233 @@
+//! Constants: integer constant expressions (C11 6.6), and expressions that are one because their operands are.
+
+use super::names::Entity;
+use super::tree::{Expr, ExprKind, Place, PlaceKind, Type, TypeKind};
+use super::{Typer, Typing};
+use crate::arithmetic::{self, Arithmetic};
+use crate::ast::{self, BinaryOp, UnaryOp};
+use crate::error::Error;
+
+impl Typer<'_> {
+    /// The value of an integer constant expression.
+    pub(super) fn constant(&mut self, expr: &ast::Expr) -> Typing<i128> {
+        let value = self.value(expr)?;
+        if value.ty.arithmetic().is_none() {
+            return Err(Error::new(expr.span, "an integer is wanted here"));
+        }
+        self.evaluated(&value).ok_or_else(|| {
+            Error::new(expr.span, "this is not known before the program runs")
+                .help("use literals, enumerators, `sizeof` and operators on them")
+        })
+    }
+
+    /// The value of an expression, if it is known before the program runs. Operands that are not evaluated need not be known.
+    pub(super) fn evaluated(&self, expr: &Expr) -> Option<i128> {
+        let both = |a: &Expr, b: &Expr| Some((self.evaluated(a)?, self.evaluated(b)?));
+        match &expr.kind {
+            ExprKind::Constant(value) => Some(*value),
+            ExprKind::Convert(inner) => Some(converted(&expr.ty, self.evaluated(inner)?)),
+            ExprKind::Negate(inner) => unary(UnaryOp::Minus, self.evaluated(inner)?, &inner.ty),
+            ExprKind::Complement(inner) => unary(UnaryOp::Complement, self.evaluated(inner)?, &inner.ty),
+            ExprKind::Not(inner) => Some(i128::from(self.evaluated(inner)? == 0)),
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = both(a, b)?;
+                binary(*op, (x, &a.ty), (y, &b.ty))
+            }
+            ExprKind::And(a, b) => match self.evaluated(a)? {
+                0 => Some(0),
+                _ => Some(i128::from(self.evaluated(b)? != 0)),
+            },
+            ExprKind::Or(a, b) => match self.evaluated(a)? {
+                0 => Some(i128::from(self.evaluated(b)? != 0)),
+                _ => Some(1),
+            },
+            ExprKind::Conditional(condition, a, b) => match self.evaluated(condition)? {
+                0 => self.evaluated(b),
+                _ => self.evaluated(a),
+            },
+            ExprKind::Otherwise(a, b) => match self.evaluated(a)? {
+                0 => self.evaluated(b),
+                value => Some(converted(&expr.ty, value)),
+            },
+            ExprKind::Load(place) => self.value_of_constant(place),
+            _ => None,
+        }
+    }
+
+    /// The value of a variable that is `const` and starts with a constant: GNU C knows it too, and uses it for lengths of arrays.
+    fn value_of_constant(&self, place: &Place) -> Option<i128> {
+        match place.kind {
+            PlaceKind::Local(id) => self.body.as_ref()?.constants.get(&id).copied(),
+            PlaceKind::Global(id) => {
+                self.objects.iter().find(|object| object.id == Some(id)).and_then(|object| object.value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Declares enumerators, and says what their enumerations are made of: `unsigned` if no value is negative, as gcc does.
+    pub(super) fn enumerators(&mut self, enumerators: &[ast::Enumerator]) -> Typing<()> {
+        let mut next = 0;
+        let mut range = (0, 0);
+        for enumerator in enumerators {
+            if enumerator.first {
+                (next, range) = (0, (0, 0));
+            }
+            if let Some(value) = &enumerator.value {
+                next = self.constant(value)?;
+            }
+            let candidates =
+                [Arithmetic::INT, super::types::UNSIGNED, super::types::LONG, super::types::UNSIGNED_LONG];
+            let ty = candidates.into_iter().find(|ty| ty.has(next)).ok_or_else(|| {
+                Error::new(enumerator.name.span, "the value of this enumerator does not fit into 64 bits")
+            })?;
+            self.declare_new(enumerator.name.symbol, Entity::Number(next, ty), enumerator.name.span)?;
+            range = (range.0.min(next), range.1.max(next));
+            let fits = |ty: &&Arithmetic| ty.has(range.0) && ty.has(range.1);
+            let made_of =
+                [super::types::UNSIGNED, Arithmetic::INT, super::types::UNSIGNED_LONG, super::types::LONG];
+            let made_of = made_of.iter().find(fits).copied().unwrap_or(super::types::LONG);
+            self.enumerations[enumerator.enumeration.0 as usize] = made_of;
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// `_Static_assert`.
+    pub(super) fn static_assertions(&mut self, assertions: &[(ast::Expr, Option<String>)]) -> Typing<()> {
+        for (condition, text) in assertions {
+            if self.constant(condition)? == 0 {
+                let text = text.as_deref().unwrap_or("it is false");
+                return Err(Error::new(condition.span, format!("static assertion failed: {text}"))
+                    .help("sizes and types are those of x86-64 under Linux, with the model headers"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The offset of `offsetof`.
+    pub(super) fn offset(&mut self, ty: &Type, path: &[ast::Designator], at: &ast::Expr) -> Typing<u64> {
+        let (mut offset, mut ty) = (0u64, ty.clone());
+        for step in path {
+            match (step, &ty.kind) {
+                (ast::Designator::Member(name), TypeKind::Record(id)) => {
+                    let mut id = *id;
+                    for &number in self.member(id, name)?.iter() {
+                        let field = &self.records[id.0 as usize].fields[number as usize];
+                        if field.bits.is_some() {
+                            return Err(Error::new(name.span, "a bit-field has no offset in bytes"));
+                        }
+                        offset += field.offset;
+                        ty = field.ty.clone();
+                        if let TypeKind::Record(inner) = ty.kind {
+                            id = inner;
+                        }
+                    }
+                }
+                (ast::Designator::Index(index), TypeKind::Array(element, _)) => {
+                    let index = self.constant(index)?;
+                    let size = self.size(element, at.span)?;
+                    let bytes = u64::try_from(index).ok().and_then(|index| index.checked_mul(size));
+                    offset = bytes
+                        .and_then(|bytes| offset.checked_add(bytes))
+                        .filter(|&offset| offset <= 1 << 40)
+                        .ok_or_else(|| Error::new(at.span, "this offset is too large"))?;
+                    ty = (**element).clone();
+                }
+                _ => return Err(Error::new(at.span, "this leads to no member")),
+            }
+        }
+        Ok(offset)
+    }
+
+    /// The address of a place whose way starts at a number, as in `&((struct s *)0)->member`.
+    pub(super) fn constant_address(&mut self, place: &Place) -> Typing<Option<i128>> {
+        Ok(match &place.kind {
+            PlaceKind::Pointed(pointer) => match pointer.kind {
+                ExprKind::Constant(value) => Some(value),
+                _ => None,
+            },
+            PlaceKind::Field(inner, number) => match (self.constant_address(inner)?, &inner.ty.kind) {
+                (Some(base), TypeKind::Record(id)) => {
+                    Some(base + i128::from(self.records[id.0 as usize].fields[*number as usize].offset))
+                }
+                _ => None,
+            },
+            PlaceKind::Element(inner, index) => {
+                match (self.constant_address(inner)?, self.evaluated(index)) {
+                    (Some(base), Some(index)) => {
+                        Some(base + index * i128::from(self.size(&place.ty, place.span)?))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        })
+    }
+}
+
+/// An operation on two known values, unless it is a fault.
+pub(super) fn binary(op: BinaryOp, (x, a): (i128, &Type), (y, b): (i128, &Type)) -> Option<i128> {
+    let types = (
+        a.arithmetic().unwrap_or(super::types::UNSIGNED_LONG),
+        b.arithmetic().unwrap_or(super::types::UNSIGNED_LONG),
+    );
+    arithmetic::binary(op, (x, types.0), (y, types.1)).ok()
+}
+
+fn unary(op: UnaryOp, value: i128, ty: &Type) -> Option<i128> {
+    arithmetic::unary(op, (value, ty.arithmetic()?)).ok().map(|(value, _)| value)
+}
+
+/// What a known value becomes in another type.
+pub(super) fn converted(ty: &Type, value: i128) -> i128 {
+    match ty.kind {
+        TypeKind::Integer(values) => values.converted(value),
+        TypeKind::Pointer(_) => super::types::UNSIGNED_LONG.converted(value),
+        _ => value,
+    }
+}
+
+/// Whether an expression is a null pointer constant (C11 6.3.2.3 p. 3).
+pub(super) fn is_null(expr: &Expr) -> bool {
+    let void = Type::void();
+    matches!(expr.kind, ExprKind::Constant(0))
+        && match &expr.ty.kind {
+            TypeKind::Integer(_) => true,
+            TypeKind::Pointer(to) => **to == void,
+            _ => false,
+        }
+}
+
+/// An expression whose value is known.
+pub(super) fn folded(expr: Expr) -> Expr {
+    let known = |inner: &Expr| match inner.kind {
+        ExprKind::Constant(value) => Some(value),
+        _ => None,
+    };
+    let value = match &expr.kind {
+        ExprKind::Convert(inner) if expr.ty.is_scalar() => {
+            known(inner).map(|value| converted(&expr.ty, value))
+        }
+        ExprKind::Negate(inner) => known(inner).and_then(|value| unary(UnaryOp::Minus, value, &inner.ty)),
+        ExprKind::Complement(inner) => {
+            known(inner).and_then(|value| unary(UnaryOp::Complement, value, &inner.ty))
+        }
+        ExprKind::Not(inner) => known(inner).map(|value| i128::from(value == 0)),
+        ExprKind::Binary(op, a, b) => match (known(a), known(b)) {
+            (Some(x), Some(y)) => binary(*op, (x, &a.ty), (y, &b.ty)),
+            _ => None,
+        },
+        ExprKind::And(a, b) => known(a).zip(known(b)).map(|(x, y)| i128::from(x != 0 && y != 0)),
+        ExprKind::Or(a, b) => known(a).zip(known(b)).map(|(x, y)| i128::from(x != 0 || y != 0)),
+        ExprKind::Conditional(condition, a, b) => match (known(condition), known(a), known(b)) {
+            (Some(condition), Some(x), Some(y)) => Some(if condition != 0 { x } else { y }),
+            _ => None,
+        },
+        _ => None,
+    };
+    match value {
+        Some(value) => Expr { kind: ExprKind::Constant(value), ..expr },
+        None => expr,
+    }
+}

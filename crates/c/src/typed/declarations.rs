@@ -1,0 +1,390 @@
+//! Declarations and functions (C11 6.7, 6.9): variables that are declared several times, locals, `static` ones among them.
+
+use std::rc::Rc;
+
+use fencewright_program::Span;
+
+use super::names::{Entity, Object};
+use super::statements::Body;
+use super::tree::{
+    ExprKind, Function, FunctionType, GlobalId, Initial, Statement, StatementKind, Type, TypeKind, Variable,
+};
+use super::types::compatible;
+use super::{Typer, Typing};
+use crate::ast::{self, Initializer};
+use crate::error::Error;
+use crate::token::Symbol;
+
+impl Typer<'_> {
+    /// What a declaration brings besides its names: enumerators, structures, assertions.
+    fn brought(&mut self, declaration: &ast::Declaration) -> Typing<()> {
+        self.enumerators(&declaration.enumerators)?;
+        for &id in &declaration.records {
+            self.complete(id, declaration.span)?;
+        }
+        for (name, ty) in &declaration.types {
+            // Names of types hide variables, but the parser knows them. Lengths and `typeof` in them mean what they mean here.
+            if !matches!(ty.kind, ast::TypeKind::Record(_)) {
+                self.ty(ty, name.span)?;
+            }
+        }
+        self.static_assertions(&declaration.assertions)
+    }
+
+    /// The type of what is declared, and its initial value; `__auto_type` takes that of the value.
+    fn declared_type(&mut self, declarator: &ast::Declarator) -> Typing<Type> {
+        match (&declarator.ty.kind, &declarator.initial) {
+            (ast::TypeKind::Inferred, Some(Initializer::Expression(expr))) => {
+                let ty = self.type_of(expr)?;
+                let kind = match ty.kind {
+                    TypeKind::Array(element, _) => TypeKind::Pointer(element),
+                    TypeKind::Function(_) => TypeKind::Pointer(Rc::new(ty)),
+                    kind => kind,
+                };
+                Ok(Type { kind, atomic: declarator.ty.atomic, volatile: declarator.ty.volatile })
+            }
+            _ => self.ty(&declarator.ty, declarator.name.span),
+        }
+    }
+
+    /// A declaration at the outermost level.
+    pub(super) fn file_declaration(&mut self, declaration: &ast::Declaration) -> Typing<()> {
+        self.brought(declaration)?;
+        for declarator in &declaration.declarators {
+            let done = self.file_declarator(declarator, declaration.storage);
+            self.report(done);
+        }
+        Ok(())
+    }
+
+    fn file_declarator(&mut self, declarator: &ast::Declarator, storage: ast::Storage) -> Typing<()> {
+        let ty = self.declared_type(declarator)?;
+        let (name, span) = (declarator.name.symbol, declarator.name.span);
+        if let TypeKind::Function(function) = &ty.kind {
+            return self.declare_function(name, function.clone(), span);
+        }
+        let object = self.object(declarator, ty, storage)?;
+        let defines = !storage.external || declarator.initial.is_some();
+        if defines {
+            self.objects[object].defined = true;
+            self.objects[object].span = span;
+        }
+        let Some(initial) = &declarator.initial else { return Ok(()) };
+        let id = self.global(object);
+        let (ty, open) = (self.objects[object].ty.clone(), self.objects[object].open);
+        let (ty, initial) = self.initial(&ty, open, initial, span)?;
+        if self.globals[id.index()].initial.is_some() {
+            let name = self.spelled(name);
+            return Err(Error::new(span, format!("`{name}` gets an initial value twice"))
+                .help("leave one of them out"));
+        }
+        self.fixed(&initial)?;
+        if declarator.ty.constant {
+            self.objects[object].value = self.only_value(&initial);
+        }
+        self.has_type(object, ty);
+        self.globals[id.index()].initial = Some(initial);
+        Ok(())
+    }
+
+    /// The value of a variable that starts with one number.
+    fn only_value(&self, initial: &Initial) -> Option<i128> {
+        match &initial.parts[..] {
+            [(path, value)] if path.is_empty() && value.ty.arithmetic().is_some() => self.evaluated(value),
+            _ => None,
+        }
+    }
+
+    /// A variable of the outermost level, declared for the first time or again (C11 6.2.7, 6.9.2).
+    fn object(&mut self, declarator: &ast::Declarator, ty: Type, storage: ast::Storage) -> Typing<usize> {
+        let (symbol, span) = (declarator.name.symbol, declarator.name.span);
+        let mut open = matches!(declarator.ty.kind, ast::TypeKind::Array(_, None));
+        match self.scopes[0].get(&symbol) {
+            None => {
+                let mut ty = ty;
+                if let (true, Some(&length)) = (open, self.known_late.get(&symbol)) {
+                    ty = self.of_length(&ty, length, span)?;
+                    open = false;
+                }
+                self.check_variable(&ty, span)?;
+                self.objects.push(Object {
+                    symbol,
+                    ty,
+                    open,
+                    thread_local: storage.thread_local,
+                    span,
+                    defined: false,
+                    id: None,
+                    used: None,
+                    value: None,
+                });
+                let object = self.objects.len() - 1;
+                self.scopes[0].insert(symbol, Entity::Object(object));
+                Ok(object)
+            }
+            Some(&Entity::Object(object)) => {
+                let known = &self.objects[object];
+                let same = compatible(&known.ty, &ty) && known.ty.atomic == ty.atomic;
+                if !same || known.thread_local != storage.thread_local {
+                    let (name, before) = (self.spelled(symbol), self.said(&known.ty));
+                    let now = self.said(&ty);
+                    return Err(Error::new(
+                        span,
+                        format!("`{name}` is declared as `{now}`, before as `{before}`"),
+                    )
+                    .help("declare it with one type"));
+                }
+                if known.open && !open {
+                    self.has_type(object, ty);
+                }
+                Ok(object)
+            }
+            Some(_) => {
+                let name = self.spelled(symbol);
+                Err(Error::new(span, format!("`{name}` was declared as something else"))
+                    .help("give one of them another name"))
+            }
+        }
+    }
+
+    /// The type of a variable, now with its length.
+    fn has_type(&mut self, object: usize, ty: Type) {
+        let known = &mut self.objects[object];
+        if known.open
+            && let (Some(_), TypeKind::Array(_, length)) = (known.used, &ty.kind)
+        {
+            self.late.insert(known.symbol, *length);
+        }
+        known.open = false;
+        known.ty = ty.clone();
+        if let Some(id) = known.id {
+            self.globals[id.index()].ty = ty;
+        }
+    }
+
+    /// Makes sure that a variable may have this type.
+    fn check_variable(&mut self, ty: &Type, span: Span) -> Typing<()> {
+        match ty.kind {
+            TypeKind::Void => Err(Error::new(span, "a variable cannot be `void`").help("use `void *`")),
+            _ => Ok(()),
+        }
+    }
+
+    /// A function that is declared without its body.
+    fn declare_function(&mut self, name: Symbol, ty: Rc<FunctionType>, span: Span) -> Typing<()> {
+        if let Some(known) = self.known_function(name)? {
+            let same = |a: &Rc<FunctionType>, b: &Rc<FunctionType>| {
+                compatible(&TypeKind::Function(a.clone()).into(), &TypeKind::Function(b.clone()).into())
+            };
+            if !same(&known, &ty) {
+                let name = self.spelled(name);
+                return Err(Error::new(
+                    span,
+                    format!("function `{name}` is declared with another type elsewhere"),
+                )
+                .help("the declarations and the definition must agree"));
+            }
+        }
+        if !matches!(self.scopes[0].get(&name), None | Some(Entity::Function)) {
+            let name = self.spelled(name);
+            return Err(Error::new(span, format!("`{name}` was declared as something else"))
+                .help("give one of them another name"));
+        }
+        self.scopes[0].insert(name, Entity::Function);
+        self.declare(name, Entity::Function);
+        // Of two declarations the one that says more counts.
+        let known = self.declared.get(&name);
+        if known.is_none_or(|known| known.parameters.is_none()) {
+            self.declared.insert(name, ty);
+        }
+        Ok(())
+    }
+
+    /// At the end: variables that were only declared, and all that got their length late.
+    pub(super) fn all_defined(&mut self) -> Typing<()> {
+        for object in 0..self.objects.len() {
+            let (used, span) = (self.objects[object].used, self.objects[object].span);
+            if self.objects[object].defined {
+                if self.objects[object].open {
+                    // A tentative definition without a length has one element (C11 6.9.2 p. 5).
+                    let ty = self.objects[object].ty.clone();
+                    let ty = self.of_length(&ty, 1, span)?;
+                    self.has_type(object, ty);
+                }
+                let ty = self.objects[object].ty.clone();
+                self.size(&ty, span)?;
+                self.global(object);
+            } else if let Some(used) = used {
+                let name = self.spelled(self.objects[object].symbol);
+                return Err(Error::new(used, format!("`{name}` is declared `extern`, and defined nowhere"))
+                    .help("define it in this file, or include the file that does"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A declaration inside of a function: what it does is written to `statements`.
+    pub(super) fn local_declaration(
+        &mut self,
+        declaration: &ast::Declaration,
+        statement: &ast::Statement,
+        statements: &mut Vec<Statement>,
+    ) -> Typing<()> {
+        self.brought(declaration)?;
+        for declarator in &declaration.declarators {
+            let kind = self.local_declarator(declarator, declaration.storage)?;
+            if let Some(kind) = kind {
+                let single = declaration.declarators.len() == 1;
+                let span = if single { statement.span } else { declarator.name.span };
+                statements.push(Statement { kind, span, expansion: statement.expansion });
+            }
+        }
+        Ok(())
+    }
+
+    fn local_declarator(
+        &mut self,
+        declarator: &ast::Declarator,
+        storage: ast::Storage,
+    ) -> Typing<Option<StatementKind>> {
+        let (symbol, span) = (declarator.name.symbol, declarator.name.span);
+        let ty = self.declared_type(declarator)?;
+        if let TypeKind::Function(function) = &ty.kind {
+            self.declare_function(symbol, function.clone(), span)?;
+            return Ok(None);
+        }
+        if storage.external {
+            let object = self.object(declarator, ty, storage)?;
+            self.declare(symbol, Entity::Object(object));
+            return Ok(None);
+        }
+        self.check_variable(&ty, span)?;
+        let open = matches!(declarator.ty.kind, ast::TypeKind::Array(_, None));
+        let name = self.spelled(symbol);
+        if storage.fixed || storage.thread_local {
+            let id = GlobalId(self.globals.len() as u32);
+            let name = format!("{}.{name}", self.in_hand().name).into();
+            let thread_local = storage.thread_local;
+            self.globals.push(Variable { name, ty: ty.clone(), thread_local, initial: None, span });
+            self.declare_new(symbol, Entity::Static(id), span)?;
+            if let Some(initial) = &declarator.initial {
+                let (ty, initial) = self.initial(&ty, open, initial, span)?;
+                self.fixed(&initial)?;
+                self.globals[id.index()].ty = ty;
+                self.globals[id.index()].initial = Some(initial);
+            }
+            let ty = self.globals[id.index()].ty.clone();
+            self.size(&ty, span)?;
+            return Ok(None);
+        }
+        // The name is known in its own initial value.
+        let id = self.local(name, ty.clone(), span);
+        self.declare_new(symbol, Entity::Local(id), span)?;
+        let initial = match &declarator.initial {
+            None => None,
+            Some(initial) => {
+                let (ty, initial) = self.initial(&ty, open, initial, span)?;
+                self.in_hand().locals[id.index()].ty = ty;
+                Some(initial)
+            }
+        };
+        let ty = self.in_hand().locals[id.index()].ty.clone();
+        if open && initial.is_none() {
+            return Err(
+                Error::new(span, "the length of this array is not known").help("write it, or a value")
+            );
+        }
+        self.size(&ty, span)?;
+        if declarator.ty.constant
+            && !declarator.ty.volatile
+            && let Some(value) = initial.as_ref().and_then(|initial| self.only_value(initial))
+        {
+            self.in_hand().constants.insert(id, value);
+        }
+        Ok(Some(StatementKind::Declare(id, initial)))
+    }
+
+    /// Makes sure that what a variable starts with is known before the program runs (C11 6.6 p. 7).
+    fn fixed(&mut self, initial: &Initial) -> Typing<()> {
+        for (_, value) in &initial.parts {
+            if !self.is_fixed(value) {
+                return Err(Error::new(value.span, "this is not known before the program runs").help(
+                    "a variable that is no local starts with a constant; assign to it in `main` instead",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_fixed(&self, value: &super::tree::Expr) -> bool {
+        use super::tree::PlaceKind;
+        let fixed_place = |mut place: &super::tree::Place| loop {
+            match &place.kind {
+                PlaceKind::Global(_) => return true,
+                PlaceKind::Field(inner, _) => place = inner,
+                PlaceKind::Element(inner, index) if self.evaluated(index).is_some() => place = inner,
+                _ => return false,
+            }
+        };
+        if self.evaluated(value).is_some() {
+            return true;
+        }
+        match &value.kind {
+            ExprKind::String(_) | ExprKind::Function(_) | ExprKind::Unknown(_) => true,
+            ExprKind::Address(place) => fixed_place(place),
+            ExprKind::Convert(inner) => self.is_fixed(inner),
+            ExprKind::Move(pointer, by) => self.is_fixed(pointer) && self.evaluated(by).is_some(),
+            // GNU C: a structure that starts as a literal.
+            ExprKind::Load(place) => {
+                matches!(place.kind, PlaceKind::Global(_)) && matches!(value.ty.kind, TypeKind::Record(_))
+            }
+            ExprKind::Conditional(condition, a, b) => match self.evaluated(condition) {
+                Some(0) => self.is_fixed(b),
+                Some(_) => self.is_fixed(a),
+                None => false,
+            },
+            ExprKind::Binary(_, a, b) => self.is_fixed(a) && self.is_fixed(b),
+            _ => false,
+        }
+    }
+
+    /// A function with its body.
+    pub(super) fn function(&mut self, function: &ast::Function) -> Typing<()> {
+        self.enumerators(&function.enumerators)?;
+        let (symbol, span) = (function.name.symbol, function.name.span);
+        let ty = self.function_type(&function.ty, span)?;
+        self.declare_function(symbol, ty.clone(), span)?;
+        let name = self.spelled(symbol);
+        if ty.variadic {
+            return Err(Error::new(span, format!("`{name}` takes any number of arguments"))
+                .help("write a function for each number of arguments that occurs"));
+        }
+        self.body = Some(Body::new(name.clone(), ty.result.clone()));
+        let typed = self.scoped(|typer| {
+            let mut parameters = Vec::new();
+            for (number, parameter) in function.ty.parameters.iter().flatten().enumerate() {
+                let at = parameter.name.map_or(span, |name| name.span);
+                let parameter_type = typer.ty(&parameter.ty, at)?;
+                typer.size(&parameter_type, at)?;
+                let name = match parameter.name {
+                    Some(name) => typer.spelled(name.symbol),
+                    None => format!("parameter{number}").into(),
+                };
+                let id = typer.local(name, parameter_type, at);
+                if let Some(name) = parameter.name {
+                    typer.declare_new(name.symbol, Entity::Local(id), name.span)?;
+                }
+                parameters.push(id);
+            }
+            let body = typer.block(&function.body)?;
+            typer.labels_stand()?;
+            Ok((parameters, body))
+        });
+        let found = self.body.take().expect("it was put there");
+        let (parameters, body) = typed?;
+        let id = self.bodies[&symbol].0;
+        self.functions[id.index()] =
+            Some(Function { name, ty, parameters, locals: found.locals, labels: found.labels, body, span });
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! Names and what they stand for (C11 6.2.1): scopes, variables at the outermost level that may be declared several times, and advice on
+//! names that nobody declared.
+
+use std::rc::Rc;
+
+use fencewright_program::Span;
+use rustc_hash::FxHashMap;
+
+use super::tree::{FunctionType, GlobalId, LocalId, Type, Variable};
+use super::{Typer, Typing};
+use crate::arithmetic::Arithmetic;
+use crate::error::Error;
+use crate::token::Symbol;
+
+/// Among more names than this no advice is given: looking for it would take longer than reading the program.
+const MOST_COMPARED: usize = 2_000;
+/// Of longer names only so many characters are compared.
+const COMPARED_LENGTH: usize = 40;
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entity {
+    /// A local variable or parameter.
+    Local(LocalId),
+    /// A `static` local variable.
+    Static(GlobalId),
+    /// A variable of the outermost level, by its number in the typer's objects.
+    Object(usize),
+    /// A function.
+    Function,
+    /// An enumerator: a number.
+    Number(i128, Arithmetic),
+}
+
+/// A variable of the outermost level.
+pub(super) struct Object {
+    pub symbol: Symbol,
+    pub ty: Type,
+    /// Whether it is an array whose length was not said yet.
+    pub open: bool,
+    pub thread_local: bool,
+    /// Where it was declared, the definition before others.
+    pub span: Span,
+    /// Whether a declaration without `extern` was there.
+    pub defined: bool,
+    /// Its number, once it is defined or used.
+    pub id: Option<GlobalId>,
+    /// Where it was used first.
+    pub used: Option<Span>,
+    /// Its value, if it is a constant that its declaration says.
+    pub value: Option<i128>,
+}
+
+impl Typer<'_> {
+    pub(super) fn look_up(&self, name: Symbol) -> Option<Entity> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(&name)).copied()
+    }
+
+    /// Declares a name in the innermost scope.
+    pub(super) fn declare(&mut self, name: Symbol, entity: Entity) -> Option<Entity> {
+        self.scopes.last_mut().expect("there is always a scope").insert(name, entity)
+    }
+
+    /// Declares a name that must be new in its scope.
+    pub(super) fn declare_new(&mut self, name: Symbol, entity: Entity, at: Span) -> Typing<()> {
+        match self.declare(name, entity) {
+            None => Ok(()),
+            Some(_) => {
+                let name = self.spelled(name);
+                Err(Error::new(at, format!("`{name}` is declared twice"))
+                    .help("give one of them another name"))
+            }
+        }
+    }
+
+    /// Looks at something with a scope of its own.
+    pub(super) fn scoped<T>(&mut self, look: impl FnOnce(&mut Self) -> Typing<T>) -> Typing<T> {
+        self.scopes.push(FxHashMap::default());
+        let found = look(self);
+        self.scopes.pop();
+        found
+    }
+
+    /// The number of a variable of the outermost level, which it gets when it is defined or used.
+    pub(super) fn global(&mut self, object: usize) -> GlobalId {
+        if let Some(id) = self.objects[object].id {
+            return id;
+        }
+        let name = self.spelled(self.objects[object].symbol);
+        let object = &mut self.objects[object];
+        let id = GlobalId(self.globals.len() as u32);
+        object.id = Some(id);
+        let (ty, thread_local, span) = (object.ty.clone(), object.thread_local, object.span);
+        self.globals.push(Variable { name, ty, thread_local, initial: None, span });
+        id
+    }
+
+    /// The type of a function by its name, if it is declared or has a body somewhere.
+    pub(super) fn known_function(&mut self, name: Symbol) -> Typing<Option<Rc<FunctionType>>> {
+        match self.bodies.get(&name) {
+            Some(&(_, function)) => Ok(Some(self.function_type(&function.ty, function.name.span)?)),
+            None => Ok(self.declared.get(&name).cloned()),
+        }
+    }
+
+    pub(super) fn undeclared(&self, name: Symbol, at: Span) -> Error {
+        let name = self.spelled(name);
+        let error = Error::new(at, format!("`{name}` is not declared"));
+        let header = match &*name {
+            "NULL" | "offsetof" => Some("stddef.h"),
+            "true" | "false" | "bool" => Some("stdbool.h"),
+            "EXIT_SUCCESS" | "EXIT_FAILURE" => Some("stdlib.h"),
+            "INT_MAX" | "INT_MIN" | "UINT_MAX" | "LONG_MAX" | "CHAR_BIT" => Some("limits.h"),
+            name if name.starts_with("memory_order") || name.starts_with("ATOMIC_") => Some("stdatomic.h"),
+            name if name.starts_with("PTHREAD_") => Some("pthread.h"),
+            _ => None,
+        };
+        if let Some(header) = header {
+            return error.help(format!("`#include <{header}>` declares it"));
+        }
+        let known = self.scopes.iter().flat_map(|scope| scope.keys());
+        match nearest(&name, known.map(|&symbol| &**self.names.spelling(symbol))) {
+            Some(other) => error.help(format!("did you mean `{other}`?")),
+            None => error.help("declare it before it is used"),
+        }
+    }
+}
+
+/// The known name that differs least from `name`, if any is close.
+pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
+    let length = name.chars().count();
+    let start = |name: &str| name.chars().take(COMPARED_LENGTH).collect::<String>();
+    let allowed = (length / 3).clamp(1, 3);
+    let known: Vec<&str> = known.take(MOST_COMPARED + 1).collect();
+    if known.len() > MOST_COMPARED {
+        return None;
+    }
+    known
+        .into_iter()
+        .filter(|other| other.chars().count().abs_diff(length) <= allowed)
+        .map(|other| (strsim::osa_distance(&start(name), &start(other)), other))
+        .filter(|&(distance, _)| distance <= allowed)
+        .min()
+        .map(|(_, other)| other.to_string())
+}

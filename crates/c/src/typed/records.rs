@@ -1,0 +1,222 @@
+//! Structures and unions: where their members lie (System V ABI for x86-64, 3.1.2), and how a name leads to a member.
+
+use std::rc::Rc;
+
+use fencewright_program::Span;
+use rustc_hash::FxHashMap;
+
+use super::tree::{Field, Record, TypeKind};
+use super::{Typer, Typing, types};
+use crate::arithmetic::Arithmetic;
+use crate::ast::{self, RecordId};
+use crate::error::Error;
+use crate::token::{Names, Symbol};
+
+/// Structures in structures, so deep: whoever reads the tree walks them recursively.
+const DEEPEST_RECORD: u32 = 32;
+
+/// What is known about the members of a structure or union.
+pub(super) enum Layout {
+    /// Nothing yet.
+    Unknown,
+    /// They are being looked at.
+    Started,
+    /// How a name leads to a member, through structures that lend theirs; and how deep structures are nested.
+    Done(FxHashMap<Symbol, Rc<[u32]>>, u32),
+}
+
+/// All structures and unions of a text, without their members.
+pub(super) fn unknown(unit: &ast::Unit, names: &Names) -> Vec<Record> {
+    let mut named: FxHashMap<RecordId, Symbol> = FxHashMap::default();
+    let declarations = unit.items.iter().filter_map(|item| match item {
+        ast::Item::Declaration(declaration) => Some(declaration),
+        ast::Item::Function(_) => None,
+    });
+    for (name, ty) in declarations.flat_map(|declaration| &declaration.types) {
+        if let ast::TypeKind::Record(id) = ty.kind {
+            named.entry(id).or_insert(name.symbol);
+        }
+    }
+    let record = |(number, record): (usize, &ast::Record)| {
+        let name = record.tag.or_else(|| named.get(&RecordId(number as u32)).copied());
+        Record {
+            name: name
+                .map_or_else(|| format!("anonymous{number}").into(), |name| names.spelling(name).clone()),
+            union: record.union,
+            fields: Vec::new(),
+            complete: false,
+            size: 0,
+            align: 1,
+            span: record.span,
+        }
+    };
+    unit.records.iter().enumerate().map(record).collect()
+}
+
+/// Where the next member goes: bits so far, and the strictest alignment.
+struct Place {
+    bits: u64,
+    size: u64,
+    align: u64,
+}
+
+impl Typer<'_> {
+    /// Makes sure that the members of a structure or union are known.
+    pub(super) fn complete(&mut self, id: RecordId, at: Span) -> Typing<()> {
+        match self.layouts[id.0 as usize] {
+            Layout::Done(..) => return Ok(()),
+            Layout::Unknown if self.unit.records[id.0 as usize].fields.is_some() => {}
+            _ => {
+                let name = &self.records[id.0 as usize].name;
+                return Err(Error::new(at, format!("the members of `{name}` are not known here"))
+                    .help("define it before its size or its members are used, or use a pointer to it"));
+            }
+        }
+        self.layouts[id.0 as usize] = Layout::Started;
+        let laid_out = self.nested(at, |typer| typer.lay_out(id, at));
+        if laid_out.is_err() {
+            self.layouts[id.0 as usize] = Layout::Unknown;
+        }
+        laid_out
+    }
+
+    fn lay_out(&mut self, id: RecordId, at: Span) -> Typing<()> {
+        let unit = self.unit;
+        let parsed = &unit.records[id.0 as usize];
+        let parsed_fields = parsed.fields.as_deref().unwrap_or_default();
+        let mut place = Place { bits: 0, size: 0, align: 1 };
+        let mut fields = Vec::new();
+        let mut members: FxHashMap<Symbol, Rc<[u32]>> = FxHashMap::default();
+        let mut deepest = 0;
+        for (number, field) in parsed_fields.iter().enumerate() {
+            let span = field.name.map_or(field.span, |name| name.span);
+            let ty = self.ty(&field.ty, span)?;
+            let open = matches!(field.ty.kind, ast::TypeKind::Array(_, None));
+            let last = number + 1 == parsed_fields.len();
+            if ty.is_void()
+                || matches!(ty.kind, TypeKind::Function(_))
+                || open && (!last || parsed.union || fields.is_empty())
+            {
+                return Err(Error::new(span, "a member cannot have this type")
+                    .help("use a pointer; an array of open length stands at the end of a structure"));
+            }
+            let (size, align) = (self.size(&ty, span)?, self.align(&ty, span)?);
+            deepest = deepest.max(self.record_depth(&ty));
+            let bits = match &field.bits {
+                None => None,
+                Some(width) => Some(self.width(width, &ty, field.name.is_some())?),
+            };
+            let offset = place.put(bits, size, align, parsed.union, field.name.is_some());
+            let offset = offset.filter(|_| place.size <= 1 << 40).ok_or_else(|| types::too_large(span))?;
+            let step = fields.len() as u32;
+            let name = match (&field.name, &ty.kind) {
+                (Some(name), _) => {
+                    if members.insert(name.symbol, [step].into()).is_some() {
+                        let name = self.spelled(name.symbol);
+                        return Err(Error::new(span, format!("there are two members `{name}`"))
+                            .help("give one of them another name"));
+                    }
+                    self.spelled(name.symbol)
+                }
+                (None, TypeKind::Record(inner)) if bits.is_none() => {
+                    let Layout::Done(lent, _) = &self.layouts[inner.0 as usize] else { continue };
+                    for (&symbol, path) in lent {
+                        let path: Rc<[u32]> = std::iter::once(step).chain(path.iter().copied()).collect();
+                        members.entry(symbol).or_insert(path);
+                    }
+                    format!("anonymous{step}").into()
+                }
+                // Bits without a name only fill.
+                (None, _) => continue,
+            };
+            fields.push(Field { name, ty, offset, bits, span });
+        }
+        if deepest >= DEEPEST_RECORD {
+            return Err(Error::new(at, format!("structures are nested more than {DEEPEST_RECORD} deep"))
+                .help("use pointers instead"));
+        }
+        let record = &mut self.records[id.0 as usize];
+        record.align = place.align;
+        record.size = place.size.div_ceil(place.align) * place.align;
+        record.fields = fields;
+        record.complete = true;
+        self.layouts[id.0 as usize] = Layout::Done(members, deepest + 1);
+        Ok(())
+    }
+
+    /// How deep structures are nested in a type.
+    fn record_depth(&self, ty: &super::tree::Type) -> u32 {
+        match &ty.kind {
+            TypeKind::Array(element, _) => self.record_depth(element),
+            TypeKind::Record(id) => match &self.layouts[id.0 as usize] {
+                Layout::Done(_, depth) => *depth,
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// How many bits a bit-field has.
+    fn width(&mut self, width: &ast::Expr, ty: &super::tree::Type, named: bool) -> Typing<u32> {
+        let value = self.constant(width)?;
+        let most = match ty.arithmetic() {
+            Some(Arithmetic::Bool) => 1,
+            Some(Arithmetic::Integer(integer)) => integer.bits(),
+            None => return Err(Error::new(width.span, "a bit-field is an integer")),
+        };
+        match u32::try_from(value) {
+            Ok(bits) if bits <= most && (bits > 0 || !named) => Ok(bits),
+            _ => Err(Error::new(width.span, format!("a bit-field of {value} bits"))
+                .help(format!("its type has {most}"))),
+        }
+    }
+
+    /// The way to a member, through structures that lend theirs.
+    pub(super) fn member(&mut self, id: RecordId, name: &ast::Name) -> Typing<Rc<[u32]>> {
+        self.complete(id, name.span)?;
+        let Layout::Done(members, _) = &self.layouts[id.0 as usize] else {
+            return Err(Error::new(name.span, "its members are not known here"));
+        };
+        if let Some(path) = members.get(&name.symbol) {
+            return Ok(path.clone());
+        }
+        let wanted = self.spelled(name.symbol);
+        let known = members.keys().map(|&member| &**self.names.spelling(member));
+        let nearest = super::names::nearest(&wanted, known);
+        let record = &self.records[id.0 as usize];
+        let error = Error::new(name.span, format!("`{}` has no member `{wanted}`", record.name));
+        Err(match nearest {
+            Some(other) => error.help(format!("did you mean `{other}`?")),
+            None => {
+                let fields: Vec<&str> = record.fields.iter().take(8).map(|field| &*field.name).collect();
+                error.help(format!("its members are {}", fields.join(", ")))
+            }
+        })
+    }
+}
+
+impl Place {
+    /// The first byte of the next member; none if there is no room. Bit-fields fill what their type can hold at once.
+    fn put(&mut self, bits: Option<u32>, size: u64, align: u64, union: bool, named: bool) -> Option<u64> {
+        if union {
+            self.bits = 0;
+        }
+        let start = match bits {
+            None => self.bits.checked_next_multiple_of(align * 8)?,
+            Some(0) => self.bits.checked_next_multiple_of(align * 8)?,
+            Some(width) => {
+                let unit = size * 8;
+                match self.bits % unit + u64::from(width) > unit {
+                    true => self.bits.checked_next_multiple_of(unit)?,
+                    false => self.bits,
+                }
+            }
+        };
+        self.bits = start.checked_add(bits.map_or(size.checked_mul(8)?, u64::from))?;
+        self.size = self.size.max(self.bits.div_ceil(8));
+        if named || bits.is_none() {
+            self.align = self.align.max(align);
+        }
+        Some(start / 8)
+    }
+}

@@ -1,0 +1,352 @@
+//! Types: those of the parser with all lengths known, how large they are (x86-64 under Linux), and when two are the same to C (C11 6.2.7).
+
+use std::rc::Rc;
+
+use fencewright_program::Span;
+
+use super::tree::{FunctionType, Type, TypeKind};
+use super::{Typer, Typing};
+use crate::arithmetic::Arithmetic;
+use crate::ast::{self, Integer, Rank};
+use crate::error::Error;
+
+/// Objects are not larger than this many bytes.
+const LARGEST: u64 = 1 << 40;
+/// A type is made of no more pointers, arrays and functions than this, written out.
+const MOST_PARTS: usize = 1_000;
+
+const fn integer(rank: Rank, signed: bool) -> Arithmetic {
+    Arithmetic::Integer(Integer { rank, signed })
+}
+
+/// `unsigned`.
+pub(super) const UNSIGNED: Arithmetic = integer(Rank::Int, false);
+/// `long`.
+pub(super) const LONG: Arithmetic = integer(Rank::Long, true);
+/// `unsigned long`.
+pub(super) const UNSIGNED_LONG: Arithmetic = integer(Rank::Long, false);
+/// `char`.
+pub(super) const CHAR: Arithmetic = integer(Rank::Char, true);
+
+impl From<TypeKind> for Type {
+    fn from(kind: TypeKind) -> Self {
+        Type { kind, atomic: false, volatile: false }
+    }
+}
+
+impl From<Arithmetic> for Type {
+    fn from(values: Arithmetic) -> Self {
+        TypeKind::Integer(values).into()
+    }
+}
+
+impl Type {
+    /// `int`.
+    pub fn int() -> Type {
+        Arithmetic::INT.into()
+    }
+
+    /// `void`.
+    pub fn void() -> Type {
+        TypeKind::Void.into()
+    }
+
+    /// A pointer to this.
+    pub fn pointer(self) -> Type {
+        TypeKind::Pointer(Rc::new(self)).into()
+    }
+
+    /// Without its qualifiers: the type of a value.
+    pub fn unqualified(&self) -> Type {
+        self.kind.clone().into()
+    }
+
+    /// What it points to, if it is a pointer.
+    pub fn pointee(&self) -> Option<&Type> {
+        match &self.kind {
+            TypeKind::Pointer(to) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Which integers its values are, if they are.
+    pub fn arithmetic(&self) -> Option<Arithmetic> {
+        match self.kind {
+            TypeKind::Integer(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_void(&self) -> bool {
+        self.kind == TypeKind::Void
+    }
+
+    /// Whether a value of it can decide something.
+    pub(super) fn is_scalar(&self) -> bool {
+        matches!(self.kind, TypeKind::Integer(_) | TypeKind::Pointer(_))
+    }
+}
+
+/// How many bytes an integer takes.
+fn bytes(values: Arithmetic) -> u64 {
+    match values {
+        Arithmetic::Bool => 1,
+        Arithmetic::Integer(integer) => u64::from(integer.bits() / 8),
+    }
+}
+
+impl Typer<'_> {
+    /// The meaning of a type that the parser read.
+    pub(super) fn ty(&mut self, ty: &ast::Type, at: Span) -> Typing<Type> {
+        let kind = match &ty.kind {
+            ast::TypeKind::Void => TypeKind::Void,
+            ast::TypeKind::Bool => TypeKind::Integer(Arithmetic::Bool),
+            ast::TypeKind::Integer(integer) => TypeKind::Integer(Arithmetic::Integer(*integer)),
+            ast::TypeKind::Enumeration(id) => TypeKind::Integer(self.enumerations[id.0 as usize]),
+            ast::TypeKind::Floating(bytes) => TypeKind::Floating(*bytes),
+            ast::TypeKind::Record(id) => TypeKind::Record(*id),
+            ast::TypeKind::Pointer(to) => TypeKind::Pointer(Rc::new(self.ty(to, at)?)),
+            ast::TypeKind::Array(element, length) => {
+                let element = self.ty(element, at)?;
+                let length = match length {
+                    None => 0,
+                    Some(length) => self.array_length(length)?,
+                };
+                self.array(element, length, at)?
+            }
+            ast::TypeKind::Function(function) => TypeKind::Function(self.function_type(function, at)?),
+            ast::TypeKind::TypeOf(expr) => {
+                let key: *const ast::Expr = Rc::as_ptr(expr);
+                let found = match self.types.get(&key) {
+                    Some(known) => known.clone(),
+                    None => {
+                        let found = self.type_of(expr)?;
+                        self.types.insert(key, found.clone());
+                        found
+                    }
+                };
+                return Ok(Type {
+                    atomic: found.atomic || ty.atomic,
+                    volatile: found.volatile || ty.volatile,
+                    ..found
+                });
+            }
+            ast::TypeKind::Inferred => {
+                return Err(Error::new(at, "`__auto_type` needs an initial value")
+                    .help("write the type, or give the variable a value"));
+            }
+        };
+        let found = Type { kind, atomic: ty.atomic, volatile: ty.volatile };
+        let mut left = MOST_PARTS;
+        match few_parts(&found, &mut left) {
+            true => Ok(found),
+            false => Err(Error::new(at, "this type is made of too many others").help("use simpler types")),
+        }
+    }
+
+    pub(super) fn function_type(
+        &mut self,
+        function: &Rc<ast::FunctionType>,
+        at: Span,
+    ) -> Typing<Rc<FunctionType>> {
+        let key = Rc::as_ptr(function);
+        if let Some(known) = self.function_types.get(&key) {
+            return Ok(known.clone());
+        }
+        let result = self.ty(&function.result, at)?;
+        if matches!(result.kind, TypeKind::Array(..) | TypeKind::Function(_)) {
+            return Err(Error::new(at, "a function cannot return an array or a function")
+                .help("return a pointer to it, or a structure that contains it"));
+        }
+        let parameters = match &function.parameters {
+            None => None,
+            Some(parameters) => {
+                let mut types = Vec::new();
+                for parameter in parameters {
+                    let at = parameter.name.map_or(at, |name| name.span);
+                    let ty = self.ty(&parameter.ty, at)?;
+                    if ty.is_void() {
+                        return Err(Error::new(at, "a parameter cannot be `void`"));
+                    }
+                    types.push(ty);
+                }
+                Some(types)
+            }
+        };
+        let ty =
+            Rc::new(FunctionType { result: result.unqualified(), parameters, variadic: function.variadic });
+        self.function_types.insert(key, ty.clone());
+        Ok(ty)
+    }
+
+    /// The length of an array that is written as an expression.
+    fn array_length(&mut self, expr: &Rc<ast::Expr>) -> Typing<u64> {
+        let key: *const ast::Expr = Rc::as_ptr(expr);
+        if let Some(&known) = self.lengths.get(&key) {
+            return Ok(known);
+        }
+        let value = self.value(expr)?;
+        if value.ty.arithmetic().is_none() {
+            return Err(Error::new(expr.span, "the length of an array is an integer"));
+        }
+        let Some(length) = self.evaluated(&value) else {
+            return Err(Error::new(
+                expr.span,
+                "the length of this array is not known before the program runs",
+            )
+            .help("use a constant (`#define`, `enum`, or a literal), the largest that is needed"));
+        };
+        let length = u64::try_from(length).map_err(|_| {
+            Error::new(expr.span, format!("the length of this array is {length}"))
+                .help("a length is not negative")
+        })?;
+        self.lengths.insert(key, length);
+        Ok(length)
+    }
+
+    fn array(&mut self, element: Type, length: u64, at: Span) -> Typing<TypeKind> {
+        if element.is_void() || matches!(element.kind, TypeKind::Function(_)) {
+            return Err(Error::new(at, "there are no arrays of this type").help("use an array of pointers"));
+        }
+        let size = self.size(&element, at)?;
+        match size.checked_mul(length) {
+            Some(bytes) if bytes <= LARGEST && length <= LARGEST => {
+                Ok(TypeKind::Array(Rc::new(element), length))
+            }
+            _ => Err(too_large(at)),
+        }
+    }
+
+    /// An array whose length became known.
+    pub(super) fn of_length(&mut self, ty: &Type, length: u64, at: Span) -> Typing<Type> {
+        match &ty.kind {
+            TypeKind::Array(element, _) => {
+                let kind = self.array((**element).clone(), length, at)?;
+                Ok(Type { kind, ..*ty })
+            }
+            _ => Ok(ty.clone()),
+        }
+    }
+
+    /// How many bytes a value takes; 1 for `void` and functions, as in GNU C.
+    pub(super) fn size(&mut self, ty: &Type, at: Span) -> Typing<u64> {
+        Ok(match &ty.kind {
+            TypeKind::Void | TypeKind::Function(_) => 1,
+            TypeKind::Integer(values) => bytes(*values),
+            TypeKind::Floating(bytes) => *bytes,
+            TypeKind::Pointer(_) => 8,
+            // Both were checked when the array was made.
+            TypeKind::Array(element, length) => self.size(element, at)?.saturating_mul(*length),
+            TypeKind::Record(id) => {
+                self.complete(*id, at)?;
+                match self.records[id.0 as usize].size {
+                    // As gcc pads what a single access can reach.
+                    size if ty.atomic && size <= 16 => size.next_power_of_two(),
+                    size => size,
+                }
+            }
+        })
+    }
+
+    pub(super) fn align(&mut self, ty: &Type, at: Span) -> Typing<u64> {
+        match &ty.kind {
+            TypeKind::Array(element, _) => self.align(element, at),
+            TypeKind::Record(id) => {
+                self.complete(*id, at)?;
+                let record = &self.records[id.0 as usize];
+                match record.size {
+                    size if ty.atomic && size <= 16 => Ok(record.align.max(size.next_power_of_two())),
+                    _ => Ok(record.align),
+                }
+            }
+            _ => self.size(ty, at),
+        }
+    }
+
+    /// A type in the words of C, for messages.
+    pub(super) fn said(&self, ty: &Type) -> String {
+        let mut text = String::new();
+        if ty.atomic {
+            text.push_str("_Atomic ");
+        }
+        if ty.volatile {
+            text.push_str("volatile ");
+        }
+        text + &match &ty.kind {
+            TypeKind::Void => "void".into(),
+            TypeKind::Integer(Arithmetic::Bool) => "_Bool".into(),
+            TypeKind::Integer(Arithmetic::Integer(integer)) => {
+                let rank = match integer.rank {
+                    Rank::Char => "char",
+                    Rank::Short => "short",
+                    Rank::Int => "int",
+                    Rank::Long => "long",
+                    Rank::LongLong => "long long",
+                };
+                format!("{}{rank}", if integer.signed { "" } else { "unsigned " })
+            }
+            TypeKind::Floating(4) => "float".into(),
+            TypeKind::Floating(8) => "double".into(),
+            TypeKind::Floating(_) => "long double".into(),
+            TypeKind::Pointer(to) => match &to.kind {
+                TypeKind::Function(function) => format!("{} (*)(...)", self.said(&function.result)),
+                _ => format!("{} *", self.said(to)),
+            },
+            TypeKind::Array(element, length) => format!("{}[{length}]", self.said(element)),
+            TypeKind::Record(id) => {
+                let record = &self.records[id.0 as usize];
+                format!("{} {}", if record.union { "union" } else { "struct" }, record.name)
+            }
+            TypeKind::Function(function) => format!("{}(...)", self.said(&function.result)),
+        }
+    }
+}
+
+/// Whether a type, written out, is made of no more than so many: types may share parts, and whoever reads the tree does not see that.
+fn few_parts(ty: &Type, left: &mut usize) -> bool {
+    let mut inner = ty;
+    loop {
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        inner = match &inner.kind {
+            TypeKind::Pointer(to) | TypeKind::Array(to, _) => to,
+            TypeKind::Function(function) => {
+                let parameters = &mut function.parameters.iter().flatten();
+                if !parameters.all(|parameter| few_parts(parameter, left)) {
+                    return false;
+                }
+                &function.result
+            }
+            _ => return true,
+        };
+    }
+}
+
+pub(super) fn too_large(at: Span) -> Error {
+    Error::new(at, "this takes more than 2^40 bytes").help("use a smaller array")
+}
+
+/// Whether two types are the same to C, apart from their own qualifiers.
+pub(super) fn compatible(a: &Type, b: &Type) -> bool {
+    match (&a.kind, &b.kind) {
+        (TypeKind::Pointer(a), TypeKind::Pointer(b)) => a.atomic == b.atomic && compatible(a, b),
+        // An array of length 0 may be one whose length is left open.
+        (TypeKind::Array(a, m), TypeKind::Array(b, n)) => {
+            (m == n || *m == 0 || *n == 0) && a.atomic == b.atomic && compatible(a, b)
+        }
+        (TypeKind::Function(a), TypeKind::Function(b)) => {
+            let parameters = match (&a.parameters, &b.parameters) {
+                (Some(a_parameters), Some(b_parameters)) => {
+                    a.variadic == b.variadic
+                        && a_parameters.len() == b_parameters.len()
+                        && a_parameters.iter().zip(b_parameters).all(|(a, b)| compatible(a, b))
+                }
+                _ => true,
+            };
+            parameters && compatible(&a.result, &b.result)
+        }
+        (a, b) => a == b,
+    }
+}
