@@ -162,6 +162,10 @@ pub enum StmtKind {
         /// How the program says it.
         access: Access,
     },
+    /// Takes the one global lock, with empty buffers: until it is given back, nobody else loads, flushes or takes it.
+    Lock,
+    /// Gives the global lock back, with empty buffers.
+    Unlock,
     /// Waits until what a place holds, in the register, satisfies the condition: a loop that does nothing else.
     Await(Register, Location, Value, Access),
     /// A full fence.

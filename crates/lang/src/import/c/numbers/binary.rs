@@ -11,6 +11,11 @@ use crate::import::c::core::Value;
 /// `a op b` in a type, which both operands have; the right one of a shift has one of its own.
 pub fn binary(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: Operand, b: Operand) -> Operand {
     use Operator::*;
+    let (a, b) = match op {
+        ShiftLeft | ShiftRight => (of_type(ty, a), b),
+        And | Or => (a, b),
+        _ => (of_type(ty, a), of_type(ty, b)),
+    };
     if let (Some(x), Some(y)) = (a.known(), b.known())
         && let Ok(result) = arithmetic::binary(op, (x, ty), (y, ty))
     {
@@ -36,6 +41,14 @@ pub fn binary(sink: &mut dyn Sink, op: Operator, ty: Arithmetic, a: Operand, b: 
         ShiftLeft | ShiftRight => shift(sink, op, integer, a, b),
     };
     Operand { points, ..result }
+}
+
+/// A large unsigned number may come as the negative one that represents it.
+fn of_type(ty: Arithmetic, operand: Operand) -> Operand {
+    match ty.has(operand.range.0) && ty.has(operand.range.1) {
+        true => operand,
+        false => super::convert(ty, operand),
+    }
 }
 
 /// `a op b`, an addition, subtraction, multiplication or operation on bits that wraps around for signed types as well.
