@@ -14,6 +14,7 @@ pub mod parser;
 pub mod preprocess;
 mod token;
 pub mod typed;
+pub mod write;
 
 pub use error::Error;
 pub use lexer::lex;

@@ -5,6 +5,7 @@
 //! other format knows the property `assertions`. And steps that only touch registers may be split or added; no property of these
 //! formats can tell the difference.
 
+mod c;
 mod graph;
 mod litmus;
 mod liveness;
@@ -18,6 +19,7 @@ use crate::diagnostic::Diagnostic;
 use crate::front_end::Parsed;
 use crate::import::names::Names;
 
+pub use c::c;
 pub use graph::fw;
 pub use litmus::litmus;
 pub use rmm::rmm;

@@ -26,7 +26,7 @@ use crate::ast::{self, Item, Name};
 use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
 use crate::stop::Stop;
 use effort::{Effort, TOO_LARGE};
-use scope::Constants;
+pub(crate) use scope::{Constants, values_of};
 
 /// More threads than this are a mistake, or an attack.
 const MOST_THREADS: usize = 250;

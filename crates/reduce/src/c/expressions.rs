@@ -1,5 +1,6 @@
 //! Expressions in C, with operations that are checked for overflow.
 
+use fencewright_c::write::constant;
 use fencewright_program::{BinaryOp, Expr, Span, UnaryOp};
 
 use super::Width;
@@ -17,14 +18,7 @@ impl Expressions {
             let why = format!("{value} does not fit {} bits", self.width.bits());
             return Err(Unsupported::new(why, Some(span)));
         }
-        let suffix = if self.width == Width::Bits64 { "LL" } else { "" };
-        // C has no negative constants: the least value is not the negation of one.
-        let least = if self.width == Width::Bits64 { i64::MIN } else { i64::from(i32::MIN) };
-        Ok(match value {
-            _ if value == least => format!("(-{}{suffix} - 1)", -(value + 1)),
-            _ if value < 0 => format!("(-{}{suffix})", -value),
-            _ => format!("{value}{suffix}"),
-        })
+        Ok(constant(value, self.width == Width::Bits64))
     }
 
     /// An expression, where `leaf` writes its leaves.

@@ -1,0 +1,40 @@
+//! What everybody needs who prints C: which names are free, how constants are written.
+
+/// Words that C, the headers we include or the system have for themselves.
+const TAKEN: &str = "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict \
+    return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof main abort assert exit errno \
+    linux unix i386 bool true false NULL EOF INT_MIN INT_MAX LLONG_MIN LLONG_MAX signal read write index time y0 y1 yn j0 j1 jn";
+
+/// The words that no name may be, whatever it names.
+pub fn taken() -> impl Iterator<Item = &'static str> {
+    TAKEN.split_whitespace()
+}
+
+/// A name of C as close to this one as possible. That it is not [`taken`] is for the caller to see to.
+pub fn identifier(like: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = like.trim_end_matches(']').chars().map(plain).collect();
+    match name.chars().next() {
+        None => "n".into(),
+        Some(first) if first.is_ascii_digit() => format!("n{name}"),
+        // The implementation and its headers have these for themselves.
+        Some('_') => format!("v{name}"),
+        Some(_)
+            if ["pthread", "atomic", "memory_order", "thrd", "mtx"].iter().any(|p| name.starts_with(p)) =>
+        {
+            format!("v_{name}")
+        }
+        Some(_) => name,
+    }
+}
+
+/// A constant of type `long long` if `long_long`, otherwise of type `int`; it must fit. C has no negative constants: the least value is not the
+/// negation of one.
+pub fn constant(value: i64, long_long: bool) -> String {
+    let (suffix, least) = if long_long { ("LL", i64::MIN) } else { ("", i64::from(i32::MIN)) };
+    match value {
+        _ if value == least => format!("(-{}{suffix} - 1)", -(value + 1)),
+        _ if value < 0 => format!("(-{}{suffix})", -value),
+        _ => format!("{value}{suffix}"),
+    }
+}
