@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use fencewright_program::Span;
-
 use crate::diagnostic::Diagnostic;
 use crate::edit::{Change, Edit};
-use crate::import;
 use crate::load::Loaded;
+use crate::{export, import};
 
 use super::{FrontEnd, Input, Parsed, between};
 
@@ -52,7 +50,7 @@ impl FrontEnd for C {
         between(line, part, &[';', '{', '}'], &[';', '{', '}'])
     }
 
-    fn print(&self, _loaded: &Loaded) -> Result<String, Vec<Diagnostic>> {
-        Err(vec![Diagnostic::new(Span::default(), "programs cannot be written as C yet")])
+    fn print(&self, loaded: &Loaded) -> Result<String, Vec<Diagnostic>> {
+        export::c(&loaded.file, &loaded.program, &loaded.title())
     }
 }

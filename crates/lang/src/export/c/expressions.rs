@@ -44,7 +44,7 @@ impl Written {
 
     /// `c ? a : b`
     pub fn choice(condition: Written, then: Written, otherwise: Written) -> Self {
-        let condition = condition.as_condition();
+        let condition = condition.asked();
         let condition = match condition.shape {
             Shape::Truth(Some(_)) => format!("({})", condition.text),
             _ => condition.text,
@@ -62,7 +62,7 @@ impl Written {
     }
 
     /// As what is asked for in a condition.
-    pub fn as_condition(self) -> Self {
+    pub fn asked(self) -> Self {
         match self.shape {
             Shape::Plain | Shape::Truth(_) => self,
             Shape::Prefix => Written::truth(format!("{} != 0", self.text), Some(BinaryOp::Ne)),
@@ -72,7 +72,7 @@ impl Written {
 
     /// As a side of `&&` or `||`, which chain.
     fn side(self, op: BinaryOp) -> String {
-        let condition = self.as_condition();
+        let condition = self.asked();
         match condition.shape {
             Shape::Truth(Some(inner @ (BinaryOp::And | BinaryOp::Or))) if inner != op => {
                 format!("({})", condition.text)
@@ -96,7 +96,7 @@ impl Written {
 impl Writer {
     /// What stands between the parentheses of `if`, `while` and the like.
     pub(super) fn condition(&mut self, e: &Expr) -> Result<String> {
-        Ok(self.write(e)?.as_condition().text)
+        Ok(self.write(e)?.asked().text)
     }
 
     /// What stands there negated.

@@ -133,7 +133,7 @@ impl Writer {
         for property in &program.properties {
             if let Some((formula, holds)) = at_the_end(property)? {
                 let written = self.formula(program, formula, property.span)?;
-                let text = if holds { written.as_condition().text } else { written.negated().text };
+                let text = if holds { written.asked().text } else { written.negated().text };
                 let line = format!("assert(({text}) && \"{}\");", property.name);
                 self.line(&line);
             }

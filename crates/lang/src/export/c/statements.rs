@@ -125,6 +125,7 @@ impl Writer {
                 let value = self.value(e)?;
                 self.line(&format!("return {value};"));
             }
+            StatementKind::Steps(steps) => self.statements(steps)?,
             StatementKind::Block(block) => {
                 self.line("{");
                 self.depth += 1;
