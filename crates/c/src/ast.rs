@@ -283,6 +283,11 @@ pub struct Statement {
     pub span: Span,
     /// Which use of a macro brought its first token.
     pub expansion: ExpansionId,
+    /// Whether another statement can be written before it: it stands among statements, and no use of a macro brings its first token and
+    /// something before it.
+    pub starts: bool,
+    /// Whether another statement can be written behind it.
+    pub ends: bool,
 }
 
 /// What a statement is.

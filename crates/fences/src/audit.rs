@@ -135,7 +135,7 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
         }
         let edges = edges.clone();
         let statement = Span::default();
-        places.push(Place { offset: 0, side: Side::Before, statement, label: None, edges });
+        places.push(Place { offset: 0, side: Side::Before, statement, label: None, bare: false, edges });
     }
     Fenced::new(&Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new() }, &[]).program
 }

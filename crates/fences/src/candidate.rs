@@ -133,7 +133,14 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
             }
         }
         for (span, edges) in stores {
-            let place = Place { offset: span.start, side: Side::Before, statement: span, label: None, edges };
+            let place = Place {
+                offset: span.start,
+                side: Side::Before,
+                statement: span,
+                label: None,
+                bare: false,
+                edges,
+            };
             add(Kind::Swap, place);
         }
     }

@@ -61,7 +61,14 @@ fn with_places(thread: &Thread, id: ThreadId, places: &mut Vec<Place>) -> (Threa
             let offset = 1_000 * id.0 + n as u32;
             let span = Span::default().point(offset);
             let here = vec![(id, EdgeId(first_edge))];
-            places.push(Place { offset, side: Side::Before, statement: span, label: None, edges: here });
+            places.push(Place {
+                offset,
+                side: Side::Before,
+                statement: span,
+                label: None,
+                bare: false,
+                edges: here,
+            });
             edges.push(Edge { from: before, to: after, action: Action::Op(Op::Skip), span });
         }
         locations.push(Location { first_edge, last_edge: edges.len() as u32, ..Location::default() });

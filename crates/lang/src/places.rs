@@ -47,6 +47,8 @@ pub struct Place {
     pub statement: Span,
     /// The first label of the statement.
     pub label: Option<Span>,
+    /// Whether the statement is the body of another one without braces around it.
+    pub bare: bool,
     /// The empty steps that stand for it in the threads.
     pub edges: Vec<(ThreadId, EdgeId)>,
 }
@@ -72,17 +74,30 @@ pub enum Side {
 /// The statements of a text that a fence can be put before and behind, for a language whose statements are not those of the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
-    statements: HashSet<Span>,
+    statements: HashMap<Span, Site>,
+}
+
+/// Where a fence can be put beside a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Before it.
+    pub before: bool,
+    /// Behind it.
+    pub after: bool,
+    /// Whether it is the body of another statement without braces around it.
+    pub bare: bool,
 }
 
 impl Sites {
-    /// A fence can be put beside this statement.
-    pub fn insert(&mut self, statement: Span) {
-        self.statements.insert(statement.text());
+    /// Says what is possible beside a statement. Where two statements come from the same text, as those of one macro do, nothing is.
+    pub fn insert(&mut self, statement: Span, site: Site) {
+        let known = self.statements.entry(statement.text());
+        known.and_modify(|known| *known = Site::default()).or_insert(site);
     }
 
-    fn contains(&self, statement: Span) -> bool {
-        self.statements.contains(&statement.text())
+    /// What is possible beside a statement.
+    pub fn beside(&self, statement: Span) -> Site {
+        self.statements.get(&statement.text()).copied().unwrap_or_default()
     }
 }
 
@@ -362,23 +377,19 @@ impl Marks<'_> {
     fn block(&mut self, block: &mut Block, start: Start, ends: bool) {
         let mut start = start;
         let statements = std::mem::take(&mut block.statements);
-        let last = statements.last().filter(|last| self.is_site(last)).map(|s| (s.span, leaves(s)));
+        let last = statements.last().filter(|last| self.site(last).after).map(|s| (s.span, leaves(s)));
         let mut statements = statements.into_iter().peekable();
         while let Some(mut statement) = statements.next() {
             if matches!(statement.kind, StatementKind::Const(_) | StatementKind::Var(_)) {
                 block.statements.push(statement);
                 continue;
             }
-            if !self.is_site(&statement) {
-                self.inside(&mut statement, start);
-                start = Start::Free;
-                block.statements.push(statement);
-                continue;
-            }
+            let site = self.site(&statement);
             let label = statement.labels.first().map(|l| l.span);
             let is_written = label.is_none_or(|l| self.sites.is_none() || stands_before(l, statement.span));
+            let is_labelled = label.is_some() && site.before && statement.kind != StatementKind::Empty;
             let opens = matches!(statement.kind, StatementKind::Block(_) | StatementKind::For(..));
-            if start == Start::Free && is_written {
+            if start == Start::Free && is_written && site.before {
                 let offset = label.map_or(statement.span.start, |l| l.start);
                 // If there are labels, they stand between this place and the statement.
                 let opens = opens && label.is_none();
@@ -388,7 +399,7 @@ impl Marks<'_> {
             // would then mean to be before the fence.
             let named = |l: &Name| format!("{}{}", self.prefix, l.text);
             let looked_at = statement.labels.iter().any(|l| self.mentioned.contains(&named(l)));
-            if label.is_some() && !looked_at && statement.kind != StatementKind::Empty {
+            if is_labelled && !looked_at {
                 let offset = statement.span.start;
                 if let Some(mark) = self.mark(offset, Side::Labelled, statement.span, label, opens) {
                     let labels = std::mem::take(&mut statement.labels);
@@ -400,7 +411,7 @@ impl Marks<'_> {
             let (span, leaves) = (statement.span, leaves(&statement));
             block.statements.push(statement);
             // Where the text goes on with another statement, the place before that one is the place behind this one.
-            if !leaves && statements.peek().is_some_and(|next| !self.is_site(next)) {
+            if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
                 block.statements.extend(self.mark(span.end, Side::After, span, None, false));
             }
         }
@@ -410,10 +421,11 @@ impl Marks<'_> {
         }
     }
 
-    /// Whether a fence can stand beside a statement.
-    fn is_site(&self, statement: &Statement) -> bool {
+    /// Where a fence can stand beside a statement.
+    fn site(&self, statement: &Statement) -> Site {
+        let Some(sites) = self.sites else { return Site { before: true, after: true, bare: false } };
         let belongs_to = |outer: &Span| outer.text() == statement.span.text();
-        self.sites.is_none_or(|sites| sites.contains(statement.span)) && !self.around.iter().any(belongs_to)
+        if self.around.iter().any(belongs_to) { Site::default() } else { sites.beside(statement.span) }
     }
 
     fn inside(&mut self, statement: &mut Statement, start: Start) {
@@ -460,7 +472,8 @@ impl Marks<'_> {
         opens: bool,
     ) -> Option<Statement> {
         let number = self.places.len();
-        self.places.push(Place { offset, side, statement, label, edges: Vec::new() });
+        let bare = self.sites.is_some_and(|sites| sites.beside(statement).bare);
+        self.places.push(Place { offset, side, statement, label, bare, edges: Vec::new() });
         self.opens.push(opens);
         let span = Span::new(number, number).in_file(EMPTY_STEPS);
         let mark = Statement { labels: Vec::new(), kind: StatementKind::Skip, span };

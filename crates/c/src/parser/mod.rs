@@ -45,6 +45,7 @@ struct Scope {
 }
 
 struct Parser<'a> {
+    text: &'a Preprocessed,
     tokens: &'a [Token],
     at: usize,
     names: &'a Names,
@@ -70,8 +71,10 @@ type Read<T> = Result<T, Error>;
 
 /// Parses what the preprocessor gives.
 pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
-    let end = text.tokens.last().map_or(Span::default(), |last| last.span.point(last.span.end));
+    let last = text.tokens.last().map_or(Span::default(), |last| text.written(last));
+    let end = last.point(last.end);
     let mut parser = Parser {
+        text,
         tokens: &text.tokens,
         at: 0,
         names: &text.names,
@@ -141,9 +144,9 @@ impl Parser<'_> {
         found
     }
 
-    /// Where the next token stands; at the end of the text, there.
+    /// Where in the text the next token comes from; at the end of the text, there.
     fn span(&self) -> Span {
-        self.peek().map_or(self.end, |token| token.span)
+        self.peek().map_or(self.end, |token| self.text.written(token))
     }
 
     fn expansion(&self) -> ExpansionId {
@@ -153,9 +156,18 @@ impl Parser<'_> {
     /// The span from a token that was seen before up to the last one that was taken.
     fn since(&self, start: Span) -> Span {
         match self.at.checked_sub(1).and_then(|last| self.tokens.get(last)) {
-            Some(last) if last.span.file == start.file && last.span.end >= start.start => start.to(last.span),
-            _ => start,
+            Some(last) => match self.text.written(last) {
+                last if last.file == start.file && last.end >= start.start => start.to(last),
+                _ => start,
+            },
+            None => start,
         }
+    }
+
+    /// Whether no use of a macro brought both the n-th token and the one before it: then something can be written between them.
+    fn is_between_uses(&self, n: usize) -> bool {
+        let use_of = |n: usize| self.tokens.get(n).and_then(|token| self.text.outermost(token));
+        use_of(n).is_none() || n.checked_sub(1).and_then(use_of) != use_of(n)
     }
 
     fn expected(&self, what: &str) -> Error {
@@ -179,7 +191,8 @@ impl Parser<'_> {
             Some(token)
                 if token.kind == Kind::Identifier && !is_keyword(self.names.spelling(token.symbol)) =>
             {
-                let name = Name { symbol: token.symbol, span: token.span, expansion: token.expansion };
+                let name =
+                    Name { symbol: token.symbol, span: self.text.written(token), expansion: token.expansion };
                 self.at += 1;
                 Ok(name)
             }

@@ -62,9 +62,11 @@ impl Parser<'_> {
     /// A statement, or a declaration.
     fn statement(&mut self) -> Read<Statement> {
         let (start, expansion) = (self.span(), self.expansion());
+        let starts = self.is_between_uses(self.at);
         self.skip_attributes()?;
         let kind = self.statement_kind()?;
-        Ok(Statement { kind, span: self.since(start), expansion })
+        let ends = self.is_between_uses(self.at);
+        Ok(Statement { kind, span: self.since(start), expansion, starts, ends })
     }
 
     fn statement_kind(&mut self) -> Read<StatementKind> {
@@ -167,9 +169,8 @@ impl Parser<'_> {
     fn labelled_statement(&mut self) -> Read<Box<Statement>> {
         if self.is("}") {
             let (span, expansion) = (self.span(), self.expansion());
-            return Ok(
-                Statement { kind: StatementKind::Empty, span: span.point(span.start), expansion }.into()
-            );
+            let (kind, span) = (StatementKind::Empty, span.point(span.start));
+            return Ok(Statement { kind, span, expansion, starts: false, ends: false }.into());
         }
         Ok(Box::new(self.nested(Self::statement)?))
     }
@@ -208,7 +209,8 @@ impl Parser<'_> {
                         StatementKind::Expression(value)
                     }
                 };
-                Some(Box::new(Statement { kind, span: self.since(start), expansion }))
+                let span = self.since(start);
+                Some(Box::new(Statement { kind, span, expansion, starts: false, ends: false }))
             }
         };
         let condition = match self.is(";") {

@@ -58,15 +58,23 @@ impl Preprocessor<'_> {
         Ok(())
     }
 
-    fn expansion(&mut self, used: &Macro, token: Token) -> ExpansionId {
-        let expansion = Expansion { name: used.name.symbol, at: token.span, inside: token.expansion };
+    fn expansion(&mut self, used: &Macro, token: Token, last: Token) -> ExpansionId {
+        let (at, inside) = (token.span, token.expansion);
+        // What closes the arguments may come from elsewhere.
+        let whole =
+            if last.expansion == inside && at.start <= last.span.start { at.to(last.span) } else { at };
+        let outermost = match inside.index() {
+            Some(n) => self.expansions[n].outermost,
+            None => self.expansions.len() as u32,
+        };
+        let expansion = Expansion { name: used.name.symbol, at, whole, inside, outermost };
         self.expansions.push(expansion);
         ExpansionId(self.expansions.len() as u32)
     }
 
     /// What stands for a use of a macro without parameters.
     fn object(&mut self, used: &Macro, token: Token) -> Result<Vec<Token>, Error> {
-        let expansion = self.expansion(used, token);
+        let expansion = self.expansion(used, token, token);
         if let Some(computed) = used.computed {
             return Ok(vec![Token { expansion, ..self.compute(computed, token) }]);
         }
@@ -89,11 +97,8 @@ impl Preprocessor<'_> {
 
     /// Where in the text the use stands that brought a token.
     fn outermost(&self, token: Token) -> Span {
-        let (mut span, mut inside) = (token.span, token.expansion);
-        while let Some(n) = inside.index() {
-            (span, inside) = (self.expansions[n].at, self.expansions[n].inside);
-        }
-        span
+        let outer = token.expansion.index().map(|n| self.expansions[n].outermost as usize);
+        outer.map_or(token.span, |n| self.expansions[n].at)
     }
 
     /// What stands for a use of a macro with arguments, which follow in the input.
@@ -144,7 +149,7 @@ impl Preprocessor<'_> {
                 "macros in arguments of macros are nested too deep",
             ));
         }
-        let expansion = self.expansion(used, token);
+        let expansion = self.expansion(used, token, close);
         let common = self.hidden.intersection(token.hidden, close.hidden);
         let hidden = self.hidden.with(common, used.name.symbol);
         self.substitute(used, &arguments, expansion, hidden, depth)

@@ -45,8 +45,12 @@ pub struct Expansion {
     pub name: Symbol,
     /// Where its name stands that was replaced.
     pub at: Span,
+    /// All of the use, with the arguments.
+    pub whole: Span,
     /// The use that brought that name.
     pub inside: ExpansionId,
+    /// The use that stands in the text, by its number: this one, or the one around all others that brought it.
+    pub outermost: u32,
 }
 
 /// What the preprocessor makes of a file and all that it includes.
@@ -60,6 +64,18 @@ pub struct Preprocessed {
     pub names: Names,
     /// What `#warning` says, and the like.
     pub warnings: Vec<Error>,
+}
+
+impl Preprocessed {
+    /// Which use of a macro in the text brought a token: the outermost one.
+    pub fn outermost(&self, token: &Token) -> Option<usize> {
+        token.expansion.index().map(|n| self.expansions[n].outermost as usize)
+    }
+
+    /// Where in the text a token comes from: where it stands, or the use of a macro that brought it.
+    pub fn written(&self, token: &Token) -> Span {
+        self.outermost(token).map_or(token.span, |n| self.expansions[n].whole)
+    }
 }
 
 /// Words that directives and macros are made of.

@@ -1,12 +1,12 @@
 //! The statements of a C program that a fence can be put beside.
 //!
-//! A statement stands in the text if its first token does: none that a macro brought, and none of a model header. What a macro brings inside of
-//! it does not matter, since a fence before or behind all of it is in nobody's definition. A declaration may have a fence before it, as C has
-//! allowed since 1999.
+//! A fence never goes into the definition of a macro, which may be used elsewhere too: a statement that begins with the use of a macro can have
+//! a fence before the whole use, and one that ends with it behind. Nothing goes into a model header. A declaration may have a fence before it,
+//! as C has allowed since 1999.
 
 use fencewright_c::ast::{Block, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit};
 
-use crate::places::Sites;
+use crate::places::{Site, Sites};
 use crate::sources::Sources;
 
 /// All such statements.
@@ -27,17 +27,29 @@ struct Walk<'s> {
 
 impl Walk<'_> {
     fn block(&mut self, block: &Block) {
-        block.statements.iter().for_each(|statement| self.statement(statement));
+        block.statements.iter().for_each(|statement| self.statement(statement, false));
     }
 
-    /// A statement where a fence may stand before and behind it.
-    fn statement(&mut self, statement: &Statement) {
-        let span = statement.span;
-        let is_written = statement.expansion.is_none() && span.start < span.end;
-        if is_written && !self.sources.is_built_in(span.file) {
-            self.sites.insert(span);
+    /// A statement among others.
+    fn statement(&mut self, statement: &Statement, bare: bool) {
+        if !self.sources.is_built_in(statement.span.file) {
+            let (before, after) = (statement.starts, statement.ends);
+            self.sites.insert(statement.span, Site { before, after, bare });
         }
-        self.inside(statement);
+        match &statement.kind {
+            StatementKind::Case(_, _, inner)
+            | StatementKind::Default(inner)
+            | StatementKind::Label(_, inner) => self.labelled(inner, bare),
+            _ => self.inside(statement),
+        }
+    }
+
+    /// The body of a statement. What stands in braces there begins inside of them.
+    fn body(&mut self, body: &Statement) {
+        match body.kind {
+            StatementKind::Block(_) => self.inside(body),
+            _ => self.statement(body, true),
+        }
     }
 
     fn inside(&mut self, statement: &Statement) {
@@ -56,19 +68,19 @@ impl Walk<'_> {
             StatementKind::If(branches, otherwise) => {
                 for (condition, then) in branches {
                     self.expression(condition);
-                    self.statement(then);
+                    self.body(then);
                 }
-                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
+                otherwise.iter().for_each(|otherwise| self.body(otherwise));
             }
             StatementKind::While(condition, body) | StatementKind::DoWhile(body, condition) => {
                 self.expression(condition);
-                self.statement(body);
+                self.body(body);
             }
             StatementKind::For(first, condition, step, body) => {
                 // What comes first stands in parentheses.
                 first.iter().for_each(|first| self.inside(first));
                 condition.iter().chain(step).for_each(|e| self.expression(e));
-                self.statement(body);
+                self.body(body);
             }
             StatementKind::Switch(value, body) => {
                 self.expression(value);
@@ -77,11 +89,19 @@ impl Walk<'_> {
             }
             StatementKind::Case(_, _, inner)
             | StatementKind::Default(inner)
-            | StatementKind::Label(_, inner) => self.statement(inner),
+            | StatementKind::Label(_, inner) => self.inside(inner),
             StatementKind::Return(value) => value.iter().for_each(|value| self.expression(value)),
             StatementKind::Assembly(assembly) => {
                 assembly.outputs.iter().chain(&assembly.inputs).for_each(|(_, e)| self.expression(e));
             }
+        }
+    }
+
+    /// What stands behind a label, which is no place of its own: C before C23 allows no declaration there.
+    fn labelled(&mut self, statement: &Statement, bare: bool) {
+        match statement.kind {
+            StatementKind::Declaration(_) => self.inside(statement),
+            _ => self.statement(statement, bare),
         }
     }
 
