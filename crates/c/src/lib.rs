@@ -1,6 +1,7 @@
 //! C, read as it is written: a preprocessor and a parser of our own, so that every token knows its file, its bytes and the macro that brought it.
 //!
-//! No compiler is needed. What this crate gives is C's syntax; what a program means is decided by whoever reads it.
+//! No compiler is needed. What this crate gives is C's syntax ([`ast`]), and a tree in which names, types and conversions are resolved ([`typed`]); what a program does is decided by
+//! whoever reads that.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
 //! Integer arithmetic against gcc: random expressions of all widths, compiled and run.
 
+mod common;
+
 use std::fmt::Write;
-use std::process::Command;
 
 use fencewright_c::arithmetic::{Arithmetic, Fault, binary, binary_type, constant_type, unary};
 use fencewright_c::ast::{BinaryOp, Integer, Rank, UnaryOp};
@@ -147,20 +148,7 @@ fn random_expressions_against_gcc() {
     }
     program.push_str("  return 0;\n}\n");
     assert!(faults > 300 && expected.len() > 1_000, "{faults} faults, {} values", expected.len());
-    let folder = std::env::temp_dir().join(format!("fencewright-c-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder");
-    let (source, binary) = (folder.join("values.c"), folder.join("values"));
-    std::fs::write(&source, program).expect("it can be written");
-    let compiled =
-        Command::new("gcc").args(["-std=gnu11", "-w", "-O0", "-o"]).arg(&binary).arg(&source).status();
-    let found =
-        compiled.ok().filter(|status| status.success()).and_then(|_| Command::new(&binary).output().ok());
-    let _ = std::fs::remove_dir_all(&folder);
-    let Some(found) = found else {
-        println!("skipped: gcc is not installed");
-        return;
-    };
-    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let Some(found) = common::run_with_gcc("arithmetic", &program) else { return };
     assert_eq!(found.lines().count(), expected.len());
     for ((text, expected), found) in expected.iter().zip(found.lines()) {
         assert_eq!(found, expected, "{text}");

@@ -53,7 +53,12 @@ impl Typer<'_> {
                             .help("only functions and pointers to functions can be called"));
                         }
                     };
-                    (Callee::Pointer(pointer.into()), ty)
+                    let callee = match pointer.kind {
+                        ExprKind::Function(id) => Callee::Function(id),
+                        ExprKind::Unknown(name) => Callee::Builtin(name),
+                        _ => Callee::Pointer(pointer.into()),
+                    };
+                    (callee, ty)
                 }
             },
         };

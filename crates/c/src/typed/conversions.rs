@@ -17,7 +17,23 @@ pub(super) fn convert(expr: Expr, to: &Type) -> Expr {
         return expr;
     }
     let (span, expansion) = (expr.span, expr.expansion);
-    folded(Expr { kind: ExprKind::Convert(expr.into()), ty, span, expansion })
+    let inner = match expr.kind {
+        // A promotion that changes no value says nothing more.
+        ExprKind::Convert(inner) if only_wider(&inner.ty, &expr.ty) => inner,
+        _ => expr.into(),
+    };
+    if inner.ty == ty {
+        return Expr { span, expansion, ..*inner };
+    }
+    folded(Expr { kind: ExprKind::Convert(inner), ty, span, expansion })
+}
+
+/// Whether all integers of one type are integers of the other.
+fn only_wider(from: &Type, to: &Type) -> bool {
+    match (from.arithmetic(), to.arithmetic()) {
+        (Some(from), Some(to)) => to.has(from.least()) && to.has(from.greatest()),
+        _ => false,
+    }
 }
 
 /// What is said where floating numbers are computed with.

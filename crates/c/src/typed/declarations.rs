@@ -68,17 +68,18 @@ impl Typer<'_> {
         if defines {
             self.objects[object].defined = true;
             self.objects[object].span = span;
+            self.global(object);
         }
         let Some(initial) = &declarator.initial else { return Ok(()) };
         let id = self.global(object);
         let (ty, open) = (self.objects[object].ty.clone(), self.objects[object].open);
-        let (ty, initial) = self.initial(&ty, open, initial, span)?;
+        let (ty, mut initial) = self.initial(&ty, open, initial, span)?;
         if self.globals[id.index()].initial.is_some() {
             let name = self.spelled(name);
             return Err(Error::new(span, format!("`{name}` gets an initial value twice"))
                 .help("leave one of them out"));
         }
-        self.fixed(&initial)?;
+        self.fixed(&mut initial)?;
         if declarator.ty.constant {
             self.objects[object].value = self.only_value(&initial);
         }
@@ -268,8 +269,8 @@ impl Typer<'_> {
             self.globals.push(Variable { name, ty: ty.clone(), thread_local, initial: None, span });
             self.declare_new(symbol, Entity::Static(id), span)?;
             if let Some(initial) = &declarator.initial {
-                let (ty, initial) = self.initial(&ty, open, initial, span)?;
-                self.fixed(&initial)?;
+                let (ty, mut initial) = self.initial(&ty, open, initial, span)?;
+                self.fixed(&mut initial)?;
                 self.globals[id.index()].ty = ty;
                 self.globals[id.index()].initial = Some(initial);
             }
@@ -304,10 +305,12 @@ impl Typer<'_> {
         Ok(Some(StatementKind::Declare(id, initial)))
     }
 
-    /// Makes sure that what a variable starts with is known before the program runs (C11 6.6 p. 7).
-    fn fixed(&mut self, initial: &Initial) -> Typing<()> {
-        for (_, value) in &initial.parts {
-            if !self.is_fixed(value) {
+    /// Makes sure that what a variable starts with is known before the program runs (C11 6.6 p. 7); numbers become constants.
+    fn fixed(&mut self, initial: &mut Initial) -> Typing<()> {
+        for (_, value) in &mut initial.parts {
+            if let Some(known) = self.evaluated(value) {
+                value.kind = ExprKind::Constant(known);
+            } else if !self.is_fixed(value) {
                 return Err(Error::new(value.span, "this is not known before the program runs").help(
                     "a variable that is no local starts with a constant; assign to it in `main` instead",
                 ));
@@ -343,7 +346,6 @@ impl Typer<'_> {
                 Some(_) => self.is_fixed(a),
                 None => false,
             },
-            ExprKind::Binary(_, a, b) => self.is_fixed(a) && self.is_fixed(b),
             _ => false,
         }
     }

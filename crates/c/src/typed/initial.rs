@@ -4,7 +4,7 @@ use fencewright_program::Span;
 
 use super::conversions::convert;
 use super::tree::{Expr, ExprKind, Initial, LocalId, Place, PlaceKind, Step, Type, TypeKind, Variable};
-use super::types::CHAR;
+use super::types::{CHAR, compatible};
 use super::{Typer, Typing};
 use crate::arithmetic::Arithmetic;
 use crate::ast::{self, Designator, Initializer, Rank};
@@ -41,6 +41,7 @@ impl Typer<'_> {
         at: Span,
     ) -> Typing<(Type, Initial)> {
         let mut parts = Parts::default();
+        let initial = self.literal_for(ty, initial, at)?;
         let whole = match initial {
             Initializer::Expression(expr) => match self.string_for(ty, expr) {
                 Some(text) => {
@@ -62,6 +63,18 @@ impl Typer<'_> {
         };
         let ty = if open { self.of_length(ty, parts.length, at)? } else { ty.clone() };
         Ok((ty, Initial { parts: parts.found, whole }))
+    }
+
+    /// What stands in the braces of `(type){ ... }`, if a variable of that type starts with it: there is no need for another variable.
+    fn literal_for<'e>(&mut self, ty: &Type, initial: &'e Initializer, at: Span) -> Typing<&'e Initializer> {
+        if let (Initializer::Expression(expr), TypeKind::Record(_) | TypeKind::Array(..)) =
+            (initial, &ty.kind)
+            && let ast::ExprKind::Compound(literal, inner) = &expr.kind
+            && compatible(&self.ty(literal, at)?, ty)
+        {
+            return Ok(inner);
+        }
+        Ok(initial)
     }
 
     /// The text of a string that starts an array of characters.
@@ -313,7 +326,7 @@ impl Typer<'_> {
             }
             self.descend(stack, span)?;
             let Some(Aggregate { ty, path, .. }) = stack.pop() else { return Ok(()) };
-            let expr = match value {
+            let expr = match self.literal_for(&ty, value, span)? {
                 Initializer::List(list, span) => {
                     let length = parts.length;
                     self.nested(*span, |typer| typer.braced(&ty, false, list, path, parts, *span))?;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 use std::rc::Rc;
 
 use fencewright_c::preprocess::Files;
@@ -48,4 +49,23 @@ impl Files for Texts {
     fn line(&self, at: Span) -> usize {
         self.text(at.file)[..at.start as usize].matches('\n').count() + 1
     }
+}
+
+/// What a program prints, compiled by gcc and run; nothing, and a word about it, if gcc is not installed.
+pub fn run_with_gcc(name: &str, program: &str) -> Option<String> {
+    if Command::new("gcc").arg("--version").output().is_err() {
+        println!("skipped: gcc is not installed");
+        return None;
+    }
+    let folder = std::env::temp_dir().join(format!("fencewright-c-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let (source, binary) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(&source, program).expect("it can be written");
+    let compiled =
+        Command::new("gcc").args(["-std=gnu11", "-w", "-O0", "-o"]).arg(&binary).arg(&source).output();
+    let compiled = compiled.expect("gcc runs");
+    let found = Command::new(&binary).output();
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    Some(String::from_utf8_lossy(&found.expect("the program runs").stdout).into_owned())
 }
