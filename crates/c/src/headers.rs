@@ -1,22 +1,52 @@
 //! Model headers: what `#include <...>` of the standard library gives here. They declare types and macros; what their functions do is known by
 //! name to whoever translates a program.
 
-/// The headers by name.
-pub const HEADERS: [(&str, &str); 14] = [
+/// The headers by name; some only include another.
+pub const HEADERS: [(&str, &str); 44] = [
+    ("asm/atomic.h", "#include <linux/atomic.h>\n"),
+    ("asm/barrier.h", "#include <linux/compiler.h>\n"),
+    ("asm/cmpxchg.h", "#include <linux/compiler.h>\n"),
+    ("asm/processor.h", "#include <linux/compiler.h>\n"),
     ("assert.h", include_str!("headers/assert.h")),
     ("dat3m.h", include_str!("headers/dat3m.h")),
+    ("emmintrin.h", "#include <immintrin.h>\n"),
+    ("errno.h", include_str!("headers/errno.h")),
+    ("genmc.h", include_str!("headers/genmc.h")),
+    ("immintrin.h", include_str!("headers/immintrin.h")),
+    ("inttypes.h", include_str!("headers/inttypes.h")),
     ("limits.h", include_str!("headers/limits.h")),
+    ("linux/atomic.h", include_str!("headers/linux/atomic.h")),
+    ("linux/bug.h", "#include <linux/compiler.h>\n"),
+    ("linux/compiler.h", include_str!("headers/linux/compiler.h")),
+    ("linux/kernel.h", "#include <linux/compiler.h>\n"),
+    ("linux/list.h", include_str!("headers/linux/list.h")),
+    ("linux/mutex.h", include_str!("headers/linux/mutex.h")),
+    ("linux/rcupdate.h", "#include <linux/compiler.h>\n"),
+    ("linux/rwlock.h", "#include <linux/spinlock.h>\n"),
+    ("linux/sched.h", "#include <linux/compiler.h>\n"),
+    ("linux/slab.h", include_str!("headers/linux/slab.h")),
+    ("linux/spinlock.h", include_str!("headers/linux/spinlock.h")),
+    ("linux/stddef.h", "#include <linux/types.h>\n"),
+    ("linux/types.h", include_str!("headers/linux/types.h")),
+    ("lkmm.h", include_str!("headers/lkmm.h")),
     ("pthread.h", include_str!("headers/pthread.h")),
     ("sched.h", include_str!("headers/sched.h")),
+    ("semaphore.h", include_str!("headers/semaphore.h")),
+    ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),
     ("stddef.h", include_str!("headers/stddef.h")),
     ("stdint.h", include_str!("headers/stdint.h")),
     ("stdio.h", include_str!("headers/stdio.h")),
     ("stdlib.h", include_str!("headers/stdlib.h")),
+    ("stdnoreturn.h", include_str!("headers/stdnoreturn.h")),
     ("string.h", include_str!("headers/string.h")),
+    ("sys/types.h", "#include <stddef.h>\n"),
     ("threads.h", include_str!("headers/threads.h")),
+    ("time.h", include_str!("headers/time.h")),
     ("unistd.h", include_str!("headers/unistd.h")),
+    ("x86intrin.h", "#include <immintrin.h>\n"),
+    ("xmmintrin.h", "#include <immintrin.h>\n"),
 ];
 
 /// The macros that are there before the first line, as gcc has them on x86-64 under Linux.

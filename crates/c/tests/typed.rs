@@ -355,6 +355,20 @@ fn what_gcc_warns_about_is_no_error() {
     assert!(unit.warnings.is_empty(), "{:?}", unit.warnings);
 }
 
+#[test]
+fn model_headers_are_typed() {
+    let mut all = String::new();
+    for (name, _) in HEADERS {
+        all += &format!("#include <{name}>\n");
+        for times in 1..=2 {
+            let unit = unit(&format!("#include <{name}>\n").repeat(times));
+            assert!(unit.warnings.is_empty(), "{name}: {:?}", unit.warnings);
+        }
+    }
+    let unit = unit(&all);
+    assert!(unit.warnings.is_empty(), "{:?}", unit.warnings);
+}
+
 struct Random(u64);
 
 impl Random {

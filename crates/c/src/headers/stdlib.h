@@ -3,12 +3,21 @@
 #include <stddef.h>
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
+#define RAND_MAX 2147483647
 void *malloc(size_t size);
 void *calloc(size_t count, size_t size);
+void *realloc(void *pointer, size_t size);
 void *aligned_alloc(size_t alignment, size_t size);
 int posix_memalign(void **result, size_t alignment, size_t size);
 void free(void *pointer);
-void abort(void);
-void exit(int status);
+_Noreturn void abort(void);
+_Noreturn void exit(int status);
+_Noreturn void _Exit(int status);
+int atexit(void (*function)(void));
 int rand(void);
 void srand(unsigned int seed);
+long random(void);
+int abs(int value);
+long labs(long value);
+int atoi(const char *text);
+long atol(const char *text);

@@ -4,14 +4,19 @@ typedef unsigned long thrd_t;
 typedef int (*thrd_start_t)(void *);
 typedef struct { int __owner; } mtx_t;
 typedef struct { int __waiting; } cnd_t;
+typedef struct { int __done; } once_flag;
 #define thread_local _Thread_local
+#define ONCE_FLAG_INIT { 0 }
 enum { thrd_success, thrd_nomem, thrd_timedout, thrd_busy, thrd_error };
 enum { mtx_plain = 0, mtx_recursive = 1, mtx_timed = 2 };
 int thrd_create(thrd_t *thread, thrd_start_t start, void *argument);
 int thrd_join(thrd_t thread, int *result);
 int thrd_detach(thrd_t thread);
+thrd_t thrd_current(void);
+int thrd_equal(thrd_t first, thrd_t second);
+void call_once(once_flag *once, void (*function)(void));
 void thrd_yield(void);
-void thrd_exit(int result);
+_Noreturn void thrd_exit(int result);
 int mtx_init(mtx_t *mutex, int type);
 void mtx_destroy(mtx_t *mutex);
 int mtx_lock(mtx_t *mutex);

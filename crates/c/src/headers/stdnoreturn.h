@@ -1,0 +1,3 @@
+// <stdnoreturn.h> as fencewright models it.
+#pragma once
+#define noreturn _Noreturn
