@@ -1,0 +1,95 @@
+//! Registers that are written once and read once, by the next statement: what is written goes there at once.
+
+use super::super::super::core::{Register, Stmt, StmtKind, Value};
+use super::super::blocks;
+use super::{registers, substitute, values, values_mut, written};
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    writes: u32,
+    reads: u32,
+}
+
+/// Fuses statements that only pass a value on with those that take it.
+pub(super) fn fuse(code: &mut Vec<Stmt>, registers: usize) {
+    let mut counts = vec![Count::default(); registers];
+    count(code, &mut counts);
+    fuse_block(code, &counts);
+}
+
+fn count(code: &[Stmt], counts: &mut [Count]) {
+    for statement in code {
+        if let Some(register) = written(&statement.kind) {
+            counts[register.0 as usize].writes += 1;
+        }
+        values(&statement.kind, &mut |value| {
+            registers(value, &mut |register| counts[register.0 as usize].reads += 1);
+        });
+        blocks(&statement.kind).into_iter().for_each(|block| count(block, counts));
+    }
+}
+
+fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count]) {
+    let mut done: Vec<Stmt> = Vec::new();
+    for mut statement in std::mem::take(code) {
+        match &mut statement.kind {
+            StmtKind::Steps(inner) | StmtKind::Block(inner) | StmtKind::Loop(inner) => {
+                fuse_block(inner, counts)
+            }
+            StmtKind::If(_, then, otherwise) => {
+                fuse_block(then, counts);
+                fuse_block(otherwise, counts);
+            }
+            _ => {}
+        }
+        if let Some(last) = done.last_mut() {
+            if passed_on(last, &statement, counts) {
+                continue;
+            }
+            if taken(last, &mut statement, counts) {
+                done.pop();
+            }
+        }
+        done.push(statement);
+    }
+    *code = done;
+}
+
+/// `t = x; r = t;` becomes `r = x;`. Looks for the first of the two at the end of what was written last.
+fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
+    let StmtKind::Assign(to, Value::Register(from)) = &statement.kind else { return false };
+    let Count { writes: 1, reads: 1 } = counts[from.0 as usize] else { return false };
+    match &mut last.kind {
+        StmtKind::Steps(inner) | StmtKind::Block(inner) => {
+            inner.last_mut().is_some_and(|last| passed_on(last, statement, counts))
+        }
+        StmtKind::Assign(register, _)
+        | StmtKind::Havoc(register, ..)
+        | StmtKind::Load(register, ..)
+        | StmtKind::Update { old: register, .. }
+        | StmtKind::Allocate(register, _)
+            if register == from =>
+        {
+            *register = *to;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// `t = e; ... t ...` becomes `... e ...`.
+fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
+    let StmtKind::Assign(register, value) = &last.kind else { return false };
+    let Count { writes: 1, reads: 1 } = counts[register.0 as usize] else { return false };
+    if matches!(statement.kind, StmtKind::Await(..)) {
+        return false;
+    }
+    let mut reads = false;
+    values(&statement.kind, &mut |inner| registers(inner, &mut |other| reads |= other == *register));
+    if reads {
+        let by = value.clone();
+        let register: Register = *register;
+        values_mut(&mut statement.kind, &mut |inner| substitute(inner, register, &by));
+    }
+    reads
+}

@@ -1,0 +1,120 @@
+//! Functions that are being inlined: their variables, their labels, and where they go on.
+
+use std::rc::Rc;
+
+use fencewright_c::typed::tree::{FunctionId, Initial, LabelId, LocalId, TypeKind};
+use fencewright_program::{CallId, Span};
+use rustc_hash::FxHashMap;
+
+use super::super::core::{Known, Label, ObjectId, Register};
+use super::env::{Contents, Env, Fact};
+use super::labels::Join;
+use super::memory::{Spot, Target};
+use super::{Elaborator, Result};
+
+/// Where a local variable is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// A scalar whose address nobody takes.
+    Register(Register),
+    /// Anything else.
+    Object(ObjectId),
+}
+
+/// A function that is being inlined.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub function: FunctionId,
+    pub call: CallId,
+    /// The statement in hand.
+    pub at: Span,
+    pub slots: Vec<Option<Slot>>,
+    pub labels: FxHashMap<LabelId, Join>,
+    /// Where `return` goes.
+    pub exit: Join,
+    /// Where the value goes.
+    pub result: Option<Target>,
+    pub contexts: Vec<Context>,
+}
+
+/// Something that `break` or `continue` can leave.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub leave: Jump,
+    /// `None` for a `switch`.
+    pub next: Option<Jump>,
+    /// The cases of a `switch`.
+    pub cases: Option<super::switches::Cases>,
+}
+
+/// Where a `break` or `continue` goes.
+#[derive(Debug)]
+pub(super) struct Jump {
+    pub how: How,
+    /// What is known there, from the jumps so far.
+    pub env: Option<Env>,
+}
+
+/// How a jump is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Break,
+    Continue,
+    Goto(Label),
+}
+
+impl Jump {
+    pub(super) fn new(how: How) -> Self {
+        Jump { how, env: None }
+    }
+}
+
+impl Elaborator<'_> {
+    pub(super) fn frame(&mut self) -> &mut Frame {
+        self.writer.frames.last_mut().expect("code is in functions")
+    }
+
+    /// Where a local variable of the function in hand is kept.
+    pub(super) fn slot(&mut self, local: LocalId) -> Slot {
+        if let Some(slot) = self.frame().slots[local.index()] {
+            return slot;
+        }
+        let unit = self.unit;
+        let variable = &unit.functions[self.frame().function.index()].locals[local.index()];
+        let scalar =
+            matches!(variable.ty.kind, TypeKind::Integer(_) | TypeKind::Pointer(_) | TypeKind::Floating(..));
+        let slot = match scalar && !variable.address_taken {
+            true => {
+                let register = self.register(Rc::clone(&variable.name), &variable.ty);
+                self.writer.env.registers.insert(register, Fact::of(Known::Undefined));
+                Slot::Register(register)
+            }
+            false => Slot::Object(self.local_object(local)),
+        };
+        self.frame().slots[local.index()] = Some(slot);
+        slot
+    }
+
+    /// A local variable comes into being: its value is not defined, or this one.
+    pub(super) fn declare(&mut self, local: LocalId, initial: Option<&Initial>, span: Span) -> Result<()> {
+        let slot = self.slot(local);
+        let unit = self.unit;
+        let ty = &unit.functions[self.frame().function.index()].locals[local.index()].ty;
+        let target = match slot {
+            Slot::Register(register) => {
+                self.writer.env.registers.insert(register, Fact::of(Known::Undefined));
+                Target::new(Spot::Register(register), ty.clone())
+            }
+            Slot::Object(object) => {
+                if self.is_private(object) {
+                    self.writer.env.objects.insert(object, Contents::all(Known::Undefined));
+                }
+                Target::new(Spot::Memory(self.location(object, &[])), ty.clone())
+            }
+        };
+        match initial {
+            Some(initial) => self.initialize(&target, initial, span),
+            None => Ok(()),
+        }
+    }
+}

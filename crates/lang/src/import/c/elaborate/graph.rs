@@ -1,0 +1,256 @@
+//! What functions do, as far as their text shows: which create threads or wait for them, which are kept in pointers, and where they jump.
+
+use fencewright_c::typed::tree::{
+    Block, Callee, Expr, ExprKind, FunctionId, Initial, LabelId, Place, PlaceKind, Statement, StatementKind,
+    Unit,
+};
+use rustc_hash::FxHashSet;
+
+/// Facts about all functions.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    creates: Vec<bool>,
+    waits: Vec<bool>,
+    /// Functions that pointers may point to.
+    kept: Vec<FunctionId>,
+    targets: FxHashSet<(FunctionId, LabelId)>,
+    /// Functions that jump back.
+    backward: FxHashSet<FunctionId>,
+}
+
+const CREATE: [&str; 2] = ["pthread_create", "thrd_create"];
+const JOIN: [&str; 2] = ["pthread_join", "thrd_join"];
+
+/// What a piece of text does by itself.
+#[derive(Debug, Default)]
+struct Text {
+    creates: bool,
+    waits: bool,
+    calls: Vec<FunctionId>,
+    indirect: bool,
+    kept: Vec<FunctionId>,
+}
+
+impl Graph {
+    pub(super) fn new(unit: &Unit) -> Self {
+        let mut graph = Graph::default();
+        let mut texts = Vec::new();
+        for (n, function) in unit.functions.iter().enumerate() {
+            let id = FunctionId(n as u32);
+            let mut text = Text::default();
+            let (mut seen, mut jumps) = (FxHashSet::default(), Vec::new());
+            let mut visit = |part: Part<'_>| match part {
+                Part::Statement(statement) => match &statement.kind {
+                    StatementKind::Label(label, inner) => {
+                        seen.insert(*label);
+                        text.creates |= is_asynchronous(unit, id, *label);
+                        let _ = inner;
+                    }
+                    StatementKind::Goto(label) => jumps.push((*label, seen.contains(label))),
+                    _ => {}
+                },
+                Part::Expr(expr) => text.expression(expr),
+            };
+            walk_block(&function.body, &mut visit);
+            for (label, back) in jumps {
+                graph.targets.insert((id, label));
+                if back {
+                    graph.backward.insert(id);
+                }
+            }
+            graph.kept.extend(&text.kept);
+            texts.push(text);
+        }
+        for global in &unit.globals {
+            let mut text = Text::default();
+            if let Some(initial) = &global.initial {
+                walk_initial(initial, &mut |part| {
+                    if let Part::Expr(expr) = part {
+                        text.expression(expr);
+                    }
+                });
+            }
+            graph.kept.extend(&text.kept);
+        }
+        graph.kept.sort();
+        graph.kept.dedup();
+        graph.creates = texts.iter().map(|text| text.creates).collect();
+        graph.waits = texts.iter().map(|text| text.waits).collect();
+        loop {
+            let (mut creates, mut waits) = (graph.creates.clone(), graph.waits.clone());
+            for (n, text) in texts.iter().enumerate() {
+                creates[n] |= graph.any(text, &graph.creates);
+                waits[n] |= graph.any(text, &graph.waits);
+            }
+            if creates == graph.creates && waits == graph.waits {
+                return graph;
+            }
+            (graph.creates, graph.waits) = (creates, waits);
+        }
+    }
+
+    fn any(&self, text: &Text, of: &[bool]) -> bool {
+        let kept = self.kept.iter().filter(|_| text.indirect);
+        text.calls.iter().chain(kept).any(|function| of[function.index()])
+    }
+
+    fn text(&self, unit: &Unit, function: FunctionId, visit: impl FnOnce(&mut dyn FnMut(Part<'_>))) -> Text {
+        let mut text = Text::default();
+        visit(&mut |part| match part {
+            Part::Statement(Statement { kind: StatementKind::Label(label, _), .. }) => {
+                text.creates |= is_asynchronous(unit, function, *label);
+            }
+            Part::Expr(expr) => text.expression(expr),
+            Part::Statement(_) => {}
+        });
+        text
+    }
+
+    /// Whether a loop with these parts creates threads, and whether it waits for some.
+    pub(super) fn of_loop(
+        &self,
+        unit: &Unit,
+        function: FunctionId,
+        body: &Statement,
+        others: &[&Expr],
+    ) -> (bool, bool) {
+        let text = self.text(unit, function, |visit| {
+            walk(body, visit);
+            others.iter().for_each(|expr| walk_expr(expr, visit));
+        });
+        (text.creates || self.any(&text, &self.creates), text.waits || self.any(&text, &self.waits))
+    }
+
+    /// Whether anything jumps to a label.
+    pub(super) fn is_target(&self, function: FunctionId, label: LabelId) -> bool {
+        self.targets.contains(&(function, label))
+    }
+
+    /// Whether a function has a label that somebody jumps to, and whether anybody jumps back.
+    pub(super) fn jumps(&self, function: FunctionId) -> (bool, bool) {
+        (self.targets.iter().any(|(other, _)| *other == function), self.backward.contains(&function))
+    }
+
+    /// The functions that pointers may point to.
+    pub(super) fn kept(&self) -> &[FunctionId] {
+        &self.kept
+    }
+}
+
+fn is_asynchronous(unit: &Unit, function: FunctionId, label: LabelId) -> bool {
+    unit.functions[function.index()].labels[label.index()].name.starts_with("__CPROVER_ASYNC_")
+}
+
+impl Text {
+    fn expression(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Function(function) => self.kept.push(*function),
+            ExprKind::Call(Callee::Function(function), _) => self.calls.push(*function),
+            ExprKind::Call(Callee::Pointer(_), _) => self.indirect = true,
+            ExprKind::Call(Callee::Builtin(name), _) => {
+                self.creates |= CREATE.contains(&&**name);
+                self.waits |= JOIN.contains(&&**name);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A part of a text.
+enum Part<'a> {
+    Statement(&'a Statement),
+    Expr(&'a Expr),
+}
+
+fn walk_block(block: &Block, visit: &mut dyn FnMut(Part<'_>)) {
+    block.statements.iter().for_each(|statement| walk(statement, visit));
+}
+
+fn walk(statement: &Statement, visit: &mut dyn FnMut(Part<'_>)) {
+    visit(Part::Statement(statement));
+    match &statement.kind {
+        StatementKind::Empty | StatementKind::Goto(_) | StatementKind::Break | StatementKind::Continue => {}
+        StatementKind::Expression(expr) => walk_expr(expr, visit),
+        StatementKind::Declare(_, initial) => initial.iter().for_each(|initial| walk_initial(initial, visit)),
+        StatementKind::Block(block) => walk_block(block, visit),
+        StatementKind::If(branches, otherwise) => {
+            for (condition, body) in branches {
+                walk_expr(condition, visit);
+                walk(body, visit);
+            }
+            otherwise.iter().for_each(|body| walk(body, visit));
+        }
+        StatementKind::While(expr, body)
+        | StatementKind::DoWhile(body, expr)
+        | StatementKind::Switch(expr, body) => {
+            walk_expr(expr, visit);
+            walk(body, visit);
+        }
+        StatementKind::For(first, condition, step, body) => {
+            first.iter().for_each(|statement| walk(statement, visit));
+            condition.iter().chain(step).for_each(|expr| walk_expr(expr, visit));
+            walk(body, visit);
+        }
+        StatementKind::Case(_, _, inner) | StatementKind::Default(inner) | StatementKind::Label(_, inner) => {
+            walk(inner, visit)
+        }
+        StatementKind::Return(value) => value.iter().for_each(|expr| walk_expr(expr, visit)),
+        StatementKind::Assembly(assembly) => {
+            assembly.outputs.iter().for_each(|(_, place)| walk_place(place, visit));
+            assembly.inputs.iter().for_each(|(_, expr)| walk_expr(expr, visit));
+        }
+    }
+}
+
+fn walk_initial(initial: &Initial, visit: &mut dyn FnMut(Part<'_>)) {
+    initial.parts.iter().for_each(|(_, expr)| walk_expr(expr, visit));
+}
+
+fn walk_expr(expr: &Expr, visit: &mut dyn FnMut(Part<'_>)) {
+    visit(Part::Expr(expr));
+    match &expr.kind {
+        ExprKind::Constant(_) | ExprKind::Function(_) | ExprKind::Unknown(_) | ExprKind::String(_) => {}
+        ExprKind::Load(place) | ExprKind::Address(place) => walk_place(place, visit),
+        ExprKind::Negate(a) | ExprKind::Complement(a) | ExprKind::Not(a) | ExprKind::Convert(a) => {
+            walk_expr(a, visit)
+        }
+        ExprKind::Binary(_, a, b)
+        | ExprKind::Move(a, b)
+        | ExprKind::Difference(a, b)
+        | ExprKind::And(a, b)
+        | ExprKind::Or(a, b)
+        | ExprKind::Otherwise(a, b)
+        | ExprKind::Comma(a, b) => {
+            walk_expr(a, visit);
+            walk_expr(b, visit);
+        }
+        ExprKind::Assign(place, value) | ExprKind::Modify { place, value, .. } => {
+            walk_place(place, visit);
+            walk_expr(value, visit);
+        }
+        ExprKind::Conditional(a, b, c) => [a, b, c].into_iter().for_each(|part| walk_expr(part, visit)),
+        ExprKind::Call(callee, arguments) => {
+            if let Callee::Pointer(pointer) = callee {
+                walk_expr(pointer, visit);
+            }
+            arguments.iter().for_each(|argument| walk_expr(argument, visit));
+        }
+        ExprKind::Statements(block, value) => {
+            walk_block(block, visit);
+            value.iter().for_each(|value| walk_expr(value, visit));
+        }
+    }
+}
+
+fn walk_place(place: &Place, visit: &mut dyn FnMut(Part<'_>)) {
+    match &place.kind {
+        PlaceKind::Local(_) | PlaceKind::Global(_) => {}
+        PlaceKind::Pointed(expr) | PlaceKind::Value(expr) => walk_expr(expr, visit),
+        PlaceKind::Field(of, _) => walk_place(of, visit),
+        PlaceKind::Element(of, index) => {
+            walk_place(of, visit);
+            walk_expr(index, visit);
+        }
+        PlaceKind::Compound(_, initial) => walk_initial(initial, visit),
+    }
+}

@@ -1,0 +1,200 @@
+//! Places where paths of control meet: labels, ends of functions, branches.
+
+use fencewright_program::Span;
+
+use super::super::core::{Label, StmtKind};
+use super::super::numbers::{Operand, implied, truth};
+use super::env::{Env, Fact};
+use super::frames::{How, Jump, Slot};
+use super::{Elaborator, Result};
+
+/// A label, and what is known where jumps to it start.
+#[derive(Debug)]
+pub(super) struct Join {
+    pub label: Label,
+    /// What all jumps so far agree on.
+    pub env: Option<Env>,
+    /// What was supposed to be known when the code behind the label was written.
+    pub supposed: Option<Env>,
+}
+
+/// How much there was before an attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    registers: usize,
+    objects: usize,
+    calls: usize,
+    labels: u32,
+    pub env: Env,
+    reachable: bool,
+    diverted: bool,
+    instances: usize,
+}
+
+/// What holds here too.
+pub(super) fn merge(into: &mut Option<Env>, env: &Env) {
+    match into {
+        Some(known) => known.join(env, false),
+        None => *into = Some(env.clone()),
+    }
+}
+
+impl Elaborator<'_> {
+    pub(super) fn join(&mut self) -> Join {
+        Join { label: self.label(), env: None, supposed: None }
+    }
+
+    /// Jumps to a label.
+    pub(super) fn jump(&mut self, to: Label, span: Span) {
+        self.divert();
+        self.emit(StmtKind::Goto(to), span);
+        self.writer.reachable = false;
+    }
+
+    /// Control may go around what comes next.
+    pub(super) fn divert(&mut self) {
+        self.writer.diverted |= self.writer.branches > 0 && self.writer.reachable;
+    }
+
+    /// Notes that control goes to where `into` is about.
+    pub(super) fn note(&mut self, into: &mut Option<Env>) {
+        if self.writer.reachable {
+            merge(into, &self.writer.env);
+        }
+    }
+
+    /// Control comes to a label, from above or by jumps.
+    pub(super) fn arrive(&mut self, join: &mut Join, span: Span) {
+        self.note(&mut join.env);
+        let Some(env) = join.env.clone() else { return };
+        self.writer.reachable = true;
+        self.writer.env = env.clone();
+        join.supposed = Some(env);
+        if !self.executing() {
+            self.emit(StmtKind::Label(join.label), span);
+        }
+    }
+
+    /// Leaves for where a jump goes.
+    pub(super) fn leave(&mut self, jump: &mut Jump, span: Span) {
+        if !self.writer.reachable {
+            return;
+        }
+        merge(&mut jump.env, &self.writer.env);
+        self.divert();
+        if !self.executing() {
+            match jump.how {
+                How::Break => self.emit(StmtKind::Break, span),
+                How::Continue => self.emit(StmtKind::Continue, span),
+                How::Goto(label) => self.emit(StmtKind::Goto(label), span),
+            }
+        }
+        self.writer.reachable = false;
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            registers: self.writer.registers.len(),
+            objects: self.objects.len(),
+            calls: self.calls.len(),
+            labels: self.writer.labels,
+            env: self.writer.env.clone(),
+            reachable: self.writer.reachable,
+            diverted: self.writer.diverted,
+            instances: self.instances.len(),
+        }
+    }
+
+    /// Throws away what was done since.
+    pub(super) fn back_to(&mut self, mark: &Mark) {
+        debug_assert!(self.instances.len() == mark.instances, "threads are created once");
+        self.writer.registers.truncate(mark.registers);
+        self.objects.truncate(mark.objects);
+        self.reach.truncate(mark.objects);
+        self.globals.retain(|_, object| (object.0 as usize) < mark.objects);
+        self.calls.truncate(mark.calls);
+        self.writer.labels = mark.labels;
+        self.writer.env = mark.env.clone();
+        self.writer.reachable = mark.reachable;
+        self.writer.diverted = mark.diverted;
+        let (registers, objects) = (mark.registers, mark.objects);
+        for slot in &mut self.frame().slots {
+            let gone = match slot {
+                Some(Slot::Register(register)) => register.0 as usize >= registers,
+                Some(Slot::Object(object)) => object.0 as usize >= objects,
+                None => false,
+            };
+            if gone {
+                *slot = None;
+            }
+        }
+    }
+
+    /// Does one of two things, depending on a condition.
+    pub fn branch(
+        &mut self,
+        condition: Operand,
+        span: Span,
+        then: impl FnOnce(&mut Self) -> Result<()>,
+        otherwise: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let condition = truth(condition);
+        match condition.known() {
+            Some(0) => return otherwise(self),
+            Some(_) => return then(self),
+            None => {}
+        }
+        // What is executed beforehand decides.
+        self.must_run();
+        let (env, reachable) = (self.writer.env.clone(), self.writer.reachable);
+        self.writer.branches += 1;
+        self.refine(&condition, true);
+        let then = self.written(then)?;
+        let (after, comes) = (
+            std::mem::replace(&mut self.writer.env, env),
+            std::mem::replace(&mut self.writer.reachable, reachable),
+        );
+        self.refine(&condition, false);
+        let otherwise = self.written(otherwise)?;
+        self.writer.branches -= 1;
+        let also = self.writer.reachable;
+        match (comes, also) {
+            (true, true) => self.writer.env.join(&after, false),
+            (true, false) => self.writer.env = after,
+            _ => {}
+        }
+        if !(then.is_empty() && otherwise.is_empty()) {
+            self.writer.reachable = true;
+            self.emit(StmtKind::If(condition.value, then, otherwise), span);
+        }
+        // A label in a block may be where control comes in.
+        self.writer.reachable = comes || also;
+        Ok(())
+    }
+
+    /// What a condition says about registers.
+    pub(super) fn refine(&mut self, condition: &Operand, holds: bool) {
+        let mut facts = Vec::new();
+        implied(&condition.value, holds, &mut |register, range| facts.push((register, range)));
+        for (register, range) in facts {
+            let old = self.register_value(register);
+            let within = (old.range.0.max(range.0), old.range.1.min(range.1));
+            // An unsigned number of 64 bits from 2^63 on is compared as a negative one.
+            if within.0 > within.1 || old.range.1 > i64::MAX.into() {
+                continue;
+            }
+            let known = (within.0 == within.1 && old.points.is_none())
+                .then(|| super::super::core::Known::Number(within.0 as i64));
+            self.writer.env.registers.insert(register, Fact { known, range: within });
+        }
+    }
+
+    /// Something that is not known decides: if the program is being executed, it starts here.
+    pub(super) fn must_run(&mut self) {
+        match self.phase {
+            super::Phase::Alone => self.refuted = true,
+            super::Phase::Creating => self.run(),
+            super::Phase::Running => {}
+        }
+    }
+}

@@ -1,0 +1,548 @@
+//! From the typed tree to core code: an online partial evaluator.
+//!
+//! Elaboration starts at `main` and walks the program as it would run. Calls are inlined, and what is known on the way (numbers, addresses, functions: [`env`]) is
+//! put in place of what computes it, so that `lock(&l)` accesses `l` itself. Every thread that is created is walked in the same way ([`threads`]). While `main` runs alone and
+//! everything is known, it is executed here and now, and what it leaves in memory is where the program starts ([`Phase`]); if that fails, all is done again without.
+//! Loops are walked until what is known at their head holds in every round ([`loops`]); the code of earlier attempts is thrown away.
+
+mod aggregates;
+mod assign;
+mod calls;
+mod clean;
+mod env;
+mod expressions;
+mod facts;
+mod frames;
+mod graph;
+mod labels;
+mod loops;
+mod memory;
+mod places;
+mod spins;
+mod statements;
+mod switches;
+mod threads;
+
+use std::rc::Rc;
+
+use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, TypeKind, Unit};
+use fencewright_program::{BinaryOp, Call, CallId, Span};
+use rustc_hash::FxHashMap;
+
+use super::core::{
+    Core, Label, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber,
+    Value,
+};
+use super::nodes::{Clash, Nodes};
+use super::numbers::{Operand, Range, Sink};
+use crate::diagnostic::Diagnostic;
+use env::Env;
+use facts::Uses;
+use frames::Frame;
+use graph::Graph;
+pub use memory::{Spot, Target};
+
+/// A result of elaboration: errors are rare and large.
+pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+/// So many statements may be elaborated, those that are thrown away included.
+const MOST_STATEMENTS: usize = 400_000;
+/// So many steps may be executed before the program starts.
+const MOST_STEPS: usize = 100_000;
+/// So deep may statements, expressions and calls be in each other.
+const DEEPEST: usize = 1_500;
+/// So many threads may be created.
+const MOST_THREADS: usize = 64;
+
+/// How programs are elaborated.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Loops that only wait for a value become `await`.
+    pub awaits: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { awaits: true }
+    }
+}
+
+/// What is supposed about the whole program, and made sure of at the end.
+#[derive(Clone, Debug, Default)]
+struct Premises {
+    /// `main` is executed as far as everything is known.
+    executed: bool,
+    /// Variables that only `main` accesses.
+    private: Vec<GlobalId>,
+    /// Variables that nobody reads.
+    unread: Vec<GlobalId>,
+    /// How many threads there are, if somebody waits for one whose number is not known.
+    threads: Option<u64>,
+}
+
+/// How often memory that others can see was accessed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Accesses {
+    reads: usize,
+    writes: usize,
+}
+
+impl Accesses {
+    fn since(self, start: Accesses) -> Accesses {
+        Accesses { reads: self.reads - start.reads, writes: self.writes - start.writes }
+    }
+
+    fn any(self) -> bool {
+        self.reads + self.writes > 0
+    }
+}
+
+/// Core code for a program, and the nodes that its places belong to.
+pub fn elaborate(unit: &Unit, options: &Options) -> std::result::Result<(Core, Nodes), Vec<Diagnostic>> {
+    let graph = Graph::new(unit);
+    let mut premises = Premises { executed: true, ..Premises::default() };
+    // At most: with everything supposed, without executing anything, with what was learned, and with nothing supposed.
+    for attempt in 0..6 {
+        let mut elaborator = Elaborator::new(unit, options, &graph, premises.clone());
+        let result = elaborator.program();
+        if elaborator.refuted {
+            premises.executed = false;
+            continue;
+        }
+        result.map_err(|error| vec![*error])?;
+        match elaborator.learned() {
+            Some(learned) if attempt < 3 => premises = learned,
+            Some(learned) => {
+                premises =
+                    Premises { executed: premises.executed, threads: learned.threads, ..Premises::default() }
+            }
+            None => return elaborator.finished().map_err(|error| vec![*error]),
+        }
+    }
+    unreachable!("without anything supposed there is nothing to be refuted")
+}
+
+/// How far the program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// `main` is alone, and is executed.
+    Alone,
+    /// `main` has created threads and has done nothing else since that anybody can see; it is still executed.
+    Creating,
+    /// Code is written.
+    Running,
+}
+
+/// A thread that was created.
+#[derive(Debug)]
+struct Instance {
+    start: threads::Start,
+    state: threads::State,
+}
+
+/// Who can reach an object.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reach {
+    /// Other threads, now or later.
+    shared: bool,
+    /// Pointers whose value is not known.
+    pointed: bool,
+}
+
+/// The work on one program.
+pub struct Elaborator<'u> {
+    pub(super) unit: &'u Unit,
+    options: &'u Options,
+    graph: &'u Graph,
+    premises: Premises,
+    /// Whether something that was supposed does not hold.
+    refuted: bool,
+    pub(super) nodes: Nodes,
+    objects: Vec<Object>,
+    reach: Vec<Reach>,
+    globals: FxHashMap<(GlobalId, Option<ThreadNumber>), ObjectId>,
+    uses: FxHashMap<GlobalId, Uses>,
+    calls: Vec<Call>,
+    warnings: Vec<Diagnostic>,
+    instances: Vec<Instance>,
+    shared: threads::Shared,
+    done: Vec<Writer>,
+    phase: Phase,
+    accesses: Accesses,
+    /// Whether nobody wants the value of the call in hand.
+    pub(super) unused: bool,
+    statements: usize,
+    steps: usize,
+    depth: usize,
+    writer: Writer,
+}
+
+/// The thread in hand.
+#[derive(Debug)]
+struct Writer {
+    number: ThreadNumber,
+    registers: Vec<RegisterState>,
+    labels: u32,
+    /// The blocks that are open, the innermost last.
+    blocks: Vec<Vec<Stmt>>,
+    env: Env,
+    /// Whether control can come here.
+    reachable: bool,
+    frames: Vec<Frame>,
+    /// How many loops are around that are kept as loops.
+    loops: usize,
+    /// How many branches are around that need not be taken.
+    branches: usize,
+    /// Whether control may have gone around what comes next.
+    diverted: bool,
+    /// Where the thread ends.
+    end: Label,
+    result: Option<Register>,
+    span: Span,
+}
+
+#[derive(Clone, Debug)]
+struct RegisterState {
+    name: Rc<str>,
+    range: Range,
+    points: Option<NodeId>,
+}
+
+impl<'u> Elaborator<'u> {
+    fn new(unit: &'u Unit, options: &'u Options, graph: &'u Graph, premises: Premises) -> Self {
+        Elaborator {
+            unit,
+            options,
+            graph,
+            phase: if premises.executed { Phase::Alone } else { Phase::Running },
+            premises,
+            refuted: false,
+            nodes: Nodes::new(&unit.records),
+            objects: Vec::new(),
+            reach: Vec::new(),
+            globals: FxHashMap::default(),
+            uses: FxHashMap::default(),
+            calls: Vec::new(),
+            warnings: Vec::new(),
+            instances: Vec::new(),
+            shared: threads::Shared::default(),
+            done: Vec::new(),
+            accesses: Accesses::default(),
+            unused: false,
+            statements: 0,
+            steps: 0,
+            depth: 0,
+            writer: Writer::new(ThreadNumber(0), Span::default()),
+        }
+    }
+
+    fn program(&mut self) -> Result<()> {
+        let Some(main) = self.unit.functions.iter().position(|function| &*function.name == "main") else {
+            let message = "there is no function `main`";
+            return Err(Box::new(
+                Diagnostic::new(Span::default(), message).help("write a `main` that creates the threads"),
+            ));
+        };
+        self.initial_threads(FunctionId(main as u32))
+    }
+
+    /// The thread in hand.
+    pub fn thread(&self) -> ThreadNumber {
+        self.writer.number
+    }
+
+    /// Whether what stands here may be executed several times.
+    pub fn repeated(&self) -> bool {
+        self.writer.loops > 0
+    }
+
+    /// Whether everything is executed here and now, so that values must be known.
+    pub fn executing(&self) -> bool {
+        self.phase != Phase::Running
+    }
+
+    /// An error at a place.
+    pub fn error<T>(&self, span: Span, message: impl Into<String>, help: impl Into<String>) -> Result<T> {
+        Err(Box::new(Diagnostic::new(self.here(span), message).help(help)))
+    }
+
+    /// Something odd.
+    pub fn warn(&mut self, span: Span, message: impl Into<String>) {
+        let warning = Diagnostic::new(span.text(), message);
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// The place with the call that led here.
+    pub fn here(&self, span: Span) -> Span {
+        span.called(self.writer.frames.last().map_or(CallId::default(), |frame| frame.call))
+    }
+
+    /// Two nodes become one.
+    pub fn unify(&mut self, a: NodeId, b: NodeId, span: Span) -> Result<()> {
+        let result = self.nodes.unify(a, b);
+        self.clash(result, span)
+    }
+
+    /// The node stands for places of this type.
+    pub fn shape(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<()> {
+        let result = self.nodes.shape(node, ty, span);
+        self.clash(result, span)
+    }
+
+    fn clash(&self, result: std::result::Result<(), Clash>, span: Span) -> Result<()> {
+        let Err(clash) = result else { return Ok(()) };
+        let message = format!("the same memory is used as {} and as {}", clash.one.0, clash.other.0);
+        self.error(span, message, "use one type for each piece of memory: a `union` with members of the same size, or a variable for each")
+    }
+
+    /// Writes a statement.
+    pub fn emit(&mut self, kind: StmtKind, span: Span) {
+        if !self.writer.reachable {
+            return;
+        }
+        if self.executing() {
+            match kind {
+                StmtKind::Fence | StmtKind::StoreFence => return,
+                StmtKind::Assert(Value::Number(1..), _) | StmtKind::Assume(Value::Number(1..)) => return,
+                // Whoever waits for main, or for what main can see, is past the point where nothing happens.
+                _ if self.phase == Phase::Creating => self.run(),
+                _ => {
+                    self.refuted = true;
+                    return;
+                }
+            }
+        }
+        match &kind {
+            StmtKind::Load(..) => self.accesses.reads += 1,
+            StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
+            // What is given back is looked at no more without saying so.
+            StmtKind::Free(value, _) => self.publish(&value.clone()),
+            _ => {}
+        }
+        self.statements += 1;
+        let span = self.here(span);
+        self.block().push(Stmt { kind, span });
+    }
+
+    fn block(&mut self) -> &mut Vec<Stmt> {
+        self.writer.blocks.last_mut().expect("a block is open")
+    }
+
+    /// A new register, for a value of an expression.
+    pub fn temporary(&mut self, name: &str, ty: &Type) -> Register {
+        self.register(name.into(), ty)
+    }
+
+    fn register(&mut self, name: Rc<str>, ty: &Type) -> Register {
+        let register = Register(self.writer.registers.len() as u32);
+        let (range, points) = match &ty.kind {
+            TypeKind::Integer(arithmetic) => {
+                let wide = arithmetic.greatest() > u32::MAX.into();
+                ((arithmetic.least(), arithmetic.greatest()), wide.then(|| self.nodes.unknown()))
+            }
+            _ => ((0, u64::MAX.into()), Some(self.nodes.unknown())),
+        };
+        self.writer.registers.push(RegisterState { name, range, points });
+        register
+    }
+
+    fn label(&mut self) -> Label {
+        self.writer.labels += 1;
+        Label(self.writer.labels - 1)
+    }
+
+    /// What is read from a register.
+    pub fn register_value(&mut self, register: Register) -> Operand {
+        let state = &self.writer.registers[register.0 as usize];
+        let fact = self.writer.env.registers.get(&register);
+        let (range, points) = (fact.map_or(state.range, |fact| fact.range), state.points);
+        if let Some(known) = fact.and_then(|fact| fact.known.clone()) {
+            if let Some(operand) = self.known_operand(&known, range) {
+                return operand;
+            }
+        }
+        let range = if range.0 < state_range(&self.writer, register).0 {
+            state_range(&self.writer, register)
+        } else {
+            range
+        };
+        Operand { points, ..Operand::new(Value::Register(register), range) }
+    }
+
+    /// One step of work, within the limits.
+    fn step(&mut self, span: Span) -> Result<()> {
+        self.steps += 1;
+        if self.refuted || (self.executing() && self.steps > MOST_STEPS) {
+            self.refuted = true;
+            return self.error(span, "this cannot be executed beforehand", "");
+        }
+        if self.statements > MOST_STATEMENTS || self.steps > 10 * MOST_STATEMENTS {
+            let message = format!(
+                "the program is too large: more than {MOST_STATEMENTS} statements once calls are inlined and loops that create threads unrolled"
+            );
+            return self.error(span, message, "make the harness smaller: fewer calls, fewer rounds");
+        }
+        Ok(())
+    }
+
+    /// Goes one level deeper.
+    fn deeper<T>(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEEPEST {
+            return self.error(
+                span,
+                "calls, statements and expressions are too deep in each other",
+                "split the function, or take the recursion out",
+            );
+        }
+        self.depth += 1;
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// What work writes, as a block of its own.
+    fn written(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Vec<Stmt>> {
+        self.writer.blocks.push(Vec::new());
+        let result = work(self);
+        let block = self.writer.blocks.pop().expect("it was pushed");
+        result.map(|()| block)
+    }
+
+    /// Writes what one statement of C does.
+    fn group(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let mut steps = self.written(work)?;
+        match steps.as_slice() {
+            [] => {}
+            [Stmt { kind: StmtKind::Block(_), .. }] => {
+                if let Some(Stmt { kind: StmtKind::Block(inner), .. }) = steps.pop() {
+                    self.block().extend(inner);
+                }
+            }
+            [_] => self.block().append(&mut steps),
+            _ => {
+                let span = self.here(span);
+                self.block().push(Stmt { kind: StmtKind::Steps(steps), span });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_null(operand: &Operand) -> bool {
+        matches!(operand.value, Value::Number(0))
+    }
+
+    fn finished(mut self) -> Result<(Core, Nodes)> {
+        self.finish_threads()?;
+        let writers = std::mem::take(&mut self.done);
+        let mut threads = Vec::new();
+        for mut writer in writers {
+            let code = clean::clean(
+                writer.blocks.pop().unwrap_or_default(),
+                writer.registers.len(),
+                self.options.awaits,
+            );
+            self.pointees(&code.statements, &writer.registers)?;
+            let registers = writer.registers.iter().enumerate();
+            let registers = registers.map(|(n, state)| RegisterInfo {
+                name: state.name.to_string(),
+                undefined: code.undefined.contains(&Register(n as u32)),
+            });
+            threads.push(Thread {
+                name: self.thread_name(writer.number),
+                registers: registers.collect(),
+                code: code.statements,
+                span: writer.span,
+            });
+        }
+        let core = Core { objects: self.objects, threads, calls: self.calls, warnings: self.warnings };
+        Ok((core, self.nodes))
+    }
+
+    /// What registers point to, as far as something that is executed puts it there.
+    fn pointees(&mut self, code: &[Stmt], registers: &[RegisterState]) -> Result<()> {
+        for statement in code {
+            if let StmtKind::Assign(register, value) = &statement.kind {
+                if let Some(points) = registers[register.0 as usize].points {
+                    for node in pointed_to(value, registers) {
+                        self.unify(points, node, statement.span)?;
+                    }
+                }
+            }
+            for block in blocks(&statement.kind) {
+                self.pointees(block, registers)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn state_range(writer: &Writer, register: Register) -> Range {
+    writer.registers[register.0 as usize].range
+}
+
+/// The blocks of a statement.
+fn blocks(kind: &StmtKind) -> Vec<&Vec<Stmt>> {
+    match kind {
+        StmtKind::Steps(block) | StmtKind::Block(block) | StmtKind::Atomic(block) | StmtKind::Loop(block) => {
+            vec![block]
+        }
+        StmtKind::If(_, then, otherwise) => vec![then, otherwise],
+        _ => Vec::new(),
+    }
+}
+
+/// The nodes that a value may point to.
+fn pointed_to(value: &Value, registers: &[RegisterState]) -> Vec<NodeId> {
+    match value {
+        Value::Number(_) | Value::Function(_) | Value::Difference(..) => Vec::new(),
+        Value::Register(register) => registers[register.0 as usize].points.into_iter().collect(),
+        Value::Unary(_, inner) => pointed_to(inner, registers),
+        Value::Binary(op, ..) if op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or) => {
+            Vec::new()
+        }
+        Value::Binary(_, a, b) | Value::If(_, a, b) => {
+            [a, b].into_iter().flat_map(|part| pointed_to(part, registers)).collect()
+        }
+        Value::Address(place) => vec![place.node],
+        Value::Move(.., node) | Value::Container { node, .. } => vec![*node],
+    }
+}
+
+impl Sink for Elaborator<'_> {
+    fn check(&mut self, condition: Value, fault: &'static str) {
+        let span = self.writer.frames.last().map_or(Span::default(), |frame| frame.at);
+        self.emit(StmtKind::Assert(condition, fault.to_string()), span);
+    }
+
+    fn name(&mut self, value: Value) -> Value {
+        let span = self.writer.frames.last().map_or(Span::default(), |frame| frame.at);
+        let points = pointed_to(&value, &self.writer.registers).first().copied();
+        let range = (i64::MIN.into(), u64::MAX.into());
+        let register = Register(self.writer.registers.len() as u32);
+        self.writer.registers.push(RegisterState { name: "t".into(), range, points });
+        self.emit(StmtKind::Assign(register, value), span);
+        Value::Register(register)
+    }
+}
+
+impl Writer {
+    fn new(number: ThreadNumber, span: Span) -> Self {
+        Writer {
+            number,
+            registers: Vec::new(),
+            labels: 1,
+            blocks: vec![Vec::new()],
+            env: Env::default(),
+            reachable: true,
+            frames: Vec::new(),
+            loops: 0,
+            branches: 0,
+            diverted: false,
+            end: Label(0),
+            result: None,
+            span,
+        }
+    }
+}
