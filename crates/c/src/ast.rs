@@ -69,8 +69,30 @@ pub struct Record {
     pub union: bool,
     /// Its members, once they are known.
     pub fields: Option<Vec<Field>>,
+    /// How its members lie.
+    pub attributes: Attributes,
     /// Where it was mentioned first.
     pub span: Span,
+}
+
+/// What is said about where something lies.
+#[derive(Clone, Debug, Default)]
+pub struct Attributes {
+    /// Whether nothing is left free: `__attribute__((packed))`.
+    pub packed: bool,
+    /// Alignments that are asked for.
+    pub aligned: Vec<Rc<Alignment>>,
+}
+
+/// An alignment that is asked for.
+#[derive(Debug)]
+pub enum Alignment {
+    /// So many bytes.
+    Value(Expr),
+    /// That of a type.
+    Type(Type),
+    /// The largest that the machine has a use for.
+    Most,
 }
 
 /// A member of a structure or union.
@@ -82,6 +104,8 @@ pub struct Field {
     pub ty: Type,
     /// How many bits it has, if it says so.
     pub bits: Option<Expr>,
+    /// Where it lies.
+    pub attributes: Attributes,
     /// Where.
     pub span: Span,
 }

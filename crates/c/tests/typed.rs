@@ -407,12 +407,26 @@ fn structure(random: &mut Random, number: usize) -> (String, Vec<String>) {
                 continue;
             }
             5 => format!("_Atomic {} m{n};", random.one(&["int", "char", "long"])),
+            6 => match random.below(4) {
+                0 => format!("_Alignas(64) {ty} m{n};"),
+                1 => format!("{ty} m{n} __attribute__((packed));"),
+                2 => format!("{ty} m{n} __attribute__((aligned(8), unused));"),
+                _ => format!("_Alignas(long) {ty} m{n};"),
+            },
             _ => format!("{ty} m{n};"),
         };
         members += &format!(" {member}");
         offsets.push(format!("m{n}"));
     }
-    (format!("typedef {kind} {{{members} int last; }} T{number};\n"), offsets)
+    let attributes = random.one(&[
+        "",
+        "",
+        "",
+        "__attribute__((packed))",
+        "__attribute__((aligned(16)))",
+        "__attribute__((aligned, __packed__))",
+    ]);
+    (format!("typedef {kind} {{{members} int last; }} {attributes} T{number};\n"), offsets)
 }
 
 /// A random constant expression.

@@ -3,6 +3,7 @@
 //! It goes on after an error behind the next `;` or `}`, so that one run names several. Whatever could make it recurse without
 //! bound is counted: nesting, and operators in a row, since trees are walked recursively later.
 
+mod attributes;
 mod declaration;
 mod expression;
 mod specifiers;
@@ -12,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use fencewright_program::Span;
 
-use crate::ast::{EnumerationId, Enumerator, Expr, Item, Name, Record, RecordId, Type, Unit};
+use crate::ast::{Attributes, EnumerationId, Enumerator, Expr, Item, Name, Record, RecordId, Type, Unit};
 use crate::error::Error;
 use crate::preprocess::Preprocessed;
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
@@ -58,6 +59,8 @@ struct Parser<'a> {
     /// What was found in `_Static_assert` since then.
     assertions: Vec<(Expr, Option<String>)>,
     enumerations: u32,
+    /// Attributes of what is being read.
+    attributes: Attributes,
     errors: Vec<Error>,
     depth: u32,
     /// How deep the types are whose names were read since the declaration began.
@@ -84,6 +87,7 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
         defined: Vec::new(),
         assertions: Vec::new(),
         enumerations: 0,
+        attributes: Attributes::default(),
         errors: Vec::new(),
         depth: 0,
         type_depth: 0,
@@ -267,17 +271,6 @@ impl Parser<'_> {
             self.at += 1;
         }
         Ok(())
-    }
-
-    /// Skips `__attribute__((...))` and what else says nothing about the meaning of a program.
-    fn skip_attributes(&mut self) -> Read<()> {
-        loop {
-            if self.takes_any(&["__attribute__", "__attribute"]) {
-                self.skip_parentheses()?;
-            } else if !self.takes("__extension__") {
-                return Ok(());
-            }
-        }
     }
 
     /// Strings in a row are one.

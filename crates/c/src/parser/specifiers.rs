@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Meaning, Parser, Read, Tag};
 use crate::ast::{
-    EnumerationId, Enumerator, Field, Integer, Rank, Record, RecordId, Storage, Type, TypeKind,
+    Attributes, EnumerationId, Enumerator, Field, Integer, Rank, Record, RecordId, Storage, Type, TypeKind,
 };
 use crate::error::Error;
 
@@ -112,8 +112,7 @@ impl Parser<'_> {
                 "const" | "__const" | "__const__" => constant = true,
                 "volatile" | "__volatile" | "__volatile__" => volatile = true,
                 "_Alignas" => {
-                    self.at += 1;
-                    self.skip_parentheses()?;
+                    self.alignas()?;
                     continue;
                 }
                 "_Atomic" if self.word_at(1) == "(" => {
@@ -145,7 +144,7 @@ impl Parser<'_> {
                         .help("use two integers of 64 bits, or a narrower type"));
                 }
                 "struct" | "union" => {
-                    whole = Some(self.record()?);
+                    whole = Some(self.record_with_attributes()?);
                     continue;
                 }
                 "enum" => {
@@ -193,8 +192,16 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `struct` or `union`, with its members or without.
-    fn record(&mut self) -> Read<Type> {
+    /// `struct` or `union`, with its members or without, and what is said about where they lie.
+    fn record_with_attributes(&mut self) -> Read<Type> {
+        let (id, attributes) = self.attributed(Self::record)?;
+        let record = &mut self.records[id.0 as usize];
+        record.attributes.packed |= attributes.packed;
+        record.attributes.aligned.extend(attributes.aligned);
+        Ok(TypeKind::Record(id).into())
+    }
+
+    fn record(&mut self) -> Read<RecordId> {
         let span = self.span();
         let union = self.is("union");
         self.at += 1;
@@ -215,13 +222,11 @@ impl Parser<'_> {
             Some(_) => return Err(Error::new(span, "this tag was declared as something else")),
             None => {
                 let id = RecordId(self.records.len() as u32);
-                self.records.push(Record { tag: tag.map(|tag| tag.symbol), union, fields: None, span });
+                let tag = tag.map(|tag| tag.symbol);
+                let attributes = Attributes::default();
+                self.records.push(Record { tag, union, fields: None, attributes, span });
                 if let Some(tag) = tag {
-                    self.scopes
-                        .last_mut()
-                        .expect("there is a scope")
-                        .tags
-                        .insert(tag.symbol, Tag::Record(id));
+                    self.scopes.last_mut().expect("there is a scope").tags.insert(tag, Tag::Record(id));
                 }
                 id
             }
@@ -236,7 +241,7 @@ impl Parser<'_> {
             self.defined.push(id);
             self.skip_attributes()?;
         }
-        Ok(TypeKind::Record(id).into())
+        Ok(id)
     }
 
     /// The members of a structure or union, up to the closing brace.
@@ -250,30 +255,22 @@ impl Parser<'_> {
                 self.static_assertion()?;
                 continue;
             }
-            let specifiers = self.specifiers()?;
+            let (specifiers, shared) = self.attributed(Self::specifiers)?;
             if self.takes(";") {
                 // A structure without a name lends its members.
                 let span = self.since(self.span());
                 if matches!(specifiers.ty.kind, TypeKind::Record(_)) {
-                    fields.push(Field { name: None, ty: specifiers.ty, bits: None, span });
+                    let (name, bits) = (None, None);
+                    fields.push(Field { name, ty: specifiers.ty, bits, attributes: shared, span });
                 }
                 continue;
             }
             loop {
-                let start = self.span();
-                let (name, ty) = match self.is(":") {
-                    true => (None, specifiers.ty.clone()),
-                    false => {
-                        let (name, ty) = self.declarator(specifiers.ty.clone())?;
-                        (Some(name), ty)
-                    }
-                };
-                let bits = match self.takes(":") {
-                    true => Some(self.conditional()?),
-                    false => None,
-                };
-                self.skip_attributes()?;
-                fields.push(Field { name, ty, bits, span: self.since(start) });
+                let (field, own) = self.attributed(|parser| parser.field(&specifiers.ty))?;
+                let mut attributes = shared.clone();
+                attributes.packed |= own.packed;
+                attributes.aligned.extend(own.aligned);
+                fields.push(Field { attributes, ..field });
                 if !self.takes(",") {
                     break;
                 }
@@ -281,6 +278,25 @@ impl Parser<'_> {
             self.expect(";")?;
         }
         Ok(fields)
+    }
+
+    /// One member, with its name or without.
+    fn field(&mut self, ty: &Type) -> Read<Field> {
+        self.skip_attributes()?;
+        let start = self.span();
+        let (name, ty) = match self.is(":") {
+            true => (None, ty.clone()),
+            false => {
+                let (name, ty) = self.declarator(ty.clone())?;
+                (Some(name), ty)
+            }
+        };
+        let bits = match self.takes(":") {
+            true => Some(self.conditional()?),
+            false => None,
+        };
+        self.skip_attributes()?;
+        Ok(Field { name, ty, bits, attributes: Attributes::default(), span: self.since(start) })
     }
 
     /// `enum`, with its enumerators or without.

@@ -53,6 +53,15 @@ pub(super) fn unknown(unit: &ast::Unit, names: &Names) -> Vec<Record> {
     unit.records.iter().enumerate().map(record).collect()
 }
 
+/// What the place of a member depends on.
+struct Member {
+    bits: Option<u32>,
+    size: u64,
+    align: u64,
+    packed: bool,
+    named: bool,
+}
+
 /// Where the next member goes: bits so far, and the strictest alignment.
 struct Place {
     bits: u64,
@@ -100,13 +109,16 @@ impl Typer<'_> {
                 return Err(Error::new(span, "a member cannot have this type")
                     .help("use a pointer; an array of open length stands at the end of a structure"));
             }
-            let (size, align) = (self.size(&ty, span)?, self.align(&ty, span)?);
+            let packed = parsed.attributes.packed || field.attributes.packed;
+            let (size, natural) = (self.size(&ty, span)?, self.align(&ty, span)?);
+            let align = self.alignment(&field.attributes, if packed { 1 } else { natural }, span)?;
             deepest = deepest.max(self.record_depth(&ty));
             let bits = match &field.bits {
                 None => None,
                 Some(width) => Some(self.width(width, &ty, field.name.is_some())?),
             };
-            let offset = place.put(bits, size, align, parsed.union, field.name.is_some());
+            let member = Member { bits, size, align, packed, named: field.name.is_some() };
+            let offset = place.put(&member, parsed.union);
             let offset = offset.filter(|_| place.size <= 1 << 40).ok_or_else(|| types::too_large(span))?;
             let step = fields.len() as u32;
             let name = match (&field.name, &ty.kind) {
@@ -135,6 +147,7 @@ impl Typer<'_> {
             return Err(Error::new(at, format!("structures are nested more than {DEEPEST_RECORD} deep"))
                 .help("use pointers instead"));
         }
+        place.align = self.alignment(&parsed.attributes, place.align, at)?;
         let record = &mut self.records[id.0 as usize];
         record.align = place.align;
         record.size = place.size.div_ceil(place.align) * place.align;
@@ -142,6 +155,30 @@ impl Typer<'_> {
         record.complete = true;
         self.layouts[id.0 as usize] = Layout::Done(members, deepest + 1);
         Ok(())
+    }
+
+    /// An alignment, or a stricter one that is asked for.
+    fn alignment(&mut self, attributes: &ast::Attributes, natural: u64, at: Span) -> Typing<u64> {
+        let mut strictest = natural;
+        for wanted in &attributes.aligned {
+            let (value, at) = match &**wanted {
+                ast::Alignment::Value(expr) => (self.constant(expr)?, expr.span),
+                ast::Alignment::Type(ty) => {
+                    let ty = self.ty(ty, at)?;
+                    (self.align(&ty, at)?.into(), at)
+                }
+                ast::Alignment::Most => (16, at),
+            };
+            let value = u64::try_from(value).ok().filter(|&value| value <= 1 << 28);
+            match value {
+                Some(0) => {}
+                Some(value) if value.is_power_of_two() => strictest = strictest.max(value),
+                _ => {
+                    return Err(Error::new(at, "this is no alignment").help("an alignment is a power of two"));
+                }
+            }
+        }
+        Ok(strictest)
     }
 
     /// How deep structures are nested in a type.
@@ -197,25 +234,24 @@ impl Typer<'_> {
 
 impl Place {
     /// The first byte of the next member; none if there is no room. Bit-fields fill what their type can hold at once.
-    fn put(&mut self, bits: Option<u32>, size: u64, align: u64, union: bool, named: bool) -> Option<u64> {
+    fn put(&mut self, member: &Member, union: bool) -> Option<u64> {
         if union {
             self.bits = 0;
         }
-        let start = match bits {
-            None => self.bits.checked_next_multiple_of(align * 8)?,
-            Some(0) => self.bits.checked_next_multiple_of(align * 8)?,
+        let start = match member.bits {
+            None | Some(0) => self.bits.checked_next_multiple_of(member.align * 8)?,
             Some(width) => {
-                let unit = size * 8;
-                match self.bits % unit + u64::from(width) > unit {
+                let unit = member.size * 8;
+                match !member.packed && self.bits % unit + u64::from(width) > unit {
                     true => self.bits.checked_next_multiple_of(unit)?,
                     false => self.bits,
                 }
             }
         };
-        self.bits = start.checked_add(bits.map_or(size.checked_mul(8)?, u64::from))?;
+        self.bits = start.checked_add(member.bits.map_or(member.size.checked_mul(8)?, u64::from))?;
         self.size = self.size.max(self.bits.div_ceil(8));
-        if named || bits.is_none() {
-            self.align = self.align.max(align);
+        if member.named || member.bits.is_none() {
+            self.align = self.align.max(member.align);
         }
         Some(start / 8)
     }
