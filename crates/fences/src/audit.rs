@@ -1,7 +1,7 @@
 //! Which fences already in a program are needed: each is taken out alone, and the rest is verified again. Of those that are not, as many
 //! as possible are then taken out together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::{Place, Placed, Side};
@@ -137,7 +137,11 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
         let statement = Span::default();
         places.push(Place { offset: 0, side: Side::Before, statement, label: None, bare: false, edges });
     }
-    Fenced::new(&Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new() }, &[]).program
+    Fenced::new(
+        &Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new(), fixed: HashSet::new() },
+        &[],
+    )
+    .program
 }
 
 fn shown(program: Program, goal: &dyn Goal, Violation { trace, broken }: Violation) -> Need {

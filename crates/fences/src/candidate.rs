@@ -126,7 +126,8 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
         let mut stores: BTreeMap<Span, Vec<(ThreadId, EdgeId)>> = BTreeMap::new();
         for (t, thread) in program.threads() {
             for (e, edge) in thread.edges.iter().enumerate() {
-                let changeable = !placed.indivisible.iter().any(|text| text.covers(edge.span));
+                let changeable = !placed.fixed.contains(&edge.span.text())
+                    && !placed.indivisible.iter().any(|text| text.covers(edge.span));
                 if matches!(edge.action, Action::Op(Op::Store(..))) && changeable {
                     stores.entry(edge.span.text()).or_default().push((t, EdgeId(e as u32)));
                 }

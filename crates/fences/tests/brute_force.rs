@@ -45,7 +45,7 @@ fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
             });
         }
     }
-    Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new() }
+    Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new(), fixed: HashSet::new() }
 }
 
 /// A thread in which every location with edges has an empty step before it; and the new numbers of its locations.

@@ -5,6 +5,7 @@
 //! | `.fw` | `fence;` | `fence;` | `swap(x, e);` |
 //! | `.rmm` | `fence;`, with braces where the statement is a body without them | `; fence` | `locked write: ...` |
 //! | trencher | a new state behind the transition, or behind the state, with an `mfence` between | | |
+//! | C | in the words of the text, with braces where the statement is a body without them | | a stronger order |
 //! | litmus | a row of its own with `MFENCE` in the thread's column | | |
 //!
 //! Each row is the `edit` of a front end. An edit is a proposal: whoever makes one loads and verifies the new text before it is shown.
@@ -61,7 +62,7 @@ pub fn edited(loaded: &Loaded, edits: &[Edit]) -> Result<Sources, String> {
 }
 
 /// The text with all changes made. What is inserted at one offset keeps its order.
-fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
+pub(crate) fn changed(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
     changes.sort_by_key(|change| change.at);
     let mut result = text.to_owned();
     // From the end, so that offsets stay valid.
@@ -98,4 +99,13 @@ pub(crate) fn inserted_before(text: &str, place: &Place, word: &str) -> Change {
     let end = line_end(text);
     let text = if starts_line { format!("{deeper}{word}{end}{indent}") } else { format!("{word} ") };
     Change { at, length: 0, text }
+}
+
+/// A statement `word` with its separator, behind the statement that starts and ends at these offsets: on a line of its own if that one ends its line.
+pub(crate) fn inserted_after(text: &str, start: usize, end: usize, word: &str) -> Change {
+    let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+    let (indent, _) = indentation(text, start);
+    let line_end = line_end(text);
+    let text = if ends_line { format!("{line_end}{indent}{word}") } else { format!(" {word}") };
+    Change { at: end, length: 0, text }
 }

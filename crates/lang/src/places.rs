@@ -113,6 +113,8 @@ pub struct Placed {
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
     /// The texts of procedures that are called inside indivisible blocks: nothing can be put there.
     pub indivisible: Vec<Span>,
+    /// The stores that no locked instruction can be written in place of.
+    pub fixed: HashSet<Span>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
@@ -155,7 +157,14 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let mut places = one_for_each_text(places, loaded.front_end.copies_texts());
     places.sort_by_key(Place::point);
     let indivisible = procedures_in_blocks(&loaded.file).iter().map(|procedure| procedure.span).collect();
-    Ok(Placed { program, places, steps, indivisible })
+    let stores = program.threads.iter().flat_map(|thread| &thread.edges);
+    let stores = stores.filter(|edge| matches!(edge.action, Action::Op(Op::Store(..))));
+    let fixed = stores.map(|edge| edge.span.text()).filter(|span| {
+        let (sources, front_end) = (&loaded.sources, loaded.front_end);
+        sources.is_built_in(span.file) || !front_end.can_lock(sources.text(*span))
+    });
+    let fixed = fixed.collect();
+    Ok(Placed { program, places, steps, indivisible, fixed })
 }
 
 /// The program with an empty step at every place except those to be left out.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::edit::{Change, Edit, What, indentation, inserted_before, line_end};
+use crate::edit::{Change, Edit, What, inserted_after, inserted_before};
 use crate::fw;
 use crate::load::Loaded;
 use crate::places::Side;
@@ -78,11 +78,7 @@ fn change(text: &str, edit: &Edit) -> Result<Change, String> {
             let rest = &text[at..];
             let skipped = rest.len() - rest.trim_start().len();
             let at = if rest.trim_start().starts_with(';') { at + skipped + 1 } else { at };
-            let ends_line = text[at..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
-            let (indent, _) = indentation(text, statement.start as usize);
-            let end = line_end(text);
-            let text = if ends_line { format!("{end}{indent}{word}") } else { format!(" {word}") };
-            Change { at, length: 0, text }
+            inserted_after(text, statement.start as usize, at, word)
         }
     })
 }

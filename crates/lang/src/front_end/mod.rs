@@ -61,6 +61,11 @@ pub trait FrontEnd: Send + Sync {
         false
     }
 
+    /// Whether this store is one that a locked instruction can be written in place of.
+    fn can_lock(&self, _store: &str) -> bool {
+        true
+    }
+
     /// The statement around some bytes of a line, as bytes of that line.
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize>;
 

@@ -1,5 +1,7 @@
 //! C.
 
+mod edit;
+
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
@@ -42,8 +44,16 @@ impl FrontEnd for C {
         true
     }
 
-    fn edit(&self, _text: &str, _edits: &[&Edit]) -> Result<Vec<Change>, String> {
-        Err("fences cannot be put into C yet".into())
+    fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
+        edit::changes(text, edits)
+    }
+
+    fn has_locked_stores(&self) -> bool {
+        true
+    }
+
+    fn can_lock(&self, store: &str) -> bool {
+        edit::stronger(store).is_some()
     }
 
     fn statement_at(&self, line: &str, part: Range<usize>) -> Range<usize> {
