@@ -16,10 +16,12 @@ use fencewright_lang::source::escape;
 use fencewright_memory::{Bound, Kept};
 use fencewright_program::{MemoryModel, Property, Span};
 use fencewright_report::json::Failure;
-use fencewright_report::{Source, invariants, json, text};
+use fencewright_report::{Source, invariants, json, remarks, text};
 use fencewright_transform::extend::AttackingStore;
 
-use crate::args::{BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg};
+use crate::args::{
+    BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg, TERMINATION,
+};
 use crate::input::{describe, each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -190,6 +192,7 @@ impl Checker<'_> {
         }
         let mut limits = limits.clone();
         let mut status = Status::Fine;
+        let source = Source::from(loaded);
         for &model in self.args.model.models() {
             if out.is_closed() {
                 return status.and(Status::Unknown);
@@ -202,6 +205,9 @@ impl Checker<'_> {
             }
             status = status.and(self.check_model(loaded, model, &properties, &limits, out));
             limits = self.args.common.limits_from_now();
+        }
+        if self.args.common.is_talkative() {
+            out.print(&remarks::meaning(source));
         }
         status
     }
@@ -329,6 +335,11 @@ fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
         };
     }
     let mut selected: Vec<Property> = Vec::new();
+    if names.iter().any(|name| name == TERMINATION) && names.iter().any(|name| name == "deadlock") {
+        return Err("`deadlock` and `termination` are asked for one at a time: \
+                    for the one a loop that waits is a loop, for the other a step that cannot be taken"
+            .into());
+    }
     for name in names {
         if selected.iter().any(|p| p.name == *name) {
             continue;
@@ -339,6 +350,7 @@ fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
             None => {
                 let mut known = stated(loaded);
                 known.push("deadlock".into());
+                known.extend(loaded.front_end.is_c().then(|| TERMINATION.into()));
                 let known = known.join(", ");
                 return Err(format!("no property is called `{}`; there is {known}", escape(name)));
             }

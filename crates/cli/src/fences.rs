@@ -14,10 +14,10 @@ use fencewright_lang::source::escape;
 use fencewright_lang::{Loaded, Position};
 use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::{MemoryModel, Span};
-use fencewright_report::{Source, Style, fences};
+use fencewright_report::{Source, Style, fences, remarks};
 use fencewright_transform::attack::Notion;
 
-use crate::args::{FencesArgs, GoalArg, OverflowArg};
+use crate::args::{FencesArgs, GoalArg, OverflowArg, TERMINATION};
 use crate::check::stated;
 use crate::input::{Originals, each_file, is_standard_input, load_originals, load_quietly, tell_notes};
 use crate::output::{Output, complain, write_error};
@@ -129,7 +129,7 @@ fn unbounded_goal<'a>(args: &FencesArgs, loaded: &'a Loaded) -> Result<Box<dyn G
     }
     let file = loaded.sources.name();
     for name in &args.property {
-        if name == "deadlock" {
+        if name == "deadlock" || name == TERMINATION {
             let why = "a fence may make a deadlock, so none is looked for that prevents one";
             return refuse("--property", why);
         }
@@ -241,6 +241,9 @@ impl Work<'_> {
             out.print(&fences::json(source, question, &found, edited));
         } else if !args.diff {
             out.print(&fences::text(source, question, &found, !args.common.quiet, out.style));
+            if !args.common.quiet {
+                out.print(&remarks::meaning(source));
+            }
         } else if let (Ok(Some(diff)), Verdict::AlreadySafe | Verdict::Fixed) = (&diff, &found.verdict) {
             out.print(diff);
         } else {

@@ -21,6 +21,9 @@ use crate::stop;
 /// Of a longer file, enough is read to see that it is too long.
 pub const MOST_BYTES: u64 = MAX_FILE_BYTES as u64 + 1;
 
+/// How many warnings about a program are shown.
+const MOST_WARNINGS: usize = 20;
+
 /// What the standard input is called.
 const STANDARD_INPUT: &str = "<stdin>";
 
@@ -225,9 +228,16 @@ fn load_bytes(
     }
 }
 
-/// Tells what a reader should know about an imported program.
+/// Tells what a reader should know about an imported program, and what somebody should look at.
 pub fn tell_notes(loaded: &Loaded) {
     for note in &loaded.notes {
         complain(loaded.sources.name(), &format!("note: {}", escape(note)));
+    }
+    for warning in loaded.warnings.iter().take(MOST_WARNINGS) {
+        let at = loaded.sources.position(warning.span);
+        write_error(&format!("fencewright: {at}: warning: {}\n", escape(&warning.message)));
+    }
+    if let Some(more) = loaded.warnings.len().checked_sub(MOST_WARNINGS + 1) {
+        complain(loaded.sources.name(), &format!("... and {} more warnings", more + 1));
     }
 }

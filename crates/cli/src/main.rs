@@ -36,7 +36,8 @@ use status::Status;
 fn main() -> ExitCode {
     // Usage errors end here with status 2, --help and --version with status 0.
     let matches = Cli::command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    cli.command.settle();
     stop::install();
     let mut out = Output::new();
     let status = match &cli.command {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fencewright_engines::Progress;
 use fencewright_engines::robust::{Options, Robustness, Search, analyse};
-use fencewright_report::{Source, robust};
+use fencewright_report::{Source, remarks, robust};
 use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
@@ -55,6 +55,9 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
             true => robust::json(source, &answer, args.all),
             false => robust::text(source, &answer, args.all, args.common.quiet, out.style),
         });
+        if args.common.is_talkative() {
+            out.print(&remarks::meaning(source));
+        }
         out.flush();
         let status = match answer.robust() {
             Ok(true) => Status::Fine,

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use fencewright_program::{Call, Formula, Program, Span};
+use fencewright_program::{Call, Formula, Program, Property, Span};
 
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
 use crate::import::View;
 use crate::lower::{self, Defines};
-use crate::options::Options;
+use crate::options::{Options, Spins};
 use crate::places::Sites;
 use crate::source::{self, SourceFile};
 use crate::sources::Sources;
@@ -138,24 +138,34 @@ impl Loader<'_> {
         let sources = input.sources;
         match lowered {
             _ if self.stop.was_stopped() => Err(Failure::Stopped),
-            Ok((parsed, program, filter)) => Ok(Loaded {
-                sources,
-                front_end,
-                file: parsed.file,
-                program,
-                name: parsed.name,
-                notes: parsed.notes,
-                view: parsed.view,
-                filter,
-                calls: parsed.calls,
-                sites: parsed.sites,
-                warnings: parsed.warnings,
-                defines,
-                options: self.options.clone(),
-            }),
+            Ok((parsed, mut program, filter)) => {
+                if front_end.is_c() && self.options.c.spins == Spins::Step {
+                    program.properties.push(termination());
+                }
+                Ok(Loaded {
+                    sources,
+                    front_end,
+                    file: parsed.file,
+                    program,
+                    name: parsed.name,
+                    notes: parsed.notes,
+                    view: parsed.view,
+                    filter,
+                    calls: parsed.calls,
+                    sites: parsed.sites,
+                    warnings: parsed.warnings,
+                    defines,
+                    options: self.options.clone(),
+                })
+            }
             Err(diagnostics) => Err(wrong(sources, diagnostics)),
         }
     }
+}
+
+/// Where loops that only wait are steps: no thread waits for ever.
+fn termination() -> Property {
+    Property { name: "termination".into(), ..Property::deadlock() }
 }
 
 /// The constants that get other values, unless something is asked for that means nothing in this language.

@@ -28,8 +28,9 @@ pub enum Spins {
     /// It stays a loop: a thread in it can always take a step.
     #[default]
     Loop,
-    /// It becomes `await`: a thread that waits in vain is stuck.
-    Await,
+    /// It becomes one step that can be taken when there is nothing left to wait for (`snapshot { assume x == 1; }`): a thread that waits in
+    /// vain is stuck. Then the property `termination` is that there is no deadlock.
+    Step,
 }
 
 impl Options {

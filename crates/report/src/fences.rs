@@ -11,6 +11,7 @@ use fencewright_program::{MemoryModel, Replayed};
 use serde::Serialize;
 
 use crate::json::{Trace, line, micros};
+use crate::remarks::Remarks;
 use crate::style::Style;
 use crate::text::{Cells, execution, seconds, table};
 use crate::words::Source;
@@ -285,6 +286,8 @@ struct Answer<'a> {
     diff: Option<&'a str>,
     written: bool,
     error: Option<&'a str>,
+    #[serde(flatten)]
+    remarks: Remarks<'a>,
 }
 
 /// A bound on buffers: so many stores of each thread, or of each thread to each variable.
@@ -381,6 +384,7 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis, edite
         diff: edited.diff,
         written: edited.written,
         error: edited.error,
+        remarks: source.into(),
     })
 }
 

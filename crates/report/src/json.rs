@@ -8,6 +8,7 @@ use fencewright_program::{EventKind, MemoryModel, Replayed, Span};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
+use crate::remarks::Remarks;
 use crate::step::{Step, cell_of, steps};
 use crate::text::{explanations, slices, up_to_versions};
 use crate::words::Source;
@@ -51,6 +52,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         growth: growth.collect(),
         tried: checked.tried.iter().map(TriedObject::from).collect(),
         rounds: checked.rounds.iter().map(RoundObject::from).collect(),
+        remarks: source.into(),
         trace: checked.trace().map(|replayed| Trace::new(source, replayed)),
     };
     line(&result)
@@ -181,6 +183,8 @@ struct Result<'a> {
     tried: Vec<TriedObject<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<RoundObject>,
+    #[serde(flatten)]
+    remarks: Remarks<'a>,
     trace: Option<Trace<'a>>,
 }
 

@@ -8,6 +8,7 @@
 //! * [`litmus`]: the final states of litmus tests;
 //! * [`fences`]: where fences go and why;
 //! * [`robust`]: robustness, with its witnesses;
+//! * [`remarks`]: what an answer is about, and warnings;
 //! * [`engines`]: which engines there are;
 //! * [`dot`]: control-flow graphs.
 //!
@@ -23,6 +24,7 @@ pub mod fences;
 pub mod invariants;
 pub mod json;
 pub mod litmus;
+pub mod remarks;
 pub mod robust;
 pub mod rows;
 pub mod step;

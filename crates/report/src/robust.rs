@@ -11,6 +11,7 @@ use fencewright_transform::attack::Notion;
 use serde::Serialize;
 
 use crate::json::{At, Trace, line, micros};
+use crate::remarks::Remarks;
 use crate::style::Style;
 use crate::text::{Cells, seconds, table};
 use crate::words::{Source, grouped};
@@ -203,6 +204,7 @@ pub fn json(source: Source<'_>, answer: &Robustness, list: bool) -> String {
         seconds: micros(answer.seconds),
         check_seconds: micros(answer.check_seconds),
         states: answer.states,
+        remarks: source.into(),
         witness: witness.map(|witness| Trace::new(source, witness.replayed())),
         cycle: witness.map(|witness| links(source, witness)),
         list: list.then(|| answer.attacks().iter().map(|attack| Item::new(source, attack)).collect()),
@@ -221,6 +223,8 @@ struct Answer<'a> {
     seconds: f64,
     check_seconds: f64,
     states: u64,
+    #[serde(flatten)]
+    remarks: Remarks<'a>,
     witness: Option<Trace<'a>>,
     cycle: Option<Vec<Link<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fencewright_lang::fw::precedence;
-use fencewright_lang::{FrontEnd, Loaded, Position, Sources};
+use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Position, Sources};
 use fencewright_program::{
     Action, Address, Call, Expr, FileId, Formula, LocationId, Observable, Op, Program, Range, RegisterId,
     Span, Thread, ThreadId,
@@ -25,11 +25,21 @@ pub struct Source<'a> {
     pub files: &'a Sources,
     /// The front end of the language in which the text is written.
     pub front_end: &'static dyn FrontEnd,
+    /// What a reader should know about the translation.
+    pub notes: &'a [String],
+    /// What somebody should look at although it is no error.
+    pub warnings: &'a [Diagnostic],
 }
 
 impl<'a> From<&'a Loaded> for Source<'a> {
     fn from(loaded: &'a Loaded) -> Self {
-        Source { program: &loaded.program, files: &loaded.sources, front_end: loaded.front_end }
+        Source {
+            program: &loaded.program,
+            files: &loaded.sources,
+            front_end: loaded.front_end,
+            notes: &loaded.notes,
+            warnings: &loaded.warnings,
+        }
     }
 }
 

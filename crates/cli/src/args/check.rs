@@ -25,7 +25,7 @@ pub struct CheckArgs {
     /// The engine: auto, explicit, cegar, lazy, contexts, buffers or extrapolate; `fencewright engines` says what they are
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: String,
-    /// Check only this property, may be repeated; `deadlock` is always available
+    /// Check only this property, may be repeated; `deadlock` is always available, `termination` for C programs
     #[arg(long, value_name = "NAME")]
     pub property: Vec<String>,
     #[command(flatten)]

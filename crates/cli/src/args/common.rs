@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use fencewright_engines::{Confirm, Limits};
-use fencewright_lang::{COptions, FrontEnd, Options, front_end};
+use fencewright_lang::{COptions, FrontEnd, Options, Spins, front_end};
 use fencewright_program::MemoryModel;
 
 use crate::stop;
@@ -32,13 +32,16 @@ pub struct InputArgs {
     /// C: an allocation may give an object that was freed
     #[arg(long)]
     pub reuse: bool,
+    /// What becomes of loops that only wait: what is asked for decides that.
+    #[arg(skip)]
+    pub spins: Spins,
 }
 
 impl InputArgs {
     /// What is said about a program outside of its text.
     pub fn options(&self) -> Options {
         let folders = self.folders.clone();
-        let c = COptions { folders, heap: self.heap, reuse: self.reuse, ..COptions::default() };
+        let c = COptions { folders, heap: self.heap, reuse: self.reuse, spins: self.spins };
         Options { defines: self.define.clone(), c }
     }
 }

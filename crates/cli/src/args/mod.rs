@@ -19,6 +19,7 @@ mod values;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
+use fencewright_lang::Spins;
 
 pub use buffer::BufferArg;
 pub use certify::CertifyArgs;
@@ -103,6 +104,23 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+impl Command {
+    /// Derives what follows from several options together.
+    pub fn settle(&mut self) {
+        let (input, properties) = match self {
+            Command::Check(args) => (&mut args.common.input, &args.property),
+            Command::Certify(args) => (&mut args.input, &args.property),
+            _ => return,
+        };
+        if properties.iter().any(|property| property == TERMINATION) {
+            input.spins = Spins::Step;
+        }
+    }
+}
+
+/// What C programs can be asked for: that no thread waits for ever in a loop.
+pub const TERMINATION: &str = "termination";
 
 #[cfg(test)]
 mod tests {

@@ -51,6 +51,11 @@ pub trait FrontEnd: Send + Sync {
         false
     }
 
+    /// What an answer about a program in this language is about, where that is less than the language says.
+    fn meaning(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether its importer makes copies of texts that are written once, so that a fence in the text is one in every copy.
     fn copies_texts(&self) -> bool {
         false

@@ -11,6 +11,10 @@ use crate::{export, import};
 
 use super::{FrontEnd, Input, Parsed, between};
 
+/// What every verdict about a C program is about.
+const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
+    it is no verdict about the C11 memory model or ARM; plain accesses that race are listed as warnings, because a compiler may move them";
+
 /// The front end of C.
 pub struct C;
 
@@ -38,6 +42,10 @@ impl FrontEnd for C {
 
     fn is_c(&self) -> bool {
         true
+    }
+
+    fn meaning(&self) -> Option<&'static str> {
+        Some(MEANING)
     }
 
     fn copies_texts(&self) -> bool {
