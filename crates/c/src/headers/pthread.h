@@ -8,11 +8,11 @@ typedef struct { int __unused; } pthread_attr_t;
 typedef struct { int __owner; } pthread_mutex_t;
 typedef struct { int __unused; } pthread_mutexattr_t;
 typedef struct { int __owner; } pthread_spinlock_t;
-typedef struct { int __waiting; } pthread_cond_t;
+typedef struct { unsigned long __waiting; } pthread_cond_t;
 typedef struct { int __unused; } pthread_condattr_t;
 typedef struct { int __state; } pthread_rwlock_t;
 typedef struct { int __unused; } pthread_rwlockattr_t;
-typedef struct { int __count; } pthread_barrier_t;
+typedef struct { int __count, __arrived, __leaving, __serial; } pthread_barrier_t;
 typedef struct { int __unused; } pthread_barrierattr_t;
 typedef struct { int __done; } pthread_once_t;
 #define PTHREAD_MUTEX_INITIALIZER { 0 }

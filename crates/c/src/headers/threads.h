@@ -3,7 +3,7 @@
 typedef unsigned long thrd_t;
 typedef int (*thrd_start_t)(void *);
 typedef struct { int __owner; } mtx_t;
-typedef struct { int __waiting; } cnd_t;
+typedef struct { unsigned long __waiting; } cnd_t;
 typedef struct { int __done; } once_flag;
 #define thread_local _Thread_local
 #define ONCE_FLAG_INIT { 0 }

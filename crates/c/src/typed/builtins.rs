@@ -259,7 +259,7 @@ pub(super) fn signature(name: &str) -> Option<Signature> {
 }
 
 /// The names, for advice.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().flat_map(|(names, _)| names.iter().copied())
 }
 

@@ -23,6 +23,7 @@ use std::rc::Rc;
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
 
+pub use self::builtins::names as builtin_names;
 use self::names::{Entity, Object};
 use self::records::Layout;
 use self::statements::Body;

@@ -1,6 +1,5 @@
 //! C programs: preprocessed and parsed by crate `c`, given types there, and translated here to the syntax tree of `.fw`.
 
-mod builtins;
 pub mod core;
 pub mod elaborate;
 mod files;

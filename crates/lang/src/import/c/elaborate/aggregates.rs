@@ -11,7 +11,7 @@ use super::memory::{Spot, Target};
 use super::{Elaborator, Result};
 
 /// So many scalars are copied or filled in at once.
-const MOST_PARTS: usize = 4_096;
+pub(super) const MOST_PARTS: usize = 4_096;
 
 impl Elaborator<'_> {
     /// A structure as a value: where it is kept.
@@ -102,7 +102,7 @@ impl Elaborator<'_> {
     }
 
     /// The ways to all scalars of a type.
-    fn scalars(&self, ty: &Type, span: Span) -> Result<Vec<Vec<Step>>> {
+    pub(super) fn scalars(&self, ty: &Type, span: Span) -> Result<Vec<Vec<Step>>> {
         let mut ways = Vec::new();
         self.collect(ty, &mut Vec::new(), &mut ways);
         match ways.len() > MOST_PARTS {

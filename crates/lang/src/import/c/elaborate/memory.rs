@@ -412,6 +412,8 @@ impl Elaborator<'_> {
             Spot::Memory(location) => Some(location.clone()),
         };
         let Some(place) = place else {
+            // It drains all the same.
+            self.emit(StmtKind::Fence, span);
             let old = self.read(target, span)?;
             let old = self.kept_value(old, &target.ty, span)?;
             let (when, new) = new(self, &old)?;

@@ -7,6 +7,7 @@
 
 mod aggregates;
 mod assign;
+mod builtins;
 mod calls;
 mod clean;
 mod env;
@@ -59,11 +60,13 @@ const MOST_THREADS: usize = 64;
 pub struct Options {
     /// Loops that only wait for a value become `await`.
     pub awaits: bool,
+    /// Waiting for a condition variable may end without a signal. That is what C allows, but hides that nobody signals.
+    pub spurious: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { awaits: true }
+        Options { awaits: true, spurious: true }
     }
 }
 

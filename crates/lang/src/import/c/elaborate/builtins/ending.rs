@@ -1,0 +1,125 @@
+//! Assertions, assumptions, values from outside, indivisible sections, and ways to end.
+
+use fencewright_c::typed::tree::TypeKind;
+
+use super::super::super::core::StmtKind;
+use super::super::super::numbers::Operand;
+use super::super::{Elaborator, Result};
+use super::{BuiltinCall, strings};
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Assert,
+    Assume,
+    /// The program must not come here.
+    Fail,
+    /// The program ends, and nothing is wrong.
+    End,
+    /// Any value of the type of the result.
+    Any,
+    /// Any value of the type of the result, but not negative.
+    AnyNatural,
+    /// Nobody else does anything from here to the end of the section.
+    Begin,
+    Finish,
+    /// A hint that is not needed.
+    Nothing,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    if name.starts_with("__VERIFIER_nondet_") || name.starts_with("nondet_") {
+        return Some(Operation::Any);
+    }
+    Some(match name {
+        "assert" | "__fencewright_assert" | "__VERIFIER_assert" | "__CPROVER_assert" => Operation::Assert,
+        "__VERIFIER_assume" | "__CPROVER_assume" | "__builtin_assume" | "assume" => Operation::Assume,
+        "__VERIFIER_error" | "reach_error" | "__assert_fail" | "__assert_rtn" | "__assert" => Operation::Fail,
+        "__builtin_unreachable" | "BUG" => Operation::Fail,
+        "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__builtin_trap" | "__builtin_abort"
+        | "__builtin_exit" | "panic" => Operation::End,
+        "rand" | "random" | "time" | "clock" | "sched_getcpu" | "getpid" | "gettid" => Operation::AnyNatural,
+        "__VERIFIER_atomic_begin" | "__CPROVER_atomic_begin" => Operation::Begin,
+        "__VERIFIER_atomic_end" | "__CPROVER_atomic_end" => Operation::Finish,
+        "__VERIFIER_loop_end"
+        | "__VERIFIER_loop_bound"
+        | "__VERIFIER_loop_begin"
+        | "__VERIFIER_spin_start"
+        | "__VERIFIER_spin_end" => Operation::Nothing,
+        "__CPROVER_cover" | "__CPROVER_input" | "__CPROVER_output" | "__VERIFIER_ignore" => {
+            Operation::Nothing
+        }
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    pub(super) fn ending(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        match operation {
+            Operation::Assert => {
+                let condition = self.argument_value(call, 0)?;
+                let text = call.arguments.get(1).and_then(|text| strings::text(self.unit, text));
+                self.require(condition, &text.unwrap_or_default(), span);
+            }
+            Operation::Assume => {
+                let condition = self.argument_value(call, 0)?;
+                self.assume(condition, span);
+            }
+            Operation::Fail => {
+                let text = match call.name {
+                    "__builtin_unreachable" => "what must not be reachable is reached".to_string(),
+                    name => call
+                        .arguments
+                        .first()
+                        .and_then(|text| strings::text(self.unit, text))
+                        .unwrap_or_else(|| name.to_string()),
+                };
+                self.require(Operand::number(0), &text, span);
+            }
+            Operation::End => {
+                self.evaluated(call)?;
+                self.assume(Operand::number(0), span);
+            }
+            Operation::Any | Operation::AnyNatural => {
+                self.evaluated(call)?;
+                let TypeKind::Integer(ty) = call.ty.kind else {
+                    let help =
+                        "choose between addresses that the program has: `__VERIFIER_nondet_int() ? &a : &b`";
+                    return self.error(
+                        span,
+                        format!("`{}` gives something other than an integer", call.name),
+                        help,
+                    );
+                };
+                let least = if operation == Operation::Any { ty.least() } else { 0 };
+                return Ok(self.any("any", call.ty, (least, ty.greatest()), span));
+            }
+            Operation::Begin => self.section(true, span)?,
+            Operation::Finish => self.section(false, span)?,
+            Operation::Nothing => self.evaluated(call)?,
+        }
+        Ok(Operand::number(0))
+    }
+
+    /// Arguments that matter only for their effects.
+    pub(super) fn evaluated(&mut self, call: BuiltinCall) -> Result<()> {
+        for argument in call.arguments {
+            if strings::text(self.unit, argument).is_none() {
+                self.value(argument)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An indivisible section begins or ends; while `main` is alone, everything is one.
+    fn section(&mut self, begin: bool, span: fencewright_program::Span) -> Result<()> {
+        if self.phase == super::super::Phase::Alone {
+            self.refuted = true;
+            return Ok(());
+        }
+        self.emit(if begin { StmtKind::Lock } else { StmtKind::Unlock }, span);
+        Ok(())
+    }
+}

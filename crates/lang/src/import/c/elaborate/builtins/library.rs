@@ -1,0 +1,147 @@
+//! Memory from the heap, output, and time: the rest of the C library.
+
+use fencewright_c::typed::tree::{Expr, TypeKind};
+use fencewright_program::Span;
+
+use super::super::super::core::{Known, StmtKind};
+use super::super::super::numbers::Operand;
+use super::super::facts::known;
+use super::super::{Elaborator, Result};
+use super::BuiltinCall;
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Memory, as many bytes as the argument with this number says.
+    Allocate(usize),
+    /// Memory for so many elements, with zeros in it.
+    AllocateZeroed,
+    /// Memory, the pointer to which goes to where the first argument points.
+    AllocateAt,
+    Free,
+    /// Something that nobody else can see; the result is a number of characters or the like.
+    Print,
+    /// Nothing happens; the result is 0.
+    Pass,
+    /// The first argument.
+    Same,
+    /// How large what a pointer points to is: a compiler may not know.
+    Unknown,
+    /// What time it is goes to where the second argument points.
+    Time,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
+        "malloc" | "alloca" | "kmalloc" | "vmalloc" => Operation::Allocate(0),
+        "kzalloc" | "calloc" | "kcalloc" => Operation::AllocateZeroed,
+        "aligned_alloc" | "memalign" => Operation::Allocate(1),
+        "posix_memalign" => Operation::AllocateAt,
+        "free" | "kfree" | "vfree" | "cfree" => Operation::Free,
+        "printf" | "fprintf" | "puts" | "fputs" | "putchar" | "fputc" | "putc" | "vprintf" | "vfprintf"
+        | "dprintf" | "fwrite" | "write" | "printk" | "pr_info" | "pr_err" | "putchar_unlocked" => {
+            Operation::Print
+        }
+        "fflush" | "perror" | "setbuf" | "setvbuf" | "sleep" | "usleep" | "nanosleep" | "sched_yield"
+        | "pthread_yield" | "thrd_yield" | "thrd_sleep" | "srand" | "srandom" | "msleep" | "udelay"
+        | "ndelay" | "cond_resched" | "schedule" | "prefetch" | "atexit" | "setlocale" => Operation::Pass,
+        "assume_aligned" => Operation::Same,
+        "object_size" => Operation::Unknown,
+        "clock_gettime" => Operation::Time,
+        _ => return None,
+    })
+}
+
+impl Elaborator<'_> {
+    pub(super) fn library(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        match operation {
+            Operation::Allocate(number) => {
+                let size = self.argument(call, number)?;
+                let bytes = self.bytes(size)?;
+                self.allocate(bytes, false, span)
+            }
+            Operation::AllocateZeroed => {
+                let one = call.name == "kzalloc";
+                let count = if one { 1 } else { self.bytes(self.argument(call, 0)?)? };
+                let size = self.bytes(self.argument(call, usize::from(!one))?)?;
+                self.allocate(count.saturating_mul(size), true, span)
+            }
+            Operation::AllocateAt => {
+                let place = self.argument_target(call, 0)?;
+                let bytes = self.bytes(self.argument(call, 2)?)?;
+                let pointer = self.allocate(bytes, false, span)?;
+                self.write(&place, pointer, span)?;
+                Ok(Operand::number(0))
+            }
+            Operation::Free => {
+                let pointer = self.argument_value(call, 0)?;
+                self.free(pointer, span)
+            }
+            Operation::Print => {
+                self.evaluated(call)?;
+                match &call.ty.kind {
+                    TypeKind::Integer(ty) if call.used => {
+                        Ok(self.any("printed", call.ty, (-1, ty.greatest()), span))
+                    }
+                    _ => Ok(Operand::number(0)),
+                }
+            }
+            Operation::Pass => {
+                self.evaluated(call)?;
+                Ok(Operand::number(0))
+            }
+            Operation::Same => self.argument_value(call, 0),
+            Operation::Unknown => Ok(Operand::number(u64::MAX.into())),
+            Operation::Time => {
+                let place = self.pointed_by(self.argument(call, 1)?)?;
+                for number in 0..2 {
+                    let member = self.member(&place, number, span)?;
+                    let value = self.any("time", &member.ty, (0, i64::MAX.into()), span);
+                    self.write(&member, value, span)?;
+                }
+                Ok(Operand::number(0))
+            }
+        }
+    }
+
+    /// A number of bytes.
+    fn bytes(&mut self, size: &Expr) -> Result<u64> {
+        let known = self.value(size)?.known();
+        match known.and_then(|bytes| u64::try_from(bytes).ok()).filter(|&bytes| bytes > 0 && bytes < 1 << 32)
+        {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let help = "allocate a number of bytes that is known before the program runs: `sizeof (struct node)`, or an array of constant length";
+                self.error(size.span, "the size of this allocation is not known, or makes no sense", help)
+            }
+        }
+    }
+
+    /// Memory is given back.
+    fn free(&mut self, pointer: Operand, span: Span) -> Result<Operand> {
+        if pointer.known() == Some(0) {
+            return Ok(Operand::number(0));
+        }
+        let node = match pointer.points {
+            Some(node) => node,
+            None => {
+                return self.error(
+                    span,
+                    "what this pointer points to is not known",
+                    "free what `malloc` gave",
+                );
+            }
+        };
+        match known(&pointer.value) {
+            // What it holds is not to be relied on any more.
+            Some(Known::Address(object, _)) => {
+                self.writer.env.objects.remove(&object);
+            }
+            _ => self.forget_pointed(),
+        }
+        self.emit(StmtKind::Free(pointer.value, node), span);
+        Ok(Operand::number(0))
+    }
+}

@@ -1,0 +1,317 @@
+//! Condition variables, barriers, and functions that are called once.
+//!
+//! Waiting for a condition variable may end without a signal (POSIX and C11 allow it), so for assertions it is nothing but giving the mutex back and taking it
+//! again. Where the question is whether threads wait for ever, that would hide everything: then each thread that waits has a bit of the condition variable, which a signal
+//! takes from one of them and a broadcast from all.
+//!
+//! A barrier counts who has arrived; the last one lets all of them leave, and nobody arrives again before all have left, which nobody can tell from
+//! threads that are slow to arrive.
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
+use fencewright_c::typed::tree::FunctionId;
+use fencewright_program::Span;
+
+use super::super::super::core::{Access, Value};
+use super::super::super::numbers::{self, Operand};
+use super::super::memory::Target;
+use super::super::{Elaborator, Result};
+use super::locks::{Kind, THREADS_TIMED_OUT, TIMED_OUT};
+use super::{BuiltinCall, int, unconverted};
+
+/// The bits of a condition variable.
+const BITS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    InitCondition,
+    Wait,
+    /// Waits, but not for ever; what it says when the time is over.
+    TimedWait(i128),
+    Signal,
+    Broadcast,
+    InitBarrier,
+    Barrier,
+    Once,
+    InitSemaphore,
+    Down,
+    /// Counts down if it can; the result is 0 or -1.
+    TryDown,
+    Up,
+    /// What a semaphore holds goes to where the second argument points.
+    Count,
+    Nothing,
+}
+
+/// What a name means.
+pub(super) fn named(name: &str) -> Option<Operation> {
+    Some(match name {
+        "pthread_cond_init" | "cnd_init" => Operation::InitCondition,
+        "pthread_cond_wait" | "cnd_wait" => Operation::Wait,
+        "pthread_cond_timedwait" | "pthread_cond_clockwait" => Operation::TimedWait(TIMED_OUT),
+        "cnd_timedwait" => Operation::TimedWait(THREADS_TIMED_OUT),
+        "pthread_cond_signal" | "cnd_signal" => Operation::Signal,
+        "pthread_cond_broadcast" | "cnd_broadcast" => Operation::Broadcast,
+        "pthread_cond_destroy" | "cnd_destroy" | "pthread_barrier_destroy" => Operation::Nothing,
+        "pthread_barrier_init" => Operation::InitBarrier,
+        "pthread_barrier_wait" => Operation::Barrier,
+        "pthread_once" | "call_once" => Operation::Once,
+        "sem_init" => Operation::InitSemaphore,
+        "sem_wait" => Operation::Down,
+        "sem_trywait" => Operation::TryDown,
+        "sem_post" => Operation::Up,
+        "sem_getvalue" => Operation::Count,
+        "sem_destroy" => Operation::Nothing,
+        _ => return None,
+    })
+}
+
+/// The members of a barrier in the model header.
+const COUNT: u32 = 0;
+const ARRIVED: u32 = 1;
+const LEAVING: u32 = 2;
+const SERIAL: u32 = 3;
+
+impl Elaborator<'_> {
+    pub(super) fn waiting(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        match operation {
+            Operation::InitCondition => {
+                let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+                self.write(&condition, Operand::number(0), span)?;
+            }
+            Operation::Wait => {
+                self.wait(call, None)?;
+            }
+            Operation::TimedWait(result) => {
+                let late = self.any("late", &int(), (0, 1), span);
+                self.wait(call, Some(late.clone()))?;
+                return Ok(numbers::choose(late, Operand::number(result), Operand::number(0)));
+            }
+            Operation::Signal | Operation::Broadcast => {
+                let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+                if !self.options.spurious {
+                    self.wake(&condition, operation == Operation::Broadcast, span)?;
+                }
+            }
+            Operation::InitBarrier => {
+                let count = self.argument_value(call, 2)?;
+                let (barrier, count) = (self.barrier(call)?, numbers::convert(Arithmetic::INT, count));
+                self.write(&barrier[COUNT as usize], count, span)?;
+                for member in [ARRIVED, LEAVING, SERIAL] {
+                    self.write(&barrier[member as usize], Operand::number(0), span)?;
+                }
+            }
+            Operation::Barrier => return self.barrier_wait(call),
+            Operation::Once => self.once(call)?,
+            Operation::InitSemaphore
+            | Operation::Down
+            | Operation::TryDown
+            | Operation::Up
+            | Operation::Count => return self.semaphore(operation, call),
+            Operation::Nothing => self.evaluated(call)?,
+        }
+        Ok(Operand::number(0))
+    }
+
+    /// Waits for a condition variable; with a limit of time, whether it is over is given.
+    fn wait(&mut self, call: BuiltinCall, late: Option<Operand>) -> Result<()> {
+        let span = call.span;
+        let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+        let mutex = self.argument_target(call, 1)?.accessed(Access::Own);
+        if self.options.spurious {
+            self.release(Some(Kind::Mutex), &mutex, span)?;
+            return self.acquire(Kind::Mutex, &mutex, span);
+        }
+        if self.thread().0 >= 64 {
+            return self.error(
+                span,
+                "more than 64 threads with condition variables",
+                "make the harness smaller",
+            );
+        }
+        let own = Operand::number(1 << self.thread().0);
+        let bit = own.clone();
+        // Nobody can signal between giving the mutex back and waiting.
+        self.atomically(span, |this| {
+            let waiting = this.read(&condition, span)?;
+            this.write(&condition, numbers::wrapping(Operator::BitOr, BITS, waiting, bit), span)
+        })?;
+        self.release(Some(Kind::Mutex), &mutex, span)?;
+        self.atomically(span, |this| {
+            let waiting = this.read(&condition, span)?;
+            let still = numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), own.clone());
+            let woken = numbers::not(still);
+            let goes_on = match late {
+                Some(late) => numbers::binary(this, Operator::Or, Arithmetic::INT, late, woken),
+                None => woken,
+            };
+            this.assume(goes_on, span);
+            let others = numbers::complement(BITS, own);
+            this.write(&condition, numbers::wrapping(Operator::BitAnd, BITS, waiting, others), span)
+        })?;
+        self.acquire(Kind::Mutex, &mutex, span)
+    }
+
+    /// Wakes one of those that wait, if there are any, or all.
+    fn wake(&mut self, condition: &Target, all: bool, span: Span) -> Result<()> {
+        let ty = condition.ty.clone();
+        let chosen = match all {
+            true => None,
+            false => Some(self.any("woken", &int(), (0, 63), span)),
+        };
+        self.atomically(span, |this| {
+            let Some(chosen) = chosen else { return this.write(condition, Operand::number(0), span) };
+            let waiting = this.read(condition, span)?;
+            let waiting = this.kept_value(waiting, &ty, span)?;
+            let bit = numbers::binary(this, Operator::ShiftLeft, BITS, Operand::number(1), chosen);
+            let rest =
+                numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), numbers::complement(BITS, bit));
+            let one = numbers::binary(this, Operator::NotEqual, BITS, waiting.clone(), rest.clone());
+            let nobody = numbers::not(waiting);
+            let possible = numbers::binary(this, Operator::Or, Arithmetic::INT, nobody, one);
+            this.assume(possible, span);
+            this.write(condition, rest, span)
+        })
+    }
+
+    /// The members of a barrier.
+    fn barrier(&mut self, call: BuiltinCall) -> Result<[Target; 4]> {
+        let pointer = self.argument(call, 0)?;
+        let barrier = self.pointed_by(unconverted(pointer))?;
+        let mut member = |number| -> Result<Target> {
+            Ok(self.member(&barrier, number, call.span)?.accessed(Access::Own))
+        };
+        Ok([member(COUNT)?, member(ARRIVED)?, member(LEAVING)?, member(SERIAL)?])
+    }
+
+    /// Waits until as many have arrived as the barrier wants. One of them gets another result than the others, whichever.
+    fn barrier_wait(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let (span, ty) = (call.span, int());
+        let [count, arrived, leaving, serial] = self.barrier(call)?;
+        let add = |a, b| numbers::wrapping(Operator::Add, Arithmetic::INT, a, Operand::number(b));
+        self.atomically(span, |this| {
+            let left = this.read(&leaving, span)?;
+            this.assume(numbers::not(left), span);
+            let (all, before) = (this.read(&count, span)?, this.read(&arrived, span)?);
+            let now = add(before, 1);
+            let last =
+                numbers::binary(this, Operator::GreaterOrEqual, Arithmetic::INT, now.clone(), all.clone());
+            this.write(&arrived, numbers::choose(last.clone(), Operand::number(0), now), span)?;
+            this.write(&leaving, numbers::choose(last.clone(), all, Operand::number(0)), span)?;
+            match call.used {
+                true => this.write(&serial, last, span),
+                false => Ok(()),
+            }
+        })?;
+        if !call.used {
+            self.atomically(span, |this| this.leave_barrier(&leaving, span).map(|_| ()))?;
+            return Ok(Operand::number(0));
+        }
+        let wanted = self.any("serial", &ty, (0, 1), span);
+        let result = self.temporary("serial", &ty);
+        self.atomically(span, |this| {
+            let left = this.leave_barrier(&leaving, span)?;
+            let free = this.read(&serial, span)?;
+            let last = numbers::binary(this, Operator::Equal, Arithmetic::INT, left, Operand::number(1));
+            let takes = numbers::binary(this, Operator::Or, Arithmetic::INT, wanted, last);
+            let takes = numbers::binary(this, Operator::And, Arithmetic::INT, free.clone(), takes);
+            this.write_register(result, takes.clone(), span)?;
+            this.write(&serial, numbers::choose(takes, Operand::number(0), free), span)
+        })?;
+        let takes = self.register_value(result);
+        Ok(numbers::choose(takes, Operand::number(-1), Operand::number(0)))
+    }
+
+    /// One fewer has to leave a barrier; how many had to.
+    fn leave_barrier(&mut self, leaving: &Target, span: Span) -> Result<Operand> {
+        let left = self.read(leaving, span)?;
+        let some =
+            numbers::binary(self, Operator::Greater, Arithmetic::INT, left.clone(), Operand::number(0));
+        self.assume(some, span);
+        let fewer = numbers::wrapping(Operator::Subtract, Arithmetic::INT, left.clone(), Operand::number(1));
+        self.write(leaving, fewer, span)?;
+        Ok(left)
+    }
+
+    /// A semaphore: counting down waits until there is something to count.
+    fn semaphore(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let place = self.argument_target(call, 0)?.accessed(Access::Own);
+        let add =
+            |count, number| numbers::wrapping(Operator::Add, Arithmetic::INT, count, Operand::number(number));
+        let positive = |this: &mut Self, count| {
+            numbers::binary(this, Operator::Greater, Arithmetic::INT, count, Operand::number(0))
+        };
+        match operation {
+            Operation::InitSemaphore => {
+                let count = self.argument_value(call, 2)?;
+                self.write(&place, numbers::convert(Arithmetic::INT, count), span)?;
+            }
+            Operation::Down => self.atomically(span, |this| {
+                let count = this.read(&place, span)?;
+                let some = positive(this, count.clone());
+                this.assume(some, span);
+                this.write(&place, add(count, -1), span)
+            })?,
+            Operation::TryDown => {
+                let work = |this: &mut Self, count: &Operand| {
+                    Ok((Some(positive(this, count.clone())), add(count.clone(), -1)))
+                };
+                let count = self.update(&place, work, span)?;
+                let some = positive(self, count);
+                return Ok(numbers::choose(some, Operand::number(0), Operand::number(-1)));
+            }
+            Operation::Count => {
+                let count = self.read(&place, span)?;
+                let result = self.argument_target(call, 1)?;
+                self.write(&result, count, span)?;
+            }
+            _ => {
+                self.update(&place, |_, count| Ok((None, add(count.clone(), 1))), span)?;
+            }
+        }
+        Ok(Operand::number(0))
+    }
+
+    /// Calls a function unless somebody has called it; whoever comes while it runs waits until it has returned.
+    fn once(&mut self, call: BuiltinCall) -> Result<()> {
+        const RUNNING: i128 = 1;
+        const DONE: i128 = 2;
+        let span = call.span;
+        let once = self.argument_target(call, 0)?.accessed(Access::Own);
+        let Value::Function(function) = self.argument_value(call, 1)?.value else {
+            return self.error(
+                span,
+                "which function is to be called once is not known",
+                "pass it by its name",
+            );
+        };
+        let ty = once.ty.clone();
+        let first = self.temporary("first", &ty);
+        self.atomically(span, |this| {
+            let state = this.read(&once, span)?;
+            let idle = numbers::binary(
+                this,
+                Operator::NotEqual,
+                Arithmetic::INT,
+                state.clone(),
+                Operand::number(RUNNING),
+            );
+            this.assume(idle, span);
+            this.write_register(first, numbers::not(state.clone()), span)?;
+            this.write(&once, numbers::choose(state, Operand::number(DONE), Operand::number(RUNNING)), span)
+        })?;
+        let first = self.register_value(first);
+        self.branch(
+            first,
+            span,
+            |this| {
+                this.inlined(FunctionId(function), Vec::new(), span)?;
+                this.atomically(span, |this| this.write(&once, Operand::number(DONE), span))
+            },
+            |_| Ok(()),
+        )
+    }
+}
