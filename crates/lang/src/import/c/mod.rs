@@ -3,6 +3,7 @@
 pub mod core;
 pub mod elaborate;
 mod files;
+pub mod memory;
 pub mod nodes;
 pub mod numbers;
 mod sites;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::RecordId;
-use fencewright_c::typed::tree::{Record, Type, TypeKind};
+use fencewright_c::typed::tree::{Record, Step, Type, TypeKind};
 use fencewright_program::Span;
 
 use super::core::NodeId;
@@ -92,8 +92,8 @@ pub enum Scalar {
     },
     /// Integers of 64 bits, and pointers.
     Wide,
-    /// Floating numbers.
-    Floating,
+    /// Floating numbers of so many bytes.
+    Floating(u64),
 }
 
 /// Two kinds of places that one node cannot stand for.
@@ -198,6 +198,23 @@ impl Nodes {
         }
     }
 
+    /// The node of a part of a place, if the place has such a part and anybody asked for it before. A union has one part, whichever member is meant.
+    pub fn part(&self, node: NodeId, step: Step) -> Option<NodeId> {
+        match (self.shape_of(node), step) {
+            (Shape::Record(record, members), Step::Field(field)) => {
+                let field = if self.structure(*record).union { 0 } else { field };
+                members.get(field as usize).copied().flatten().map(|member| self.find(member))
+            }
+            (Shape::Array(_, element), Step::Element(_)) => Some(self.find(*element)),
+            _ => None,
+        }
+    }
+
+    /// The node at the end of a way that starts at a node.
+    pub fn at_path(&self, node: NodeId, path: &[Step]) -> Option<NodeId> {
+        path.iter().try_fold(self.find(node), |node, &step| self.part(node, step))
+    }
+
     /// The node that a pointer kept in places of this node points to.
     pub fn pointee(&mut self, node: NodeId) -> NodeId {
         let node = self.find(node);
@@ -264,7 +281,8 @@ impl Nodes {
             Shape::Unknown | Shape::Function => None,
             Shape::Scalar(Scalar::Bool) => Some(1),
             Shape::Scalar(Scalar::Narrow { bits, .. }) => Some(u64::from(*bits) / 8),
-            Shape::Scalar(Scalar::Wide | Scalar::Floating) => Some(8),
+            Shape::Scalar(Scalar::Wide) => Some(8),
+            Shape::Scalar(Scalar::Floating(bytes)) => Some(*bytes),
             Shape::Record(record, _) => Some(self.structure(*record).size),
             Shape::Array(length, element) => self.size(*element)?.checked_mul(*length),
         }
@@ -341,7 +359,7 @@ impl Nodes {
                 Shape::Scalar(Scalar::Narrow { bits: integer.bits(), signed: integer.signed })
             }
             TypeKind::Integer(_) | TypeKind::Pointer(_) => Shape::Scalar(Scalar::Wide),
-            TypeKind::Floating(_) => Shape::Scalar(Scalar::Floating),
+            TypeKind::Floating(bytes) => Shape::Scalar(Scalar::Floating(*bytes)),
             TypeKind::Array(element, length) => {
                 let element = self.object(element, span);
                 Shape::Array(*length, element)
@@ -364,7 +382,7 @@ impl Nodes {
                 format!("an unsigned integer of {bits} bits")
             }
             Shape::Scalar(Scalar::Wide) => "a pointer or an integer of 64 bits".to_string(),
-            Shape::Scalar(Scalar::Floating) => "a floating number".to_string(),
+            Shape::Scalar(Scalar::Floating(bytes)) => format!("a floating number of {bytes} bytes"),
             Shape::Record(record, _) => {
                 let structure = self.structure(*record);
                 format!("{} {}", if structure.union { "union" } else { "struct" }, structure.name)

@@ -1,0 +1,289 @@
+//! Flat code: core code in which addresses are numbers, and places are cells of variables.
+//!
+//! [`super::resolve`] makes it, [`super::ranges`] takes out checks that cannot fail, [`super::tidy`] what nobody needs, and
+//! [`super::emit`] prints it as `.fw`.
+
+use fencewright_program::{BinaryOp, Span, UnaryOp};
+
+use super::super::core::{Label, Register};
+
+/// What undefined memory holds: a number that no address, and no number that programs count with, comes near.
+pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
+
+/// A value, without pointers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// A number.
+    Number(i64),
+    /// A register.
+    Register(Register),
+    /// An element of an array of registers: memory that only one thread uses.
+    Element(usize, Box<Term>),
+    /// An operation.
+    Unary(UnaryOp, Box<Term>),
+    /// An operation.
+    Binary(BinaryOp, Box<Term>, Box<Term>),
+    /// One of two.
+    If(Box<Term>, Box<Term>, Box<Term>),
+}
+
+/// A cell of shared memory, or of an array of registers: the number of its class, and which cell if there are several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The class, by its number in the layout.
+    pub class: usize,
+    /// Which cell.
+    pub index: Option<Term>,
+}
+
+/// What can be wrong with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wrong {
+    /// A null pointer, or one that points to no object at all.
+    Pointer,
+    /// An element that an array does not have.
+    Bounds,
+    /// A value that nobody wrote.
+    Undefined,
+    /// Something is given back that no allocation gave.
+    Free,
+    /// What the program itself calls wrong.
+    Other,
+}
+
+impl Wrong {
+    /// The label of a place where a thread ends because of this.
+    pub fn label(self) -> &'static str {
+        match self {
+            Wrong::Pointer => "bad_pointer",
+            Wrong::Bounds => "out_of_bounds",
+            Wrong::Undefined => "undefined_value",
+            Wrong::Free => "bad_free",
+            Wrong::Other => "bad_access",
+        }
+    }
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// Where it comes from.
+    pub span: Span,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug)]
+pub enum StepKind {
+    /// What one statement of C does.
+    Steps(Vec<Step>),
+    /// Statements in a row, among the steps of another.
+    Block(Vec<Step>),
+    /// A register gets a value.
+    Assign(Register, Term),
+    /// An element of an array of registers gets a value.
+    Set(usize, Term, Term),
+    /// A register gets any value of a range.
+    Havoc(Register, i64, i64),
+    /// A register gets what shared memory holds.
+    Load(Register, Cell),
+    /// Shared memory gets a value.
+    Store(Cell, Term),
+    /// One indivisible step with empty buffers.
+    Atomic(Vec<Step>),
+    /// One indivisible read-modify-write.
+    Update {
+        /// Where.
+        cell: Cell,
+        /// What was there.
+        old: Register,
+        /// When something is written.
+        when: Option<Term>,
+        /// What is written.
+        new: Term,
+    },
+    /// Waits until the cell, in the register, satisfies the condition.
+    Await(Register, Cell, Term),
+    /// A full fence.
+    Fence,
+    /// A store-store fence.
+    StoreFence,
+    /// Goes on only if this holds.
+    Assume(Term),
+    /// A violation of `assertions` unless this holds.
+    Assert(Term, String),
+    /// A violation of `memory` unless this holds.
+    Check(Term, Wrong),
+    /// The next access is to the object with this number of this class: nobody must have given it back.
+    Touch(usize, Term),
+    /// `if`.
+    If(Term, Vec<Step>, Vec<Step>),
+    /// One of these.
+    Choose(Vec<Vec<Step>>),
+    /// A loop without end.
+    Loop(Vec<Step>),
+    /// Leaves the innermost loop.
+    Break,
+    /// The next round of the innermost loop.
+    Continue,
+    /// A label.
+    Label(Label),
+    /// A jump.
+    Goto(Label),
+    /// The thread ends.
+    Stop,
+    /// What happens from here on is not known.
+    Beyond(String),
+}
+
+impl Term {
+    /// A number, if it is one.
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Term::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// `a op b`, computed if both are numbers and the result is one of 64 bits.
+    pub fn binary(op: BinaryOp, a: Term, b: Term) -> Term {
+        if let (Some(x), Some(y)) = (a.number(), b.number()) {
+            if let Ok(result) = op.apply(x, y) {
+                return Term::Number(result);
+            }
+        }
+        match (op, a.number(), b.number()) {
+            (BinaryOp::Add | BinaryOp::Sub, _, Some(0)) | (BinaryOp::Mul | BinaryOp::Div, _, Some(1)) => a,
+            (BinaryOp::Add, Some(0), _) | (BinaryOp::Mul, Some(1), _) => b,
+            (BinaryOp::And, Some(x), _) if x != 0 && b.is_truth() => b,
+            (BinaryOp::And, _, Some(x)) if x != 0 && a.is_truth() => a,
+            (BinaryOp::Or, Some(0), _) if b.is_truth() => b,
+            (BinaryOp::Or, _, Some(0)) if a.is_truth() => a,
+            (BinaryOp::And, Some(0), _) | (BinaryOp::And, _, Some(0)) => Term::Number(0),
+            (BinaryOp::Or, Some(x), _) | (BinaryOp::Or, _, Some(x)) if x != 0 => Term::Number(1),
+            (BinaryOp::Add, _, Some(y)) if y < 0 && y > i64::MIN => {
+                Term::binary(BinaryOp::Sub, a, Term::Number(-y))
+            }
+            (BinaryOp::Add | BinaryOp::Sub, _, Some(y)) => Term::shifted(op, a, y),
+            _ => Term::Binary(op, Box::new(a), Box::new(b)),
+        }
+    }
+
+    /// `a + y` or `a - y`, put together with a number that `a` adds already.
+    fn shifted(op: BinaryOp, a: Term, y: i64) -> Term {
+        let signed = |op: BinaryOp, y: i64| if op == BinaryOp::Sub { y.checked_neg() } else { Some(y) };
+        if let Term::Binary(inner @ (BinaryOp::Add | BinaryOp::Sub), left, right) = &a {
+            let sum = right.number().and_then(|x| signed(*inner, x)?.checked_add(signed(op, y)?));
+            if let Some(sum) = sum {
+                return Term::binary(BinaryOp::Add, (**left).clone(), Term::Number(sum));
+            }
+        }
+        Term::Binary(op, Box::new(a), Box::new(Term::Number(y)))
+    }
+
+    /// `op a`.
+    pub fn unary(op: UnaryOp, a: Term) -> Term {
+        if let Some(result) = a.number().and_then(|x| op.apply(x).ok()) {
+            return Term::Number(result);
+        }
+        match (op, a) {
+            (UnaryOp::Not, Term::Binary(compare, left, right)) if compare.is_comparison() => {
+                Term::Binary(compare.negated(), left, right)
+            }
+            (UnaryOp::Not, Term::Unary(UnaryOp::Not, inner)) if inner.is_truth() => *inner,
+            (op, a) => Term::Unary(op, Box::new(a)),
+        }
+    }
+
+    /// `condition ? a : b`.
+    pub fn choice(condition: Term, a: Term, b: Term) -> Term {
+        match condition.number() {
+            Some(0) => b,
+            Some(_) => a,
+            None if a == b => a,
+            None => Term::If(Box::new(condition), Box::new(a), Box::new(b)),
+        }
+    }
+
+    /// `self + number`.
+    pub fn plus(self, number: i64) -> Term {
+        Term::binary(BinaryOp::Add, self, Term::Number(number))
+    }
+
+    /// `self * number`.
+    pub fn times(self, number: i64) -> Term {
+        Term::binary(BinaryOp::Mul, self, Term::Number(number))
+    }
+
+    /// `self op number`.
+    pub fn with(self, op: BinaryOp, number: i64) -> Term {
+        Term::binary(op, self, Term::Number(number))
+    }
+
+    /// `self && other`.
+    pub fn and(self, other: Term) -> Term {
+        Term::binary(BinaryOp::And, self, other)
+    }
+
+    /// `self || other`.
+    pub fn or(self, other: Term) -> Term {
+        Term::binary(BinaryOp::Or, self, other)
+    }
+
+    /// Whether it is from `low` to `high`.
+    pub fn within(self, low: i64, high: i64) -> Term {
+        if low == high {
+            return self.with(BinaryOp::Eq, low);
+        }
+        self.clone().with(BinaryOp::Ge, low).and(self.with(BinaryOp::Le, high))
+    }
+
+    /// Whether it can only be 0 or 1.
+    pub fn is_truth(&self) -> bool {
+        match self {
+            Term::Number(number) => matches!(number, 0 | 1),
+            Term::Unary(op, _) => *op == UnaryOp::Not,
+            Term::Binary(op, ..) => op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or),
+            Term::If(_, a, b) => a.is_truth() && b.is_truth(),
+            Term::Register(_) | Term::Element(..) => false,
+        }
+    }
+
+    /// Calls back for every register in it.
+    pub fn registers(&self, found: &mut impl FnMut(Register)) {
+        match self {
+            Term::Number(_) => {}
+            Term::Register(register) => found(*register),
+            Term::Element(_, a) | Term::Unary(_, a) => a.registers(found),
+            Term::Binary(_, a, b) => {
+                a.registers(found);
+                b.registers(found);
+            }
+            Term::If(a, b, c) => {
+                a.registers(found);
+                b.registers(found);
+                c.registers(found);
+            }
+        }
+    }
+
+    /// Whether the register is in it.
+    pub fn has(&self, register: Register) -> bool {
+        let mut has = false;
+        self.registers(&mut |found| has |= found == register);
+        has
+    }
+
+    /// The same with something else for each register.
+    pub fn replaced(&self, by: &impl Fn(Register) -> Term) -> Term {
+        match self {
+            Term::Number(number) => Term::Number(*number),
+            Term::Register(register) => by(*register),
+            Term::Element(array, a) => Term::Element(*array, Box::new(a.replaced(by))),
+            Term::Unary(op, a) => Term::unary(*op, a.replaced(by)),
+            Term::Binary(op, a, b) => Term::binary(*op, a.replaced(by), b.replaced(by)),
+            Term::If(a, b, c) => Term::choice(a.replaced(by), b.replaced(by), c.replaced(by)),
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Which numbers the places of each class have.
+//!
+//! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. A structure or array in which they are parts contributes
+//! a block of numbers for each of its own places, so that the number of a part is `width * number + base`, plus the index in an array. Behind an
+//! array, or behind everything where pointers are moved, one number stands for no place: that is where a pointer one past the end points to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use fencewright_c::typed::tree::Step;
+
+use super::super::core::{Core, Known, NodeId, ObjectId, Origin, ThreadNumber, Times};
+use super::super::nodes::{Nodes, Shape};
+use super::Options;
+use super::flat::UNDEFINED;
+use super::uses::{Use, Uses};
+use crate::diagnostic::Diagnostic;
+
+/// More numbers than this in a class that is used are a mistake.
+const MOST_NUMBERS: u64 = 1 << 12;
+
+/// All classes of a program.
+pub struct Layout {
+    /// The classes.
+    pub classes: Vec<Class>,
+    by_node: HashMap<NodeId, usize>,
+    objects: Vec<Placed>,
+}
+
+/// A class of places.
+#[derive(Debug)]
+pub struct Class {
+    /// The node that stands for it.
+    pub node: NodeId,
+    /// What happens to its places.
+    pub used: Use,
+    /// Whether its places hold a number or pointer.
+    pub scalar: bool,
+    /// What to call it, after C.
+    pub name: String,
+    /// The first number.
+    pub first: i64,
+    /// How many numbers there are.
+    pub count: u64,
+    /// By what the numbers are multiplied in pointers.
+    pub scale: i64,
+    /// What each number stands for, if anybody uses the class.
+    pub places: Vec<Option<Placement>>,
+    /// What each of its places holds at first.
+    pub initial: Vec<i64>,
+    /// The parts of its places: which class they are in, by how much their number grows from place to place, and the number of the first.
+    parts: BTreeMap<Part, (usize, i64, i64)>,
+    /// Where its places come from.
+    sources: Vec<Source>,
+}
+
+/// What a number of a class stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Of which object it is a part.
+    pub object: ObjectId,
+    /// Which time, if the object is an allocation.
+    pub time: u64,
+}
+
+/// Which part of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Field(u32),
+    Elements,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Object(ObjectId),
+    /// The parts of another class that are in this one; of an array, how many elements.
+    Parts(usize, Vec<(Part, u64)>),
+}
+
+/// The numbers of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// Its class; of an allocation that of one element.
+    pub class: usize,
+    /// Its first number.
+    pub first: i64,
+    /// How many elements it has: more than one only if it is an allocation.
+    pub elements: u64,
+    /// How far apart two allocations are.
+    pub stride: i64,
+    /// How many allocations there can be.
+    pub times: u64,
+    /// Whether it is an allocation.
+    pub heap: bool,
+}
+
+impl Layout {
+    /// Numbers for everything.
+    pub fn new(core: &Core, nodes: &Nodes, options: Options) -> Result<Self, Vec<Diagnostic>> {
+        let uses = Uses::of(core, nodes);
+        let mut layout = Layout { classes: Vec::new(), by_node: HashMap::new(), objects: Vec::new() };
+        layout.find_classes(core, nodes, &uses);
+        layout.find_objects(core, nodes, options)?;
+        let mut order = Vec::new();
+        let mut seen = vec![false; layout.classes.len()];
+        (0..layout.classes.len()).for_each(|class| layout.containers_first(class, &mut seen, &mut order));
+        for &class in &order {
+            layout.number(class, core)?;
+        }
+        for &class in &order {
+            layout.classes[class].name = layout.name(class, core, nodes);
+        }
+        for class in 0..layout.classes.len() {
+            layout.classes[class].scale = layout.scale(class, nodes);
+        }
+        layout.initial_values(core, nodes)?;
+        Ok(layout)
+    }
+
+    /// The class of a node, if the program has one there.
+    pub fn class(&self, nodes: &Nodes, node: NodeId) -> Option<usize> {
+        self.by_node.get(&nodes.find(node)).copied()
+    }
+
+    /// The numbers of an object.
+    pub fn placed(&self, object: ObjectId) -> Placed {
+        self.objects[object.0 as usize]
+    }
+
+    /// Where a part of a place is: its class, and `width` and `base` so that its number is `width * number + base`, of an array that of the first element.
+    pub fn part(&self, class: usize, nodes: &Nodes, step: Step) -> Option<(usize, i64, i64)> {
+        let part = match step {
+            Step::Element(_) => Part::Elements,
+            Step::Field(_) if self.is_union(class, nodes) => Part::Field(0),
+            Step::Field(field) => Part::Field(field),
+        };
+        let &(inner, width, base) = self.classes[class].parts.get(&part)?;
+        Some((inner, width, base - self.classes[class].first * width))
+    }
+
+    fn is_union(&self, class: usize, nodes: &Nodes) -> bool {
+        let shape = nodes.shape_of(self.classes[class].node);
+        matches!(shape, Shape::Record(record, _) if nodes.structure(*record).union)
+    }
+
+    /// The number, and class, of a part of an object; of an allocation the first time. The first step may be an element of an allocation.
+    pub fn locate(&self, nodes: &Nodes, object: ObjectId, path: &[Step]) -> Option<(usize, i64)> {
+        let placed = self.placed(object);
+        let direct = self.follow(nodes, placed.class, placed.first, path);
+        direct.or_else(|| match path.split_first() {
+            Some((Step::Element(index), rest)) if *index <= placed.elements => {
+                self.follow(nodes, placed.class, placed.first + *index as i64, rest)
+            }
+            _ => None,
+        })
+    }
+
+    fn follow(
+        &self,
+        nodes: &Nodes,
+        mut class: usize,
+        mut number: i64,
+        path: &[Step],
+    ) -> Option<(usize, i64)> {
+        for &step in path {
+            let (inner, width, base) = self.part(class, nodes, step)?;
+            let index = if let Step::Element(index) = step { index as i64 } else { 0 };
+            (class, number) = (inner, number * width + base + index);
+        }
+        Some((class, number))
+    }
+
+    /// A class for every node that is a part of an object, or that the code mentions.
+    fn find_classes(&mut self, core: &Core, nodes: &Nodes, uses: &Uses<'_>) {
+        let mut open: Vec<NodeId> = core.objects.iter().map(|object| nodes.find(object.node)).collect();
+        open.extend(uses.nodes());
+        while let Some(node) = open.pop() {
+            if self.by_node.contains_key(&node) {
+                continue;
+            }
+            self.by_node.insert(node, self.classes.len());
+            self.classes.push(Class {
+                node,
+                used: uses.get(node),
+                scalar: matches!(nodes.shape_of(node), Shape::Scalar(_)),
+                name: String::new(),
+                first: 0,
+                count: 0,
+                scale: 1,
+                places: Vec::new(),
+                initial: Vec::new(),
+                parts: BTreeMap::new(),
+                sources: Vec::new(),
+            });
+            open.extend(parts(nodes, node).into_iter().map(|(_, inner, _)| inner));
+        }
+        for class in 0..self.classes.len() {
+            let mut by_class: BTreeMap<usize, Vec<(Part, u64)>> = BTreeMap::new();
+            for (part, inner, length) in parts(nodes, self.classes[class].node) {
+                by_class.entry(self.by_node[&inner]).or_default().push((part, length));
+            }
+            for (inner, parts) in by_class {
+                self.classes[inner].sources.push(Source::Parts(class, parts));
+            }
+        }
+    }
+
+    /// How many elements each object has, and how often it is there.
+    fn find_objects(&mut self, core: &Core, nodes: &Nodes, options: Options) -> Result<(), Vec<Diagnostic>> {
+        let mut errors = Vec::new();
+        for (number, object) in core.objects.iter().enumerate() {
+            let class = self.by_node[&nodes.find(object.node)];
+            self.classes[class].sources.push(Source::Object(ObjectId(number as u32)));
+            let (elements, times, heap) = match object.origin {
+                Origin::Global | Origin::Local(_) => (1, 1, false),
+                Origin::Heap { bytes, times, .. } => {
+                    let times = if times == Times::Once { 1 } else { u64::from(options.heap) };
+                    match elements(nodes, object.node, bytes) {
+                        Ok(elements) => (elements, times, true),
+                        Err((message, help)) => {
+                            errors.push(Diagnostic::new(object.span, message).help(help));
+                            (1, times, true)
+                        }
+                    }
+                }
+            };
+            let gap = u64::from(elements > 1 || self.classes[class].used.moved);
+            let stride = elements.saturating_add(gap).min(i64::MAX as u64) as i64;
+            self.objects.push(Placed { class, first: 0, elements, stride, times, heap });
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn containers_first(&self, class: usize, seen: &mut [bool], order: &mut Vec<usize>) {
+        if std::mem::replace(&mut seen[class], true) {
+            return;
+        }
+        for source in &self.classes[class].sources {
+            if let Source::Parts(container, _) = source {
+                self.containers_first(*container, seen, order);
+            }
+        }
+        order.push(class);
+    }
+
+    /// Gives the places of a class their numbers; those of the classes that it is a part of are known.
+    fn number(&mut self, class: usize, core: &Core) -> Result<(), Vec<Diagnostic>> {
+        let used = self.classes[class].used.clone();
+        let sources = self.classes[class].sources.clone();
+        let first = match sources.as_slice() {
+            _ if used.addressed => 1,
+            [Source::Parts(container, parts)] if matches!(parts[..], [(Part::Field(_), _)]) => {
+                self.classes[*container].first
+            }
+            _ => 0,
+        };
+        let mut next: u64 = 0;
+        let mut places: Vec<(u64, u64, Placement)> = Vec::new();
+        for source in &sources {
+            match source {
+                Source::Object(object) => {
+                    let placed = &mut self.objects[object.0 as usize];
+                    placed.first = first + signed(next);
+                    for time in 0..placed.times.min(MOST_NUMBERS) {
+                        let start = next.saturating_add(time.saturating_mul(placed.stride as u64));
+                        places.push((start, placed.elements, Placement { object: *object, time }));
+                    }
+                    next = next.saturating_add((placed.stride as u64).saturating_mul(placed.times));
+                }
+                Source::Parts(container, parts) => {
+                    let taken = |&(part, length): &(Part, u64)| {
+                        let gap = used.moved || part == Part::Elements && used.addressed;
+                        length.saturating_add(u64::from(gap))
+                    };
+                    let width = parts.iter().map(taken).fold(0, u64::saturating_add);
+                    let outer = &mut self.classes[*container];
+                    let mut base = next;
+                    for part in parts {
+                        outer.parts.insert(part.0, (class, signed(width), first + signed(base)));
+                        for (n, place) in outer.places.iter().enumerate() {
+                            let start = (n as u64).saturating_mul(width).saturating_add(base);
+                            places.extend(place.map(|place| (start, part.1, place)));
+                        }
+                        base = base.saturating_add(taken(part));
+                    }
+                    next = next.saturating_add(width.saturating_mul(outer.count));
+                }
+            }
+        }
+        if next > MOST_NUMBERS && (used.addressed || !used.accessed_by.is_empty()) {
+            let object = places.first().map(|(_, _, place)| place.object);
+            let span = object.map(|object| core.objects[object.0 as usize].span).unwrap_or_default();
+            let message =
+                format!("more than {MOST_NUMBERS} places in memory that pointers or indices choose from");
+            return Err(vec![
+                Diagnostic::new(span, message).help("make the arrays smaller: a few elements show most bugs"),
+            ]);
+        }
+        let this = &mut self.classes[class];
+        (this.first, this.count) = (first, next);
+        if next <= MOST_NUMBERS {
+            this.places = vec![None; next as usize];
+            for (start, length, place) in places {
+                this.places[start as usize..(start + length) as usize].fill(Some(place));
+            }
+        }
+        Ok(())
+    }
+
+    /// A name after those of C: that of the only object, or of the structure, and those of the members on the way.
+    fn name(&self, class: usize, core: &Core, nodes: &Nodes) -> String {
+        let this = &self.classes[class];
+        if let (Shape::Record(record, _), true) = (nodes.shape_of(this.node), this.sources.len() > 1) {
+            return nodes.structure(*record).name.to_string();
+        }
+        match this.sources.first() {
+            None => String::from("nothing"),
+            Some(Source::Object(object)) => core.objects[object.0 as usize].name.clone(),
+            Some(Source::Parts(container, parts)) => {
+                let outer = &self.classes[*container];
+                match (parts[0].0, nodes.shape_of(outer.node)) {
+                    (Part::Field(field), Shape::Record(record, _)) => {
+                        format!("{}_{}", outer.name, nodes.structure(*record).fields[field as usize].name)
+                    }
+                    _ => outer.name.clone(),
+                }
+            }
+        }
+    }
+
+    /// By what numbers are multiplied: pointers that are computed with as integers are as far apart as the places would be in memory, so that
+    /// low bits can be used for something else.
+    fn scale(&self, class: usize, nodes: &Nodes) -> i64 {
+        let this = &self.classes[class];
+        if !nodes.is_integer(this.node) || this.count == 0 {
+            return 1;
+        }
+        let size = nodes.size(this.node).unwrap_or(ALIGNMENT).max(1);
+        let alone = |source: &Source| match source {
+            Source::Object(object) => self.placed(*object).elements == 1 && self.placed(*object).heap,
+            Source::Parts(..) => false,
+        };
+        let size = if !this.used.moved && this.sources.iter().all(alone) {
+            size.next_multiple_of(ALIGNMENT)
+        } else {
+            size
+        };
+        size.min(1 << 20) as i64
+    }
+
+    fn initial_values(&mut self, core: &Core, nodes: &Nodes) -> Result<(), Vec<Diagnostic>> {
+        for class in &mut self.classes {
+            let undefined = |place: &Option<Placement>| {
+                place.is_some_and(|place| core.objects[place.object.0 as usize].undefined)
+            };
+            class.initial =
+                class.places.iter().map(|place| if undefined(place) { UNDEFINED } else { 0 }).collect();
+        }
+        for (number, object) in core.objects.iter().enumerate() {
+            for (path, known) in &object.initial {
+                let Some((class, place)) = self.locate(nodes, ObjectId(number as u32), path) else {
+                    continue;
+                };
+                let Some(value) = self.known(nodes, known) else {
+                    let message = "this starts with the address of something that the program does not use as it is declared";
+                    return Err(vec![Diagnostic::new(object.span, message)]);
+                };
+                let index = place - self.classes[class].first;
+                if let Some(cell) = self.classes[class].initial.get_mut(index as usize) {
+                    *cell = value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A known value as a number.
+    fn known(&self, nodes: &Nodes, known: &Known) -> Option<i64> {
+        Some(match known {
+            Known::Number(number) => *number,
+            Known::Function(function) => function_number(*function),
+            Known::Undefined => UNDEFINED,
+            Known::Address(object, path) => {
+                let (class, number) = self.locate(nodes, *object, path)?;
+                number * self.classes[class].scale
+            }
+        })
+    }
+}
+
+/// What `malloc` aligns to.
+const ALIGNMENT: u64 = 16;
+
+/// The number of a function as a pointer.
+pub fn function_number(function: u32) -> i64 {
+    i64::from(function) + 1
+}
+
+/// A count as a number; those that are too large are refused where they matter.
+fn signed(count: u64) -> i64 {
+    count.min(1 << 40) as i64
+}
+
+/// How many elements so many bytes are; in words what is wrong with them, and what to do.
+fn elements(nodes: &Nodes, node: NodeId, bytes: u64) -> Result<u64, (String, &'static str)> {
+    let Some(size) = nodes.size(node).filter(|&size| size > 0) else { return Ok(1) };
+    match (bytes / size, nodes.shape_of(node)) {
+        (0, _) => {
+            let message = format!("{bytes} bytes are allocated, but used as something of {size} bytes");
+            Err((message, "allocate `sizeof` of what it is used as"))
+        }
+        (2.., Shape::Array(..)) => Err((
+            "several arrays in one allocation".to_string(),
+            "allocate each of them by itself, or make them a structure",
+        )),
+        (elements, _) => Ok(elements),
+    }
+}
+
+/// The parts of the places of a node that anybody asked for: which, their nodes, and how many there are.
+fn parts(nodes: &Nodes, node: NodeId) -> Vec<(Part, NodeId, u64)> {
+    match nodes.shape_of(node) {
+        Shape::Record(record, members) => {
+            let count = if nodes.structure(*record).union { 1 } else { members.len() };
+            let member = |(field, member): (usize, &Option<NodeId>)| {
+                Some((Part::Field(field as u32), nodes.find((*member)?), 1))
+            };
+            members.iter().enumerate().take(count).filter_map(member).collect()
+        }
+        Shape::Array(length, element) => vec![(Part::Elements, nodes.find(*element), *length)],
+        Shape::Unknown | Shape::Scalar(_) | Shape::Function => Vec::new(),
+    }
+}
+
+impl Class {
+    /// Whether there is only one place, so that no number is needed to know which.
+    pub fn is_single(&self) -> bool {
+        self.count == 1
+    }
+
+    /// The thread that alone uses its places.
+    pub fn private_to(&self) -> Option<ThreadNumber> {
+        match self.used.accessed_by.iter().collect::<Vec<_>>()[..] {
+            [&thread] => Some(thread),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What the code of a program does with the classes of places: the questions that layout asks before it chooses numbers.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::core::{
+    Base, Core, Known, Location, NodeId, ObjectId, Projection, Stmt, StmtKind, ThreadNumber, Value,
+};
+use super::super::nodes::Nodes;
+
+/// What happens to the places of one class.
+#[derive(Clone, Debug, Default)]
+pub struct Use {
+    /// Some pointer points there.
+    pub addressed: bool,
+    /// Pointers are moved from one place to the next.
+    pub moved: bool,
+    /// The threads that read or write there.
+    pub accessed_by: BTreeSet<ThreadNumber>,
+    /// Something is written there.
+    pub written: bool,
+    /// The threads that give back what a pointer to there points to.
+    pub freed_by: BTreeSet<ThreadNumber>,
+}
+
+/// What happens to each class, by the node that stands for it.
+pub struct Uses<'a> {
+    nodes: &'a Nodes,
+    of: HashMap<NodeId, Use>,
+    thread: ThreadNumber,
+    objects: Vec<NodeId>,
+}
+
+impl<'a> Uses<'a> {
+    /// Looks at all of a program.
+    pub fn of(core: &Core, nodes: &'a Nodes) -> Self {
+        let objects = core.objects.iter().map(|object| object.node).collect();
+        let mut uses = Uses { nodes, of: HashMap::new(), thread: ThreadNumber(0), objects };
+        for object in &core.objects {
+            for (_, known) in &object.initial {
+                if let Known::Address(target, path) = known {
+                    uses.known_address(*target, path);
+                }
+            }
+        }
+        for (number, thread) in core.threads.iter().enumerate() {
+            uses.thread = ThreadNumber(number as u32);
+            uses.block(&thread.code);
+        }
+        uses
+    }
+
+    /// What happens to a class.
+    pub fn get(&self, node: NodeId) -> Use {
+        self.of.get(&self.nodes.find(node)).cloned().unwrap_or_default()
+    }
+
+    /// The nodes that the code mentions.
+    pub fn nodes(&self) -> Vec<NodeId> {
+        let mut nodes: Vec<NodeId> = self.of.keys().copied().collect();
+        nodes.sort();
+        nodes
+    }
+
+    fn at(&mut self, node: NodeId) -> &mut Use {
+        self.of.entry(self.nodes.find(node)).or_default()
+    }
+
+    /// The node at the end of every way that the steps may mean: a first element may be that of an allocation.
+    fn known_address(&mut self, object: ObjectId, path: &[fencewright_c::typed::tree::Step]) {
+        let start = self.objects[object.0 as usize];
+        let mut nodes = vec![];
+        nodes.extend(self.nodes.at_path(start, path));
+        nodes.extend(path.get(1..).and_then(|rest| self.nodes.at_path(start, rest)));
+        for node in nodes {
+            self.at(node).addressed = true;
+        }
+    }
+
+    fn block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|statement| self.statement(&statement.kind));
+    }
+
+    fn statement(&mut self, statement: &StmtKind) {
+        match statement {
+            StmtKind::Steps(block)
+            | StmtKind::Block(block)
+            | StmtKind::Atomic(block)
+            | StmtKind::Loop(block) => {
+                self.block(block);
+            }
+            StmtKind::Assign(_, value)
+            | StmtKind::Assume(value)
+            | StmtKind::Assert(value, _)
+            | StmtKind::Check(value, _) => self.value(value),
+            StmtKind::Load(_, place, _) => self.access(place, false),
+            StmtKind::Store(place, value, _) => {
+                self.access(place, true);
+                self.value(value);
+            }
+            StmtKind::Update { place, when, new, .. } => {
+                self.access(place, true);
+                when.iter().for_each(|when| self.value(when));
+                self.value(new);
+            }
+            StmtKind::Await(_, place, condition, _) => {
+                self.access(place, false);
+                self.value(condition);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                self.value(condition);
+                self.block(then);
+                self.block(otherwise);
+            }
+            StmtKind::Allocate(_, object) => {
+                let node = self.objects[object.0 as usize];
+                self.at(node).addressed = true;
+            }
+            StmtKind::Free(value, node) => {
+                self.value(value);
+                let thread = self.thread;
+                self.at(*node).freed_by.insert(thread);
+            }
+            StmtKind::Havoc(..)
+            | StmtKind::Fence
+            | StmtKind::StoreFence
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Label(_)
+            | StmtKind::Goto(_)
+            | StmtKind::Stop
+            | StmtKind::Beyond(_) => {}
+        }
+    }
+
+    fn access(&mut self, place: &Location, written: bool) {
+        self.location(place);
+        let thread = self.thread;
+        let used = self.at(place.node);
+        used.accessed_by.insert(thread);
+        used.written |= written;
+    }
+
+    fn location(&mut self, place: &Location) {
+        if let Base::Pointed(pointer, node) = &place.base {
+            self.value(pointer);
+            self.at(*node).addressed = true;
+        }
+        for projection in &place.path {
+            if let Projection::Element(index, _) = projection {
+                self.value(index);
+            }
+        }
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Number(_) | Value::Register(_) | Value::Function(_) => {}
+            Value::Unary(_, a) => self.value(a),
+            Value::Binary(_, a, b) => {
+                self.value(a);
+                self.value(b);
+            }
+            Value::If(a, b, c) => {
+                self.value(a);
+                self.value(b);
+                self.value(c);
+            }
+            Value::Address(place) => {
+                self.location(place);
+                self.at(place.node).addressed = true;
+            }
+            Value::Move(a, b, node) => {
+                self.value(a);
+                self.value(b);
+                let used = self.at(*node);
+                used.addressed = true;
+                used.moved = true;
+            }
+            Value::Difference(a, b, node) => {
+                self.value(a);
+                self.value(b);
+                self.at(*node).addressed = true;
+            }
+            Value::Container { member, node, .. } => {
+                self.value(member);
+                self.at(*node).addressed = true;
+            }
+        }
+    }
+}
