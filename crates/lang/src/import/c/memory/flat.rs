@@ -287,3 +287,43 @@ impl Term {
         }
     }
 }
+
+/// A whole program.
+pub struct Program {
+    /// Its threads.
+    pub threads: Vec<Thread>,
+}
+
+/// A thread.
+pub struct Thread {
+    /// What to call it.
+    pub name: String,
+    /// Its registers: those of core code first, with their numbers.
+    pub registers: Vec<RegisterInfo>,
+    /// Its arrays of registers.
+    pub arrays: Vec<Array>,
+    /// What it does.
+    pub code: Vec<Step>,
+    /// Where it is created.
+    pub span: Span,
+}
+
+/// A register.
+pub struct RegisterInfo {
+    /// What to call it.
+    pub name: String,
+    /// What it holds at first.
+    pub init: i64,
+}
+
+/// An array of registers.
+pub struct Array {
+    /// What to call it.
+    pub name: String,
+    /// Its first index.
+    pub first: i64,
+    /// What its elements hold at first.
+    pub init: Vec<i64>,
+    /// The class whose objects it marks as given back, if that is what it is for.
+    pub marks: Option<usize>,
+}

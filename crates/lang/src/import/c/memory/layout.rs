@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use fencewright_c::typed::tree::Step;
+use fencewright_program::BinaryOp;
 
 use super::super::core::{Core, Known, NodeId, ObjectId, Origin, ThreadNumber, Times};
 use super::super::nodes::{Nodes, Shape};
 use super::Options;
-use super::flat::UNDEFINED;
+use super::flat::{Term, UNDEFINED};
 use super::uses::{Use, Uses};
 use crate::diagnostic::Diagnostic;
 
@@ -135,6 +136,46 @@ impl Layout {
         };
         let &(inner, width, base) = self.classes[class].parts.get(&part)?;
         Some((inner, width, base - self.classes[class].first * width))
+    }
+
+    /// Whether some place of a class is part of an object that somebody gives back.
+    pub fn can_be_freed(&self, class: usize) -> bool {
+        self.classes[class].places.iter().flatten().any(|place| self.is_freed(place.object))
+    }
+
+    /// The numbers of a class at which an allocation starts, in order.
+    pub fn allocations(&self, class: usize) -> Vec<i64> {
+        let heap = self.objects.iter().filter(|placed| placed.heap && placed.class == class);
+        let mut starts: Vec<i64> = heap
+            .flat_map(|placed| (0..placed.times as i64).map(|time| placed.first + time * placed.stride))
+            .collect();
+        starts.sort_unstable();
+        starts
+    }
+
+    /// All numbers and pointers that are parts of so many places of a class in a row, with their classes.
+    pub fn scalars_of(&self, class: usize, number: i64, count: u64) -> Vec<(usize, i64)> {
+        let mut scalars = Vec::new();
+        let mut open: Vec<(usize, i64)> = (0..count as i64).map(|n| (class, number + n)).collect();
+        while let Some((class, number)) = open.pop() {
+            let of = &self.classes[class];
+            if of.scalar {
+                scalars.push((class, number));
+            }
+            for (&part, &(inner, width, base)) in &of.parts {
+                let length = self.classes[inner].lengths(class, part);
+                let start = (number - of.first) * width + base;
+                open.extend((0..length as i64).map(|n| (inner, start + n)));
+            }
+        }
+        scalars.reverse();
+        scalars
+    }
+
+    /// Whether somebody gives back an object.
+    pub fn is_freed(&self, object: ObjectId) -> bool {
+        let placed = self.placed(object);
+        placed.heap && !self.classes[placed.class].used.freed_by.is_empty()
     }
 
     fn is_union(&self, class: usize, nodes: &Nodes) -> bool {
@@ -439,9 +480,54 @@ impl Class {
 
     /// The thread that alone uses its places.
     pub fn private_to(&self) -> Option<ThreadNumber> {
-        match self.used.accessed_by.iter().collect::<Vec<_>>()[..] {
-            [&thread] => Some(thread),
-            _ => None,
-        }
+        let mut threads = self.used.accessed_by.iter();
+        threads.next().copied().filter(|_| threads.next().is_none())
     }
+
+    /// How many of its places are such a part of a place of another class.
+    fn lengths(&self, container: usize, part: Part) -> u64 {
+        let sources = self.sources.iter().filter_map(|source| match source {
+            Source::Parts(outer, parts) if *outer == container => Some(parts),
+            _ => None,
+        });
+        sources.flatten().find(|&&(found, _)| found == part).map_or(0, |&(_, length)| length)
+    }
+
+    /// Numbers in a row that stand for places: the first and the last of each run.
+    fn runs(&self) -> Vec<(i64, i64)> {
+        let mut runs: Vec<(i64, i64)> = Vec::new();
+        for (number, place) in (self.first..).zip(&self.places) {
+            match (place, runs.last_mut()) {
+                (None, _) => {}
+                (Some(_), Some((_, last))) if *last == number - 1 => *last = number,
+                (Some(_), _) => runs.push((number, number)),
+            }
+        }
+        runs
+    }
+
+    /// From the first element to behind the last one, of each array, where pointers are moved.
+    pub fn arrays(&self) -> Vec<(i64, i64)> {
+        self.runs().into_iter().map(|(low, high)| (low, high + 1)).collect()
+    }
+
+    /// Whether a number stands for a place.
+    pub fn is_place(&self, number: &Term) -> Term {
+        among(&self.runs(), number)
+    }
+}
+
+/// Whether a number is in one of the runs.
+pub fn among(runs: &[(i64, i64)], number: &Term) -> Term {
+    let (Some(&(low, high)), Some(&(_, end))) = (runs.first(), runs.last()) else { return Term::Number(0) };
+    let length = high - low;
+    let stride = runs.get(1).map_or(1, |next| next.0 - low);
+    let regular =
+        |(n, run): (usize, &(i64, i64))| *run == (low + n as i64 * stride, high + n as i64 * stride);
+    if runs.len() > 2 && runs.iter().enumerate().all(regular) {
+        let position = number.clone().plus(-low).with(BinaryOp::Rem, stride);
+        return number.clone().within(low, end).and(position.with(BinaryOp::Le, length));
+    }
+    let within = |&(low, high): &(i64, i64)| number.clone().within(low, high);
+    runs.iter().map(within).reduce(Term::or).unwrap_or(Term::Number(0))
 }

@@ -1,7 +1,9 @@
 //! From core code to `.fw`: numbers for addresses, checks of accesses, statements.
 
 pub mod flat;
+mod heap;
 mod layout;
+mod resolve;
 mod uses;
 
 /// How memory is modelled.

@@ -1,0 +1,159 @@
+//! Allocations: which object an allocation gives, and what giving one back means.
+//!
+//! The objects of an allocation in a loop are given one after the other, counted by a register; behind the last one nothing is known any more. What was given back is marked in registers
+//! of the thread that did it, so that a mark is no event of the memory model. With reuse an allocation may as well give an object of the same
+//! kind that its thread gave back, and takes the mark away.
+
+use fencewright_program::BinaryOp;
+
+use super::super::core::{NodeId, ObjectId, Register, Value};
+use super::flat::{Array, Cell, Step, StepKind, Term, Wrong};
+use super::layout::{Placed, among};
+use super::resolve::Resolver;
+
+impl Resolver<'_> {
+    /// The register points to a new object.
+    pub(super) fn allocate(&mut self, register: Register, object: ObjectId) {
+        let placed = self.layout.placed(object);
+        let scale = self.layout.classes[placed.class].scale;
+        let mut fresh = Vec::new();
+        let number = if placed.times == 1 {
+            Term::Number(placed.first)
+        } else {
+            let counter = self.counter(object);
+            let count = Term::Register(counter);
+            let beyond = vec![self.step(StepKind::Beyond(self.too_many(object)))];
+            let full = count.clone().with(BinaryOp::Eq, placed.times as i64);
+            fresh.push(self.step(StepKind::If(full, beyond, Vec::new())));
+            count.times(placed.stride).plus(placed.first)
+        };
+        fresh.push(self.step(StepKind::Assign(register, number.times(scale))));
+        if placed.times != 1 {
+            let counter = self.counter(object);
+            fresh.push(self.step(StepKind::Assign(counter, Term::Register(counter).plus(1))));
+        }
+        let mut ways = vec![fresh];
+        if self.options.reuse && self.layout.classes[placed.class].used.freed_by.contains(&self.thread) {
+            for number in self.like(placed) {
+                ways.push(self.again(register, object, number));
+            }
+        }
+        match <[_; 1]>::try_from(ways) {
+            Ok([fresh]) => self.out.extend(fresh),
+            Err(ways) => self.push(StepKind::Choose(ways)),
+        }
+    }
+
+    fn too_many(&self, object: ObjectId) -> String {
+        let placed = self.layout.placed(object);
+        format!("more than {} objects of {}", placed.times, self.core.objects[object.0 as usize].name)
+    }
+
+    fn counter(&mut self, object: ObjectId) -> Register {
+        if let Some(&counter) = self.counters.get(&object) {
+            return counter;
+        }
+        let name = format!("{}_count", self.core.objects[object.0 as usize].name);
+        let counter = self.register(name, 0);
+        self.counters.insert(object, counter);
+        counter
+    }
+
+    /// The numbers of all objects that could be this one again: of the same class, with as many elements.
+    fn like(&self, placed: Placed) -> Vec<i64> {
+        let objects = (0..self.core.objects.len() as u32).map(|object| self.layout.placed(ObjectId(object)));
+        let alike = objects
+            .filter(|other| other.heap && (other.class, other.elements) == (placed.class, placed.elements));
+        alike
+            .flat_map(|other| (0..other.times as i64).map(move |time| other.first + time * other.stride))
+            .collect()
+    }
+
+    /// One way of an allocation: an object that this thread gave back.
+    fn again(&mut self, register: Register, object: ObjectId, number: i64) -> Vec<Step> {
+        let placed = self.layout.placed(object);
+        let scale = self.layout.classes[placed.class].scale;
+        let marks = self.marks(placed.class);
+        let mark = Term::Element(marks, Box::new(Term::Number(number)));
+        let mut steps = vec![
+            self.step(StepKind::Assume(mark.with(BinaryOp::Eq, 1))),
+            self.step(StepKind::Set(marks, Term::Number(number), Term::Number(0))),
+            self.step(StepKind::Assign(register, Term::Number(number * scale))),
+        ];
+        if !self.core.objects[object.0 as usize].undefined {
+            for (class, number) in self.layout.scalars_of(placed.class, number, placed.elements) {
+                if self.layout.classes[class].used.accessed_by.is_empty() {
+                    continue;
+                }
+                steps.push(match self.home(class) {
+                    Some(home) => {
+                        self.step(super::resolve::write(home, Term::Number(number), Term::Number(0)))
+                    }
+                    None => {
+                        let index = (!self.layout.classes[class].is_single()).then_some(Term::Number(number));
+                        self.step(StepKind::Store(Cell { class, index }, Term::Number(0)))
+                    }
+                });
+            }
+        }
+        steps
+    }
+
+    /// The registers that mark what this thread gave back, of a class.
+    fn marks(&mut self, class: usize) -> usize {
+        if let Some(&marks) = self.marks.get(&class) {
+            return marks;
+        }
+        let of = &self.layout.classes[class];
+        let (name, init) = (format!("freed_{}", of.name), vec![0; of.places.len()]);
+        self.arrays.push(Array { name, first: of.first, init, marks: Some(class) });
+        self.marks.insert(class, self.arrays.len() - 1);
+        self.arrays.len() - 1
+    }
+
+    /// What a pointer points to is given back, if it points anywhere.
+    pub(super) fn free(&mut self, pointer: &Value, node: NodeId) {
+        let pointer = self.value(pointer);
+        if pointer.number() == Some(0) {
+            return;
+        }
+        let outside = std::mem::take(&mut self.out);
+        match self.layout.class(self.nodes, node) {
+            None => self.check(Term::Number(0), Wrong::Free),
+            Some(class) => {
+                let of = &self.layout.classes[class];
+                let number = pointer.clone().with(BinaryOp::Div, of.scale);
+                let starts: Vec<(i64, i64)> =
+                    self.layout.allocations(class).into_iter().map(|n| (n, n)).collect();
+                let mut is_start = among(&joined(&starts), &number);
+                if of.scale != 1 {
+                    is_start =
+                        pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_start);
+                }
+                self.check(is_start, Wrong::Free);
+                if !starts.is_empty() {
+                    self.push(StepKind::Touch(class, number.clone()));
+                    let marks = self.marks(class);
+                    self.push(StepKind::Set(marks, number, Term::Number(1)));
+                }
+            }
+        }
+        let steps = std::mem::replace(&mut self.out, outside);
+        match pointer.number() {
+            Some(_) => self.out.extend(steps),
+            None => self.push(StepKind::If(pointer.with(BinaryOp::Ne, 0), steps, Vec::new())),
+        }
+    }
+}
+
+/// Runs of one number each, those in a row put together.
+fn joined(runs: &[(i64, i64)]) -> Vec<(i64, i64)> {
+    let mut joined: Vec<(i64, i64)> = Vec::new();
+    for &(low, high) in runs {
+        match joined.last_mut() {
+            Some((_, last)) if *last == low - 1 => *last = high,
+            _ => joined.push((low, high)),
+        }
+    }
+    joined
+}

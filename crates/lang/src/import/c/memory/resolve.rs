@@ -1,0 +1,501 @@
+//! From core code to flat code: addresses become numbers, accesses are checked.
+//!
+//! What can go wrong with memory is checked by the thread itself, before the access, with its registers alone. That nobody gave the memory back is a question about
+//! several threads: it is asked by the property ([`super::property`]), wherever a thread is about to [touch](StepKind::Touch) something.
+
+use std::collections::{HashMap, HashSet};
+
+use fencewright_c::typed::tree::Step as PathStep;
+use fencewright_program::{BinaryOp, Span, UnaryOp};
+
+use super::super::core::{
+    Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber, Value,
+};
+use super::super::nodes::Nodes;
+use super::Options;
+use super::flat::{Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Wrong};
+use super::layout::{Layout, function_number};
+use crate::diagnostic::Diagnostic;
+
+/// Resolves all threads.
+pub fn resolve(
+    core: &Core,
+    nodes: &Nodes,
+    layout: &Layout,
+    options: Options,
+) -> Result<Program, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut threads = Vec::new();
+    for (number, thread) in core.threads.iter().enumerate() {
+        let registers = thread.registers.iter().map(|register| RegisterInfo {
+            name: register.name.clone(),
+            init: if register.undefined { UNDEFINED } else { 0 },
+        });
+        let mut resolver = Resolver {
+            core,
+            nodes,
+            layout,
+            options,
+            thread: ThreadNumber(number as u32),
+            registers: registers.collect(),
+            arrays: Vec::new(),
+            homes: HashMap::new(),
+            marks: HashMap::new(),
+            counters: HashMap::new(),
+            guard: None,
+            out: Vec::new(),
+            span: thread.span,
+            errors: Vec::new(),
+        };
+        let code = resolver.block(&thread.code);
+        errors.extend(resolver.errors);
+        let (registers, arrays) = (resolver.registers, resolver.arrays);
+        threads.push(Thread { name: thread.name.clone(), registers, arrays, code, span: thread.span });
+    }
+    if errors.is_empty() { Ok(Program { threads }) } else { Err(errors) }
+}
+
+/// What memory that only one thread uses is made of.
+#[derive(Clone, Copy)]
+pub(super) enum Home {
+    Register(Register),
+    Array(usize),
+}
+
+pub(super) struct Resolver<'a> {
+    pub(super) core: &'a Core,
+    pub(super) nodes: &'a Nodes,
+    pub(super) layout: &'a Layout,
+    pub(super) options: Options,
+    pub(super) thread: ThreadNumber,
+    registers: Vec<RegisterInfo>,
+    pub(super) arrays: Vec<Array>,
+    /// The registers of classes that only this thread uses.
+    homes: HashMap<usize, Home>,
+    /// The arrays that mark what this thread gave back.
+    pub(super) marks: HashMap<usize, usize>,
+    /// How often this thread has allocated each object.
+    pub(super) counters: HashMap<ObjectId, Register>,
+    /// When the part of a value that is being resolved is computed at all.
+    guard: Option<Term>,
+    pub(super) out: Vec<Step>,
+    span: Span,
+    errors: Vec<Diagnostic>,
+}
+
+/// A place with its number.
+#[derive(Clone)]
+struct Resolved {
+    class: usize,
+    number: Term,
+}
+
+impl Resolver<'_> {
+    fn block(&mut self, block: &[Stmt]) -> Vec<Step> {
+        let outside = std::mem::take(&mut self.out);
+        for statement in block {
+            self.span = statement.span;
+            self.statement(&statement.kind);
+        }
+        std::mem::replace(&mut self.out, outside)
+    }
+
+    pub(super) fn push(&mut self, kind: StepKind) {
+        self.out.push(Step { kind, span: self.span });
+    }
+
+    pub(super) fn step(&self, kind: StepKind) -> Step {
+        Step { kind, span: self.span }
+    }
+
+    fn statement(&mut self, statement: &StmtKind) {
+        let span = self.span;
+        let kind = match statement {
+            StmtKind::Steps(block) => StepKind::Steps(self.block(block)),
+            StmtKind::Block(block) => StepKind::Block(self.block(block)),
+            StmtKind::Loop(block) => StepKind::Loop(self.block(block)),
+            StmtKind::Atomic(block) => return self.atomic(block),
+            StmtKind::Assign(register, value) => StepKind::Assign(*register, self.value(value)),
+            StmtKind::Havoc(register, low, high) => StepKind::Havoc(*register, *low, *high),
+            StmtKind::Load(register, place, _) => {
+                let Some(place) = self.access(place) else { return };
+                match self.home(place.class) {
+                    Some(home) => StepKind::Assign(*register, read(home, place.number)),
+                    None => StepKind::Load(*register, self.cell(place)),
+                }
+            }
+            StmtKind::Store(place, value, _) => {
+                let value = self.value(value);
+                let Some(place) = self.access(place) else { return };
+                match self.home(place.class) {
+                    Some(home) => write(home, place.number, value),
+                    None => StepKind::Store(self.cell(place), value),
+                }
+            }
+            StmtKind::Update { place, old, when, new, .. } => {
+                return self.update(place, *old, when.as_ref(), new);
+            }
+            StmtKind::Await(register, place, condition, _) => return self.wait(*register, place, condition),
+            StmtKind::Fence => StepKind::Fence,
+            StmtKind::StoreFence => StepKind::StoreFence,
+            StmtKind::Assume(value) => StepKind::Assume(self.value(value)),
+            StmtKind::Assert(value, text) => StepKind::Assert(self.value(value), text.clone()),
+            StmtKind::Check(value, _) => StepKind::Check(self.value(value), Wrong::Other),
+            StmtKind::If(condition, then, otherwise) => {
+                let condition = self.value(condition);
+                let then = self.block(then);
+                StepKind::If(condition, then, self.block(otherwise))
+            }
+            StmtKind::Break => StepKind::Break,
+            StmtKind::Continue => StepKind::Continue,
+            StmtKind::Label(label) => StepKind::Label(*label),
+            StmtKind::Goto(label) => StepKind::Goto(*label),
+            StmtKind::Stop => StepKind::Stop,
+            StmtKind::Allocate(register, object) => return self.allocate(*register, *object),
+            StmtKind::Free(value, node) => return self.free(value, *node),
+            StmtKind::Beyond(text) => StepKind::Beyond(text.clone()),
+        };
+        self.span = span;
+        self.push(kind);
+    }
+
+    /// An indivisible block. That nothing is touched which somebody gave back is asked before the block, so the block must not compute what it touches.
+    fn atomic(&mut self, block: &[Stmt]) {
+        let span = self.span;
+        let mut assigned = HashSet::new();
+        let mut inner = Vec::new();
+        for step in self.block(block) {
+            match &step.kind {
+                StepKind::Touch(_, number) => {
+                    let mut known = true;
+                    number.registers(&mut |register| known &= !assigned.contains(&register));
+                    if !known {
+                        let message = "an indivisible block finds out itself which allocated memory it uses";
+                        self.errors.push(Diagnostic::new(step.span, message).help(
+                            "whether that memory has been freed cannot be checked here: leave out `free`, or load the pointer before the block",
+                        ));
+                    }
+                    self.out.push(step);
+                    continue;
+                }
+                StepKind::Assign(register, _) | StepKind::Load(register, _) => _ = assigned.insert(*register),
+                _ => {}
+            }
+            inner.push(step);
+        }
+        self.span = span;
+        self.push(StepKind::Atomic(inner));
+    }
+
+    fn update(&mut self, place: &Location, old: Register, when: Option<&Value>, new: &Value) {
+        let Some(place) = self.access(place) else { return };
+        let outside = std::mem::take(&mut self.out);
+        let when = when.map(|when| self.value(when));
+        let new = self.value(new);
+        let checks = std::mem::replace(&mut self.out, outside);
+        let home = self.home(place.class);
+        if home.is_none() && checks.is_empty() {
+            let cell = self.cell(place);
+            return self.push(StepKind::Update { cell, old, when, new });
+        }
+        // What is written is checked when the old value is known.
+        let (span, number) = (self.span, place.number.clone());
+        let step = |kind| Step { kind, span };
+        let (read, write) = match home {
+            Some(home) => (StepKind::Assign(old, read(home, number.clone())), write(home, number, new)),
+            None => (StepKind::Load(old, self.cell(place.clone())), StepKind::Store(self.cell(place), new)),
+        };
+        let mut steps = vec![step(read)];
+        steps.extend(checks);
+        steps.push(match when {
+            None => step(write),
+            Some(when) => step(StepKind::If(when, vec![step(write)], Vec::new())),
+        });
+        match home {
+            Some(_) => self.out.extend(steps),
+            None => self.push(StepKind::Atomic(steps)),
+        }
+    }
+
+    fn wait(&mut self, register: Register, place: &Location, condition: &Value) {
+        let Some(place) = self.access(place) else { return };
+        let outside = std::mem::take(&mut self.out);
+        let condition = self.value(condition);
+        let checks = std::mem::replace(&mut self.out, outside);
+        let (span, cell) = (self.span, self.cell(place.clone()));
+        let step = |kind| Step { kind, span };
+        match self.home(place.class) {
+            // Nobody else changes it.
+            Some(home) => {
+                self.push(StepKind::Assign(register, read(home, place.number)));
+                self.out.extend(checks);
+                self.push(StepKind::Assume(condition));
+            }
+            None if checks.is_empty() => self.push(StepKind::Await(register, cell, condition)),
+            None => {
+                let mut steps = vec![step(StepKind::Load(register, cell))];
+                steps.extend(checks);
+                steps.push(step(StepKind::If(condition, vec![step(StepKind::Break)], Vec::new())));
+                self.push(StepKind::Loop(steps));
+            }
+        }
+    }
+
+    pub(super) fn register(&mut self, name: impl Into<String>, init: i64) -> Register {
+        self.registers.push(RegisterInfo { name: name.into(), init });
+        Register(self.registers.len() as u32 - 1)
+    }
+
+    /// What the places of a class are made of, if only this thread uses them.
+    pub(super) fn home(&mut self, class: usize) -> Option<Home> {
+        let layout = self.layout;
+        let of = &layout.classes[class];
+        if of.private_to() != Some(self.thread) {
+            return None;
+        }
+        if let Some(&home) = self.homes.get(&class) {
+            return Some(home);
+        }
+        let home = if of.is_single() {
+            Home::Register(self.register(of.name.clone(), of.initial[0]))
+        } else {
+            let (name, init) = (of.name.clone(), of.initial.clone());
+            self.arrays.push(Array { name, first: of.first, init, marks: None });
+            Home::Array(self.arrays.len() - 1)
+        };
+        self.homes.insert(class, home);
+        Some(home)
+    }
+
+    fn cell(&self, place: Resolved) -> Cell {
+        let index = (!self.layout.classes[place.class].is_single()).then_some(place.number);
+        Cell { class: place.class, index }
+    }
+
+    pub(super) fn check(&mut self, condition: Term, wrong: Wrong) {
+        let condition = match &self.guard {
+            None => condition,
+            Some(guard) => not(guard.clone()).or(condition),
+        };
+        if condition.number().is_none_or(|number| number == 0) {
+            self.push(StepKind::Check(condition, wrong));
+        }
+    }
+
+    /// A value that is computed only if something holds.
+    fn guarded(&mut self, when: Term, value: &Value) -> Term {
+        let outer = self.guard.clone();
+        self.guard = Some(match &outer {
+            None => when,
+            Some(guard) => guard.clone().and(when),
+        });
+        let term = self.value(value);
+        self.guard = outer;
+        term
+    }
+
+    pub(super) fn value(&mut self, value: &Value) -> Term {
+        match value {
+            Value::Number(number) => Term::Number(*number),
+            Value::Register(register) => Term::Register(*register),
+            Value::Function(function) => Term::Number(function_number(*function)),
+            Value::Unary(op, a) => Term::unary(*op, self.value(a)),
+            Value::Binary(op, a, b) => {
+                let a = self.value(a);
+                let b = match op {
+                    BinaryOp::And => self.guarded(a.clone(), b),
+                    BinaryOp::Or => self.guarded(not(a.clone()), b),
+                    _ => self.value(b),
+                };
+                Term::binary(*op, a, b)
+            }
+            Value::If(condition, a, b) => {
+                let condition = self.value(condition);
+                let a = self.guarded(condition.clone(), a);
+                let b = self.guarded(not(condition.clone()), b);
+                Term::choice(condition, a, b)
+            }
+            Value::Address(place) => match self.place(place, false) {
+                Some(place) => place.number.times(self.layout.classes[place.class].scale),
+                None => Term::Number(0),
+            },
+            Value::Move(pointer, by, node) => {
+                let (pointer, by) = (self.value(pointer), self.value(by));
+                self.moved(pointer, by, *node)
+            }
+            Value::Difference(a, b, node) => {
+                let (a, b) = (self.value(a), self.value(b));
+                let scale =
+                    self.layout.class(self.nodes, *node).map_or(1, |class| self.layout.classes[class].scale);
+                Term::binary(BinaryOp::Sub, a, b).with(BinaryOp::Div, scale)
+            }
+            Value::Container { member, node, path, .. } => {
+                let member = self.value(member);
+                self.container(member, *node, path)
+            }
+        }
+    }
+
+    /// A pointer moved by some elements: it stays in its array, or points behind its end.
+    fn moved(&mut self, pointer: Term, by: Term, node: NodeId) -> Term {
+        let Some(class) = self.layout.class(self.nodes, node) else {
+            return Term::binary(BinaryOp::Add, pointer, by);
+        };
+        let of = &self.layout.classes[class];
+        let scale = of.scale;
+        let moved = Term::binary(BinaryOp::Add, pointer.clone(), by.clone().times(scale));
+        if by.number() == Some(0) {
+            return moved;
+        }
+        let mut same_array = Term::Number(0);
+        for (low, high) in of.arrays() {
+            let (low, high) = (low * scale, high * scale);
+            same_array =
+                same_array.or(pointer.clone().within(low, high).and(moved.clone().within(low, high)));
+        }
+        self.check(same_array, Wrong::Bounds);
+        moved
+    }
+
+    /// From a pointer to a member back to one to the structure.
+    fn container(&mut self, member: Term, node: NodeId, path: &[PathStep]) -> Term {
+        let layout = self.layout;
+        let Some(outer) = layout.class(self.nodes, node) else { return Term::Number(0) };
+        let (mut inner, mut width, mut base) = (outer, 1, 0);
+        for &step in path {
+            let Some((class, further, offset)) = layout.part(inner, self.nodes, step) else {
+                self.check(member.with(BinaryOp::Eq, 0), Wrong::Pointer);
+                return Term::Number(0);
+            };
+            let index = if let PathStep::Element(index) = step { index as i64 } else { 0 };
+            (inner, width, base) = (class, width * further, base * further + offset + index);
+        }
+        let (from, to) = (layout.classes[inner].scale, layout.classes[outer].scale);
+        if (width, base, from) == (1, 0, to) {
+            return member;
+        }
+        let number = member.clone().with(BinaryOp::Div, from);
+        let is_null = member.with(BinaryOp::Eq, 0);
+        let distance = number.clone().plus(-base);
+        let first = layout.classes[outer].first;
+        let mut fits = distance.clone().with(BinaryOp::Ge, first * width);
+        if width != 1 {
+            fits = fits.and(distance.clone().with(BinaryOp::Rem, width).with(BinaryOp::Eq, 0));
+        }
+        self.check(is_null.clone().or(fits), Wrong::Pointer);
+        Term::choice(is_null, Term::Number(0), distance.with(BinaryOp::Div, width).times(to))
+    }
+
+    /// A place that is read or written now. If there can be none, the thread ends.
+    fn access(&mut self, place: &Location) -> Option<Resolved> {
+        let resolved = self.place(place, true);
+        let Some(resolved) = resolved.filter(|place| !self.layout.classes[place.class].places.is_empty())
+        else {
+            self.push(StepKind::Check(Term::Number(0), Wrong::Pointer));
+            return None;
+        };
+        if self.layout.can_be_freed(resolved.class) {
+            self.push(StepKind::Touch(resolved.class, resolved.number.clone()));
+        }
+        Some(resolved)
+    }
+
+    fn place(&mut self, place: &Location, access: bool) -> Option<Resolved> {
+        let layout = self.layout;
+        let (mut resolved, allocation) = match &place.base {
+            Base::Object(object) => {
+                let placed = layout.placed(*object);
+                let resolved = Resolved { class: placed.class, number: Term::Number(placed.first) };
+                (resolved, placed.heap.then_some(placed.elements))
+            }
+            Base::Pointed(pointer, node) => {
+                let pointer = self.value(pointer);
+                let class = layout.class(self.nodes, *node)?;
+                let of = &layout.classes[class];
+                let number = pointer.clone().with(BinaryOp::Div, of.scale);
+                if access {
+                    if of.scale != 1 {
+                        self.check(
+                            pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0),
+                            Wrong::Pointer,
+                        );
+                    }
+                    self.check(of.is_place(&number), Wrong::Pointer);
+                }
+                (Resolved { class, number }, None)
+            }
+        };
+        let pointed = matches!(place.base, Base::Pointed(..));
+        let start = resolved.number.clone();
+        let end = layout.class(self.nodes, place.node);
+        let mut path = place.path.as_slice();
+        if let (Some(elements), Some((Projection::Element(index, _), rest))) =
+            (allocation, path.split_first())
+        {
+            if self.end_of(resolved.class, path) != end || end.is_none() {
+                let number = self.element(index, elements, access || !rest.is_empty());
+                resolved.number = Term::binary(BinaryOp::Add, resolved.number, number);
+                path = rest;
+            }
+        }
+        for (n, projection) in path.iter().enumerate() {
+            let (step, index) = match projection {
+                Projection::Field(field) => (PathStep::Field(*field), Term::Number(0)),
+                Projection::Element(index, length) => {
+                    (PathStep::Element(0), self.element(index, *length, access || n + 1 < path.len()))
+                }
+            };
+            let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;
+            let number = Term::binary(BinaryOp::Add, resolved.number.times(width).plus(base), index);
+            resolved = Resolved { class, number };
+        }
+        if Some(resolved.class) != end {
+            let message = "this place is used as two different things";
+            self.errors.push(Diagnostic::new(self.span, message).help("give every object one type"));
+            return None;
+        }
+        // The address of a part of nothing is nothing.
+        if !access && pointed && resolved.number != start {
+            let is_null = start.with(BinaryOp::Eq, 0);
+            resolved.number = Term::choice(is_null, Term::Number(0), resolved.number);
+        }
+        Some(resolved)
+    }
+
+    /// The class at the end of a way.
+    fn end_of(&self, class: usize, path: &[Projection]) -> Option<usize> {
+        path.iter().try_fold(class, |class, projection| {
+            let step = match projection {
+                Projection::Field(field) => PathStep::Field(*field),
+                Projection::Element(..) => PathStep::Element(0),
+            };
+            Some(self.layout.part(class, self.nodes, step)?.0)
+        })
+    }
+
+    /// An index, checked: an address may be that behind the last element.
+    fn element(&mut self, index: &Value, length: u64, access: bool) -> Term {
+        let index = self.value(index);
+        let length = length.min(1 << 40) as i64;
+        self.check(index.clone().within(0, if access { length - 1 } else { length }), Wrong::Bounds);
+        index
+    }
+}
+
+fn read(home: Home, number: Term) -> Term {
+    match home {
+        Home::Register(register) => Term::Register(register),
+        Home::Array(array) => Term::Element(array, Box::new(number)),
+    }
+}
+
+pub(super) fn write(home: Home, number: Term, value: Term) -> StepKind {
+    match home {
+        Home::Register(register) => StepKind::Assign(register, value),
+        Home::Array(array) => StepKind::Set(array, number, value),
+    }
+}
+
+fn not(condition: Term) -> Term {
+    Term::unary(UnaryOp::Not, condition)
+}
