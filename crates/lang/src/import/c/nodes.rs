@@ -13,6 +13,7 @@ use fencewright_c::typed::tree::{Record, Step, Type, TypeKind};
 use fencewright_program::Span;
 
 use super::core::NodeId;
+use crate::diagnostic::Diagnostic;
 
 /// All nodes of a program.
 #[derive(Debug)]
@@ -103,6 +104,21 @@ pub struct Clash {
     pub one: (String, Span),
     /// And on the other.
     pub other: (String, Span),
+}
+
+impl Clash {
+    /// The clash as errors, one at each of the two places.
+    pub fn diagnostics(&self) -> [Diagnostic; 2] {
+        let message = format!("the same memory is used as {} and as {}", self.one.0, self.other.0);
+        let side = |(what, span): &(String, Span), message: String| {
+            Diagnostic::new(*span, message).label(format!("as {what}"))
+        };
+        let help = "give every object one type: memory is modelled by types, not by bytes";
+        [
+            side(&self.one, message).help(help),
+            side(&self.other, "this is the other use of that memory".to_string()),
+        ]
+    }
 }
 
 impl Nodes {

@@ -103,6 +103,10 @@ pub enum StepKind {
         /// What is written.
         new: Term,
     },
+    /// Takes the global lock.
+    Lock,
+    /// Gives the global lock back.
+    Unlock,
     /// Waits until the cell, in the register, satisfies the condition.
     Await(Register, Cell, Term),
     /// A full fence.
@@ -192,6 +196,12 @@ impl Term {
                 Term::Binary(compare.negated(), left, right)
             }
             (UnaryOp::Not, Term::Unary(UnaryOp::Not, inner)) if inner.is_truth() => *inner,
+            (UnaryOp::Not, Term::Binary(BinaryOp::And, left, right)) => {
+                Term::unary(op, *left).or(Term::unary(op, *right))
+            }
+            (UnaryOp::Not, Term::Binary(BinaryOp::Or, left, right)) => {
+                Term::unary(op, *left).and(Term::unary(op, *right))
+            }
             (op, a) => Term::Unary(op, Box::new(a)),
         }
     }
@@ -268,6 +278,52 @@ impl Term {
         }
     }
 
+    /// Calls back for every array of registers in it.
+    pub fn arrays(&self, found: &mut impl FnMut(usize)) {
+        match self {
+            Term::Number(_) | Term::Register(_) => {}
+            Term::Element(array, index) => {
+                found(*array);
+                index.arrays(found);
+            }
+            Term::Unary(_, a) => a.arrays(found),
+            Term::Binary(_, a, b) => {
+                a.arrays(found);
+                b.arrays(found);
+            }
+            Term::If(a, b, c) => {
+                a.arrays(found);
+                b.arrays(found);
+                c.arrays(found);
+            }
+        }
+    }
+
+    /// Whether an element of an array of registers is in it.
+    pub fn has_element(&self) -> bool {
+        let mut has = false;
+        self.arrays(&mut |_| has = true);
+        has
+    }
+
+    /// How often the register is in it.
+    pub fn count(&self, register: Register) -> usize {
+        let mut count = 0;
+        self.registers(&mut |found| count += usize::from(found == register));
+        count
+    }
+
+    /// Whether the register is needed to compute it, whatever the values of others are.
+    pub fn is_strict_in(&self, register: Register) -> bool {
+        match self {
+            Term::Number(_) => false,
+            Term::Register(found) => *found == register,
+            Term::Element(_, a) | Term::Unary(_, a) => a.is_strict_in(register),
+            Term::Binary(BinaryOp::And | BinaryOp::Or, a, _) | Term::If(a, ..) => a.is_strict_in(register),
+            Term::Binary(_, a, b) => a.is_strict_in(register) || b.is_strict_in(register),
+        }
+    }
+
     /// Whether the register is in it.
     pub fn has(&self, register: Register) -> bool {
         let mut has = false;
@@ -284,6 +340,88 @@ impl Term {
             Term::Unary(op, a) => Term::unary(*op, a.replaced(by)),
             Term::Binary(op, a, b) => Term::binary(*op, a.replaced(by), b.replaced(by)),
             Term::If(a, b, c) => Term::choice(a.replaced(by), b.replaced(by), c.replaced(by)),
+        }
+    }
+}
+
+impl StepKind {
+    /// The register that it writes.
+    pub fn writes(&self) -> Option<Register> {
+        match self {
+            StepKind::Assign(register, _)
+            | StepKind::Havoc(register, ..)
+            | StepKind::Load(register, _)
+            | StepKind::Update { old: register, .. }
+            | StepKind::Await(register, ..) => Some(*register),
+            _ => None,
+        }
+    }
+
+    /// The blocks in it.
+    pub fn blocks(&self) -> Vec<&Vec<Step>> {
+        match self {
+            StepKind::Steps(block)
+            | StepKind::Block(block)
+            | StepKind::Atomic(block)
+            | StepKind::Loop(block) => {
+                vec![block]
+            }
+            StepKind::If(_, then, otherwise) => vec![then, otherwise],
+            StepKind::Choose(ways) => ways.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The blocks in it.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+        match self {
+            StepKind::Steps(block)
+            | StepKind::Block(block)
+            | StepKind::Atomic(block)
+            | StepKind::Loop(block) => {
+                vec![block]
+            }
+            StepKind::If(_, then, otherwise) => vec![then, otherwise],
+            StepKind::Choose(ways) => ways.iter_mut().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The terms that stand directly in it.
+    pub fn terms(&self) -> Vec<&Term> {
+        match self {
+            StepKind::Assign(_, term)
+            | StepKind::Assume(term)
+            | StepKind::Assert(term, _)
+            | StepKind::Check(term, _)
+            | StepKind::Touch(_, term)
+            | StepKind::If(term, ..) => vec![term],
+            StepKind::Set(_, index, value) => vec![index, value],
+            StepKind::Load(_, cell) => cell.index.iter().collect(),
+            StepKind::Store(cell, value) => cell.index.iter().chain([value]).collect(),
+            StepKind::Update { cell, when, new, .. } => cell.index.iter().chain(when).chain([new]).collect(),
+            StepKind::Await(_, cell, condition) => cell.index.iter().chain([condition]).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The terms that stand directly in it.
+    pub fn terms_mut(&mut self) -> Vec<&mut Term> {
+        match self {
+            StepKind::Assign(_, term)
+            | StepKind::Assume(term)
+            | StepKind::Assert(term, _)
+            | StepKind::Check(term, _)
+            | StepKind::Touch(_, term)
+            | StepKind::If(term, ..) => vec![term],
+            StepKind::Set(_, index, value) => vec![index, value],
+            StepKind::Load(_, cell) => cell.index.iter_mut().collect(),
+            StepKind::Store(cell, value) => cell.index.iter_mut().chain([value]).collect(),
+            StepKind::Update { cell, when, new, .. } => {
+                cell.index.iter_mut().chain(when).chain([new]).collect()
+            }
+            StepKind::Await(_, cell, condition) => cell.index.iter_mut().chain([condition]).collect(),
+            _ => Vec::new(),
         }
     }
 }

@@ -123,15 +123,15 @@ impl Resolver<'_> {
             Some(class) => {
                 let of = &self.layout.classes[class];
                 let number = pointer.clone().with(BinaryOp::Div, of.scale);
-                let starts: Vec<(i64, i64)> =
-                    self.layout.allocations(class).into_iter().map(|n| (n, n)).collect();
-                let mut is_start = among(&joined(&starts), &number);
+                let starts = self.layout.allocations(class);
+                let mut is_start = among(&starts, &number);
                 if of.scale != 1 {
                     is_start =
                         pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_start);
                 }
                 self.check(is_start, Wrong::Free);
                 if !starts.is_empty() {
+                    let number = self.in_registers(number);
                     self.push(StepKind::Touch(class, number.clone()));
                     let marks = self.marks(class);
                     self.push(StepKind::Set(marks, number, Term::Number(1)));
@@ -144,16 +144,4 @@ impl Resolver<'_> {
             None => self.push(StepKind::If(pointer.with(BinaryOp::Ne, 0), steps, Vec::new())),
         }
     }
-}
-
-/// Runs of one number each, those in a row put together.
-fn joined(runs: &[(i64, i64)]) -> Vec<(i64, i64)> {
-    let mut joined: Vec<(i64, i64)> = Vec::new();
-    for &(low, high) in runs {
-        match joined.last_mut() {
-            Some((_, last)) if *last == low - 1 => *last = high,
-            _ => joined.push((low, high)),
-        }
-    }
-    joined
 }

@@ -4,7 +4,7 @@
 //! a block of numbers for each of its own places, so that the number of a part is `width * number + base`, plus the index in an array. Behind an
 //! array, or behind everything where pointers are moved, one number stands for no place: that is where a pointer one past the end points to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use fencewright_c::typed::tree::Step;
 use fencewright_program::BinaryOp;
@@ -144,13 +144,28 @@ impl Layout {
     }
 
     /// The numbers of a class at which an allocation starts, in order.
-    pub fn allocations(&self, class: usize) -> Vec<i64> {
+    pub fn allocations(&self, class: usize) -> Runs {
         let heap = self.objects.iter().filter(|placed| placed.heap && placed.class == class);
         let mut starts: Vec<i64> = heap
             .flat_map(|placed| (0..placed.times as i64).map(|time| placed.first + time * placed.stride))
             .collect();
         starts.sort_unstable();
-        starts
+        let mut runs = Runs::new();
+        starts.into_iter().for_each(|start| add_to_runs(&mut runs, start));
+        runs
+    }
+
+    /// The numbers of a class that belong to each allocation which somebody gives back; the allocation by its own class and first number there.
+    pub fn allocated_runs(&self, class: usize) -> BTreeMap<(usize, i64), Runs> {
+        let of = &self.classes[class];
+        let mut allocated: BTreeMap<(usize, i64), Runs> = BTreeMap::new();
+        for (number, place) in (of.first..).zip(&of.places) {
+            let Some(place) = place.filter(|place| self.is_freed(place.object)) else { continue };
+            let placed = self.placed(place.object);
+            let allocation = (placed.class, placed.first + place.time as i64 * placed.stride);
+            add_to_runs(allocated.entry(allocation).or_default(), number);
+        }
+        allocated
     }
 
     /// All numbers and pointers that are parts of so many places of a class in a row, with their classes.
@@ -212,9 +227,9 @@ impl Layout {
 
     /// A class for every node that is a part of an object, or that the code mentions.
     fn find_classes(&mut self, core: &Core, nodes: &Nodes, uses: &Uses<'_>) {
-        let mut open: Vec<NodeId> = core.objects.iter().map(|object| nodes.find(object.node)).collect();
+        let mut open: VecDeque<NodeId> = core.objects.iter().map(|object| nodes.find(object.node)).collect();
         open.extend(uses.nodes());
-        while let Some(node) = open.pop() {
+        while let Some(node) = open.pop_front() {
             if self.by_node.contains_key(&node) {
                 continue;
             }
@@ -232,7 +247,7 @@ impl Layout {
                 parts: BTreeMap::new(),
                 sources: Vec::new(),
             });
-            open.extend(parts(nodes, node).into_iter().map(|(_, inner, _)| inner));
+            parts(nodes, node).into_iter().rev().for_each(|(_, inner, _)| open.push_front(inner));
         }
         for class in 0..self.classes.len() {
             let mut by_class: BTreeMap<usize, Vec<(Part, u64)>> = BTreeMap::new();
@@ -494,14 +509,10 @@ impl Class {
     }
 
     /// Numbers in a row that stand for places: the first and the last of each run.
-    fn runs(&self) -> Vec<(i64, i64)> {
-        let mut runs: Vec<(i64, i64)> = Vec::new();
-        for (number, place) in (self.first..).zip(&self.places) {
-            match (place, runs.last_mut()) {
-                (None, _) => {}
-                (Some(_), Some((_, last))) if *last == number - 1 => *last = number,
-                (Some(_), _) => runs.push((number, number)),
-            }
+    fn runs(&self) -> Runs {
+        let mut runs = Runs::new();
+        for (number, _) in (self.first..).zip(&self.places).filter(|(_, place)| place.is_some()) {
+            add_to_runs(&mut runs, number);
         }
         runs
     }
@@ -514,6 +525,16 @@ impl Class {
     /// Whether a number stands for a place.
     pub fn is_place(&self, number: &Term) -> Term {
         among(&self.runs(), number)
+    }
+}
+
+/// Numbers in order, as the first and the last of each run.
+pub type Runs = Vec<(i64, i64)>;
+
+fn add_to_runs(runs: &mut Runs, number: i64) {
+    match runs.last_mut() {
+        Some((_, last)) if *last == number - 1 => *last = number,
+        _ => runs.push((number, number)),
     }
 }
 

@@ -1,10 +1,24 @@
 //! From core code to `.fw`: numbers for addresses, checks of accesses, statements.
 
+mod emit;
+mod failures;
 pub mod flat;
 mod heap;
 mod layout;
+mod property;
 mod resolve;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod tidy;
 mod uses;
+
+use super::core::Core;
+use super::nodes::Nodes;
+use crate::ast::File;
+use crate::diagnostic::Diagnostic;
+
+use layout::Layout;
 
 /// How memory is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,4 +27,25 @@ pub struct Options {
     pub heap: u32,
     /// Whether an allocation may give an object that its thread gave back.
     pub reuse: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { heap: 4, reuse: false }
+    }
+}
+
+/// The program as a file of `.fw`.
+pub fn emit(core: &Core, nodes: &Nodes, options: Options) -> Result<File, Vec<Diagnostic>> {
+    let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
+    if !clashes.is_empty() {
+        return Err(clashes);
+    }
+    let layout = Layout::new(core, nodes, options)?;
+    let mut program = resolve::resolve(core, nodes, &layout, options)?;
+    for thread in &mut program.threads {
+        failures::move_failures(thread);
+        tidy::tidy(thread);
+    }
+    Ok(emit::emit(core, &layout, &program))
 }

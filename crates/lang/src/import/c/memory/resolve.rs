@@ -136,6 +136,8 @@ impl Resolver<'_> {
                 return self.update(place, *old, when.as_ref(), new);
             }
             StmtKind::Await(register, place, condition, _) => return self.wait(*register, place, condition),
+            StmtKind::Lock => StepKind::Lock,
+            StmtKind::Unlock => StepKind::Unlock,
             StmtKind::Fence => StepKind::Fence,
             StmtKind::StoreFence => StepKind::StoreFence,
             StmtKind::Assume(value) => StepKind::Assume(self.value(value)),
@@ -395,9 +397,21 @@ impl Resolver<'_> {
             return None;
         };
         if self.layout.can_be_freed(resolved.class) {
-            self.push(StepKind::Touch(resolved.class, resolved.number.clone()));
+            let number = self.in_registers(resolved.number);
+            self.push(StepKind::Touch(resolved.class, number.clone()));
+            return Some(Resolved { number, ..resolved });
         }
         Some(resolved)
+    }
+
+    /// The same without elements of arrays of registers, which a property cannot choose by a register.
+    pub(super) fn in_registers(&mut self, number: Term) -> Term {
+        if !number.has_element() {
+            return number;
+        }
+        let register = self.register("address", 0);
+        self.push(StepKind::Assign(register, number));
+        Term::Register(register)
     }
 
     fn place(&mut self, place: &Location, access: bool) -> Option<Resolved> {

@@ -121,6 +121,8 @@ impl<'a> Uses<'a> {
                 self.at(*node).freed_by.insert(thread);
             }
             StmtKind::Havoc(..)
+            | StmtKind::Lock
+            | StmtKind::Unlock
             | StmtKind::Fence
             | StmtKind::StoreFence
             | StmtKind::Break

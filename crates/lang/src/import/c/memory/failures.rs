@@ -1,0 +1,78 @@
+//! Checks in indivisible blocks: a block cannot be left, so what is behind a failed check is skipped, and the failure is looked at behind the block.
+
+use super::super::core::Register;
+use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
+use fencewright_program::BinaryOp;
+
+/// Moves the consequences of failed checks behind the blocks that they stand in.
+pub(super) fn move_failures(thread: &mut Thread) {
+    let register = Register(thread.registers.len() as u32);
+    if in_block(&mut thread.code, register) {
+        thread.registers.push(RegisterInfo { name: "failed".to_string(), init: 0 });
+    }
+}
+
+fn in_block(code: &mut Vec<Step>, register: Register) -> bool {
+    let mut moved = false;
+    let mut n = 0;
+    while n < code.len() {
+        let span = code[n].span;
+        if let StepKind::Atomic(block) = &mut code[n].kind {
+            let mut failures = Vec::new();
+            *block = skipping(std::mem::take(block), register, &mut failures);
+            moved |= !failures.is_empty();
+            for (number, wrong) in failures.into_iter().enumerate().rev() {
+                let passed = Term::Register(register).with(BinaryOp::Ne, number as i64 + 1);
+                code.insert(n + 1, Step { kind: StepKind::Check(passed, wrong), span });
+            }
+        } else {
+            for block in code[n].kind.blocks_mut() {
+                moved |= in_block(block, register);
+            }
+        }
+        n += 1;
+    }
+    moved
+}
+
+/// The block with everything behind a check done only if the check succeeds; failures are numbered from 1.
+fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Wrong>) -> Vec<Step> {
+    let mut done = Vec::new();
+    let mut rest = block.into_iter();
+    while let Some(mut step) = rest.next() {
+        match step.kind {
+            StepKind::Check(condition, wrong) => {
+                failures.push(wrong);
+                let failed = StepKind::Assign(register, Term::Number(failures.len() as i64));
+                let failed = vec![Step { kind: failed, span: step.span }];
+                let behind = skipping(rest.collect(), register, failures);
+                done.push(Step { kind: StepKind::If(condition, behind, failed), span: step.span });
+                return done;
+            }
+            StepKind::Steps(inner) | StepKind::Block(inner) => {
+                // No name is declared in them, so what they hold may as well stand alone.
+                let flat = inner.into_iter().chain(rest).collect();
+                done.extend(skipping(flat, register, failures));
+                return done;
+            }
+            StepKind::If(condition, then, otherwise) => {
+                let before = failures.len();
+                let then = skipping(then, register, failures);
+                let otherwise = skipping(otherwise, register, failures);
+                step.kind = StepKind::If(condition, then, otherwise);
+                done.push(step);
+                if failures.len() > before {
+                    let passed = Term::Register(register).with(BinaryOp::Eq, 0);
+                    let span = done[done.len() - 1].span;
+                    let behind = skipping(rest.collect(), register, failures);
+                    if !behind.is_empty() {
+                        done.push(Step { kind: StepKind::If(passed, behind, Vec::new()), span });
+                    }
+                    return done;
+                }
+            }
+            kind => done.push(Step { kind, span: step.span }),
+        }
+    }
+    done
+}

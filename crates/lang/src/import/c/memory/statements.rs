@@ -1,0 +1,291 @@
+//! From flat code to the syntax tree of `.fw`: statements and expressions of one thread.
+
+use std::collections::HashMap;
+
+use fencewright_program::{BinaryOp, Span, UnaryOp};
+
+use super::super::core::{Label, Register};
+use super::emit::Vocabulary;
+use super::flat::{Cell, Step, StepKind, Term, Wrong};
+use super::property::{Evidence, Touched};
+use super::tidy::Reads;
+use crate::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind};
+use crate::import::build;
+
+/// Prints the statements of one thread.
+pub(super) struct Statements<'a> {
+    vocabulary: &'a mut Vocabulary,
+    evidence: &'a mut Evidence,
+    thread: &'a str,
+    registers: Vec<String>,
+    arrays: Vec<String>,
+    reads: Reads,
+    /// How many labels there are of each kind.
+    labels: HashMap<&'static str, usize>,
+    /// Labels for the next statement.
+    pending: Vec<String>,
+}
+
+impl<'a> Statements<'a> {
+    pub fn new(
+        vocabulary: &'a mut Vocabulary,
+        evidence: &'a mut Evidence,
+        thread: &'a str,
+        registers: Vec<String>,
+        arrays: Vec<String>,
+        reads: Reads,
+    ) -> Self {
+        let (labels, pending) = (HashMap::new(), Vec::new());
+        Statements { vocabulary, evidence, thread, registers, arrays, reads, labels, pending }
+    }
+
+    pub fn block(&mut self, steps: &[Step]) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        for step in steps {
+            self.step(step, &mut statements);
+        }
+        if !self.pending.is_empty() {
+            let span = steps.last().map(|step| step.span).unwrap_or_default();
+            self.push(StatementKind::Empty, span, &mut statements);
+        }
+        statements
+    }
+
+    fn push(&mut self, kind: StatementKind, span: Span, out: &mut Vec<Statement>) {
+        let names = std::mem::take(&mut self.pending);
+        let labels = names.into_iter().map(|text| build::name(text, span)).collect();
+        out.push(Statement { labels, kind, span });
+    }
+
+    /// A block inside a statement; labels that wait for a statement wait for the one outside.
+    fn inner(&mut self, steps: &[Step], span: Span) -> Block {
+        let pending = std::mem::take(&mut self.pending);
+        let statements = self.block(steps);
+        self.pending = pending;
+        build::block(statements, span)
+    }
+
+    fn new_label(&mut self, kind: &'static str) -> String {
+        let count = self.labels.entry(kind).or_default();
+        *count += 1;
+        format!("{kind}_{count}")
+    }
+
+    fn step(&mut self, step: &Step, out: &mut Vec<Statement>) {
+        let span = step.span;
+        let kind = match &step.kind {
+            StepKind::Steps(steps) if steps.is_empty() => return,
+            StepKind::Block(steps) if steps.is_empty() => return,
+            StepKind::Steps(steps) => StatementKind::Steps(self.inner(steps, span)),
+            StepKind::Block(steps) => StatementKind::Block(self.inner(steps, span)),
+            StepKind::Assign(register, value) => self.assign(*register, value, span),
+            StepKind::Set(array, index, value) => {
+                let index = self.expression(index, span);
+                let place = build::cell(&self.arrays[*array], index, span);
+                StatementKind::Assign(place, self.expression(value, span))
+            }
+            StepKind::Havoc(register, low, high) => {
+                StatementKind::Havoc(self.register(*register, span), Some(build::range(*low, *high, span)))
+            }
+            StepKind::Load(register, cell) => {
+                StatementKind::Assign(self.register(*register, span), self.load(cell, span))
+            }
+            StepKind::Store(cell, value) => {
+                StatementKind::Assign(self.cell(cell, span), self.expression(value, span))
+            }
+            StepKind::Atomic(steps) => StatementKind::Atomic(self.inner(steps, span)),
+            StepKind::Update { cell, old, when, new } => self.update(cell, *old, when.as_ref(), new, span),
+            StepKind::Lock => StatementKind::Lock(None),
+            StepKind::Unlock => StatementKind::Unlock(None),
+            StepKind::Await(register, cell, condition) => self.wait(*register, cell, condition, span),
+            StepKind::Fence => StatementKind::Fence,
+            StepKind::StoreFence => StatementKind::StoreFence,
+            StepKind::Assume(condition) => StatementKind::Assume(self.expression(condition, span)),
+            StepKind::Assert(condition, text) => {
+                StatementKind::Assert(self.expression(condition, span), Some(text.clone()))
+            }
+            StepKind::Check(condition, wrong) => return self.check(condition, *wrong, span, out),
+            StepKind::Touch(class, number) => {
+                let label = self.new_label("access");
+                let number = self.in_formula(number);
+                let (thread, at) = (self.thread.to_string(), label.clone());
+                self.evidence.touched.push(Touched { thread, at, class: *class, number });
+                return self.pending.push(label);
+            }
+            StepKind::If(condition, then, otherwise) => {
+                let otherwise = (!otherwise.is_empty()).then(|| self.inner(otherwise, span));
+                StatementKind::If(self.expression(condition, span), self.inner(then, span), otherwise)
+            }
+            StepKind::Choose(ways) => {
+                StatementKind::Choose(ways.iter().map(|way| self.inner(way, span)).collect())
+            }
+            StepKind::Loop(body) => StatementKind::Loop(self.inner(body, span)),
+            StepKind::Break => StatementKind::Break,
+            StepKind::Continue => StatementKind::Continue,
+            StepKind::Label(label) => return self.pending.push(label_name(*label)),
+            StepKind::Goto(label) => StatementKind::Goto(build::name(label_name(*label), span)),
+            StepKind::Stop => StatementKind::Stop,
+            StepKind::Beyond(text) => {
+                let place = build::cell(&self.vocabulary.beyond[text], build::int(1, span), span);
+                StatementKind::Assume(build::value_of(place, span))
+            }
+        };
+        self.push(kind, span, out);
+    }
+
+    fn assign(&mut self, register: Register, value: &Term, span: Span) -> StatementKind {
+        StatementKind::Assign(self.register(register, span), self.expression(value, span))
+    }
+
+    /// A check of memory: the thread ends at a label that the property forbids.
+    fn check(&mut self, condition: &Term, wrong: Wrong, span: Span, out: &mut Vec<Statement>) {
+        let label = self.new_label(wrong.label());
+        self.evidence.failed.push((self.thread.to_string(), label.clone()));
+        let labels = vec![build::name(label, span)];
+        let stop = Statement { labels, kind: StatementKind::Stop, span };
+        if condition.number() == Some(0) {
+            let kind = StatementKind::Block(build::block(vec![stop], span));
+            return self.push(kind, span, out);
+        }
+        let failed = self.expression(&Term::unary(UnaryOp::Not, condition.clone()), span);
+        self.push(StatementKind::If(failed, build::block(vec![stop], span), None), span, out);
+    }
+
+    /// A read-modify-write, by its name in `.fw` if it has one there.
+    fn update(
+        &mut self,
+        cell: &Cell,
+        old: Register,
+        when: Option<&Term>,
+        new: &Term,
+        span: Span,
+    ) -> StatementKind {
+        let place = self.cell(cell, span);
+        let expression = |kind| Expr { kind, span };
+        let operation = match (when, new) {
+            (None, new) if !new.has(old) => ExprKind::Swap(place, Box::new(self.expression(new, span))),
+            (None, Term::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), left, by))
+                if **left == Term::Register(old) && !by.has(old) =>
+            {
+                let by = match op {
+                    BinaryOp::Sub => Term::unary(UnaryOp::Neg, (**by).clone()),
+                    _ => (**by).clone(),
+                };
+                ExprKind::FetchAdd(place, Box::new(self.expression(&by, span)))
+            }
+            (Some(Term::Binary(BinaryOp::Eq, left, right)), new)
+                if **left == Term::Register(old)
+                    && !right.has(old)
+                    && !new.has(old)
+                    && !self.reads.is_read(old) =>
+            {
+                let (right, new) = (self.expression(right, span), self.expression(new, span));
+                return StatementKind::Expr(expression(ExprKind::Cas(place, Box::new(right), Box::new(new))));
+            }
+            _ => return self.atomic_update(place, old, when, new, span),
+        };
+        match self.reads.is_read(old) {
+            true => StatementKind::Assign(self.register(old, span), expression(operation)),
+            false => StatementKind::Expr(expression(operation)),
+        }
+    }
+
+    fn atomic_update(
+        &mut self,
+        place: Place,
+        old: Register,
+        when: Option<&Term>,
+        new: &Term,
+        span: Span,
+    ) -> StatementKind {
+        let load = build::assign(self.register(old, span), build::value_of(place.clone(), span), span);
+        let store = build::assign(place, self.expression(new, span), span);
+        let store = match when {
+            None => store,
+            Some(when) => {
+                let when = self.expression(when, span);
+                build::statement(StatementKind::If(when, build::block(vec![store], span), None), span)
+            }
+        };
+        StatementKind::Atomic(build::block(vec![load, store], span))
+    }
+
+    /// Waiting: `await` where the condition looks at the cell once, and nobody wants to know what was there.
+    fn wait(&mut self, register: Register, cell: &Cell, condition: &Term, span: Span) -> StatementKind {
+        let load = self.load(cell, span);
+        if condition.count(register) == 1
+            && !self.reads.is_read_outside_waiting(register)
+            && condition.is_strict_in(register)
+        {
+            let place = self.register(register, span);
+            return StatementKind::Await(replaced(self.expression(condition, span), &place, &load));
+        }
+        let load = build::assign(self.register(register, span), load, span);
+        let assume = build::assume(self.expression(condition, span), span);
+        StatementKind::Snapshot(build::block(vec![load, assume], span))
+    }
+
+    fn register(&self, register: Register, span: Span) -> Place {
+        build::scalar(&self.registers[register.0 as usize], span)
+    }
+
+    fn cell(&mut self, cell: &Cell, span: Span) -> Place {
+        let index = cell.index.as_ref().map(|index| self.expression(index, span));
+        let variable = &self.vocabulary.variables[&cell.class];
+        match index {
+            None => build::scalar(variable, span),
+            Some(index) => build::cell(variable, index, span),
+        }
+    }
+
+    fn load(&mut self, cell: &Cell, span: Span) -> Expr {
+        build::value_of(self.cell(cell, span), span)
+    }
+
+    fn expression(&mut self, term: &Term, span: Span) -> Expr {
+        match term {
+            Term::Number(number) => self.vocabulary.number(*number, span),
+            Term::Register(register) => build::value_of(self.register(*register, span), span),
+            Term::Element(array, index) => {
+                let index = self.expression(index, span);
+                build::value_of(build::cell(&self.arrays[*array], index, span), span)
+            }
+            Term::Unary(op, a) => build::unary(*op, self.expression(a, span), span),
+            Term::Binary(op, a, b) => {
+                let a = self.expression(a, span);
+                build::binary(*op, a, self.expression(b, span), span)
+            }
+            Term::If(condition, a, b) => {
+                let condition = self.expression(condition, span);
+                let a = self.expression(a, span);
+                let b = self.expression(b, span);
+                let kind = ExprKind::If(Box::new(condition), Box::new(a), Box::new(b));
+                Expr { kind, span }
+            }
+        }
+    }
+
+    /// A term as a formula writes it, with the thread before every register.
+    fn in_formula(&mut self, term: &Term) -> Expr {
+        let span = Span::default();
+        let expression = self.expression(term, span);
+        super::property::about(self.thread, expression)
+    }
+}
+
+fn label_name(label: Label) -> String {
+    format!("label_{}", label.0)
+}
+
+/// An expression with another one in the place of a register.
+fn replaced(expression: Expr, register: &Place, by: &Expr) -> Expr {
+    let again = |expression: Box<Expr>| Box::new(replaced(*expression, register, by));
+    let kind = match expression.kind {
+        ExprKind::Place(place) if place == *register => return by.clone(),
+        ExprKind::Unary(op, a) => ExprKind::Unary(op, again(a)),
+        ExprKind::Binary(op, a, b) => ExprKind::Binary(op, again(a), again(b)),
+        ExprKind::If(a, b, c) => ExprKind::If(again(a), again(b), again(c)),
+        other => other,
+    };
+    Expr { kind, span: expression.span }
+}

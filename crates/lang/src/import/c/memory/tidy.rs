@@ -1,0 +1,169 @@
+//! Flat code without what nobody needs: registers that are only written, and values that are copied from one register to the next.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::core::Register;
+use super::flat::{Step, StepKind, Term, Thread};
+
+/// Which registers and arrays of a thread are read.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    /// How often each register is read, but for the conditions of statements that wait for a value in it.
+    read: HashMap<Register, usize>,
+    /// The registers that conditions wait for.
+    waited: HashSet<Register>,
+    written: HashSet<Register>,
+    arrays: HashSet<usize>,
+}
+
+impl Reads {
+    /// Looks at all of some code.
+    pub fn of(code: &[Step]) -> Self {
+        let mut reads = Reads::default();
+        code.iter().for_each(|step| reads.step(&step.kind));
+        reads
+    }
+
+    /// Whether a register is read anywhere.
+    pub fn is_read(&self, register: Register) -> bool {
+        self.read.contains_key(&register) || self.waited.contains(&register)
+    }
+
+    /// Whether a register is read other than by waiting for a value in it.
+    pub fn is_read_outside_waiting(&self, register: Register) -> bool {
+        self.read.contains_key(&register)
+    }
+
+    /// Whether the code says anything about a register.
+    pub fn is_mentioned(&self, register: Register) -> bool {
+        self.is_read(register) || self.written.contains(&register)
+    }
+
+    fn term(&mut self, term: &Term) {
+        term.registers(&mut |register| *self.read.entry(register).or_default() += 1);
+        term.arrays(&mut |array| _ = self.arrays.insert(array));
+    }
+
+    fn step(&mut self, step: &StepKind) {
+        if let Some(register) = step.writes() {
+            self.written.insert(register);
+        }
+        match step {
+            StepKind::Update { cell, old, when, new } => {
+                cell.index.iter().for_each(|index| self.term(index));
+                for term in when.iter().chain([new]) {
+                    term.registers(&mut |register| {
+                        if register != *old {
+                            *self.read.entry(register).or_default() += 1;
+                        }
+                    });
+                    term.arrays(&mut |array| _ = self.arrays.insert(array));
+                }
+            }
+            StepKind::Await(waited, cell, condition) => {
+                cell.index.iter().for_each(|index| self.term(index));
+                condition.registers(&mut |register| {
+                    if register == *waited {
+                        self.waited.insert(register);
+                    } else {
+                        *self.read.entry(register).or_default() += 1;
+                    }
+                });
+                condition.arrays(&mut |array| _ = self.arrays.insert(array));
+            }
+            _ => step.terms().into_iter().for_each(|term| self.term(term)),
+        }
+        for block in step.blocks() {
+            block.iter().for_each(|step| self.step(&step.kind));
+        }
+    }
+}
+
+/// Takes out what nobody needs.
+pub(super) fn tidy(thread: &mut Thread) {
+    loop {
+        let reads = Reads::of(&thread.code);
+        let marks: HashSet<usize> =
+            (0..thread.arrays.len()).filter(|&array| thread.arrays[array].marks.is_some()).collect();
+        let mut changed = join(&mut thread.code, &reads);
+        changed |= without_dead(&mut thread.code, &|step| match step {
+            StepKind::Assign(register, _) | StepKind::Havoc(register, ..) => reads.is_read(*register),
+            StepKind::Set(array, ..) => reads.arrays.contains(array) || marks.contains(array),
+            _ => true,
+        });
+        if !changed {
+            break;
+        }
+    }
+}
+
+fn without_dead(code: &mut Vec<Step>, needed: &impl Fn(&StepKind) -> bool) -> bool {
+    let before = code.len();
+    code.retain(|step| needed(&step.kind));
+    let mut changed = code.len() != before;
+    for step in code.iter_mut() {
+        for block in step.kind.blocks_mut() {
+            changed |= without_dead(block, needed);
+        }
+    }
+    let before = code.len();
+    code.retain(|step| match &step.kind {
+        StepKind::Steps(steps) | StepKind::Block(steps) => !steps.is_empty(),
+        StepKind::If(_, then, otherwise) => !(then.is_empty() && otherwise.is_empty()),
+        _ => true,
+    });
+    changed | (code.len() != before)
+}
+
+/// A register that is read once, in the statement behind the one that writes it, is left out: `t = x; r = t;` is `r = x;`.
+fn join(code: &mut Vec<Step>, reads: &Reads) -> bool {
+    let mut changed = false;
+    let mut n = 0;
+    while n + 1 < code.len() {
+        if let Some(joined) = joined(&code[n], &code[n + 1], reads) {
+            code.splice(n..n + 2, [joined]);
+            changed = true;
+            n = n.saturating_sub(1);
+        } else {
+            n += 1;
+        }
+    }
+    for step in code {
+        for block in step.kind.blocks_mut() {
+            changed |= join(block, reads);
+        }
+    }
+    changed
+}
+
+fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
+    let register = first.kind.writes()?;
+    if reads.read.get(&register) != Some(&1) || reads.waited.contains(&register) {
+        return None;
+    }
+    let kind = match (&first.kind, &second.kind) {
+        (StepKind::Load(_, cell), StepKind::Assign(target, Term::Register(read))) if *read == register => {
+            StepKind::Load(*target, cell.clone())
+        }
+        (StepKind::Assign(_, value), second) => {
+            // What stands in an update or behind `await` means by its own register what is there.
+            let own = match second {
+                StepKind::Update { old, .. } => Some(*old),
+                StepKind::Await(waited, ..) => Some(*waited),
+                _ => None,
+            };
+            let count: usize = second.terms().into_iter().map(|term| term.count(register)).sum();
+            if count != 1 || own.is_some_and(|own| value.has(own)) {
+                return None;
+            }
+            let mut kind = second.clone();
+            for term in kind.terms_mut() {
+                *term = term
+                    .replaced(&|found| if found == register { value.clone() } else { Term::Register(found) });
+            }
+            kind
+        }
+        _ => return None,
+    };
+    Some(Step { kind, span: second.span })
+}
