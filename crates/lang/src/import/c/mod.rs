@@ -9,11 +9,12 @@ pub mod numbers;
 mod sites;
 
 use fencewright_c::headers::PREDEFINED;
-use fencewright_c::{Error, parser, preprocess};
-use fencewright_program::Span;
+use fencewright_c::typed::tree::Unit;
+use fencewright_c::{Error, parser, preprocess, typed};
 
 use crate::diagnostic::Diagnostic;
 use crate::front_end::{Input, Parsed};
+use crate::options::{COptions, Spins};
 
 use files::InputFiles;
 
@@ -26,14 +27,22 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
     let unit = parser::parse(&text).map_err(diagnostics)?;
     let sites = Some(sites::sites(&unit, &input.sources));
-    let warnings = text.warnings.into_iter().map(diagnostic).collect();
-    translated(Parsed { sites, warnings, ..Parsed::default() })
+    let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
+    let typed = typed::typed(&text, &unit).map_err(diagnostics)?;
+    translated(typed, &options.c, Parsed { sites, warnings, ..Parsed::default() })
 }
 
-/// The program as a syntax tree, with its calls, its notes and further warnings.
-fn translated(_parsed: Parsed) -> Result<Parsed, Vec<Diagnostic>> {
-    let message = "C programs are parsed, but not translated yet";
-    Err(vec![Diagnostic::new(Span::default(), message)])
+/// The program as a syntax tree, with its calls and further warnings.
+fn translated(unit: Unit, options: &COptions, mut parsed: Parsed) -> Result<Parsed, Vec<Diagnostic>> {
+    let awaits = options.spins == Spins::Await;
+    let (mut core, nodes) = elaborate::elaborate(&unit, &elaborate::Options { awaits })?;
+    let defaults = memory::Options::default();
+    let heap = options.heap.unwrap_or(defaults.heap);
+    parsed.file = memory::emit(&core, &nodes, memory::Options { heap, reuse: options.reuse })?;
+    parsed.calls = std::mem::take(&mut core.calls);
+    parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
+    parsed.warnings.append(&mut core.warnings);
+    Ok(parsed)
 }
 
 fn diagnostics(errors: Vec<Error>) -> Vec<Diagnostic> {

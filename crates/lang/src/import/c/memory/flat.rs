@@ -152,10 +152,10 @@ impl Term {
 
     /// `a op b`, computed if both are numbers and the result is one of 64 bits.
     pub fn binary(op: BinaryOp, a: Term, b: Term) -> Term {
-        if let (Some(x), Some(y)) = (a.number(), b.number()) {
-            if let Ok(result) = op.apply(x, y) {
-                return Term::Number(result);
-            }
+        if let (Some(x), Some(y)) = (a.number(), b.number())
+            && let Ok(result) = op.apply(x, y)
+        {
+            return Term::Number(result);
         }
         match (op, a.number(), b.number()) {
             (BinaryOp::Add | BinaryOp::Sub, _, Some(0)) | (BinaryOp::Mul | BinaryOp::Div, _, Some(1)) => a,

@@ -445,12 +445,11 @@ impl Resolver<'_> {
         let mut path = place.path.as_slice();
         if let (Some(elements), Some((Projection::Element(index, _), rest))) =
             (allocation, path.split_first())
+            && (self.end_of(resolved.class, path) != end || end.is_none())
         {
-            if self.end_of(resolved.class, path) != end || end.is_none() {
-                let number = self.element(index, elements, access || !rest.is_empty());
-                resolved.number = Term::binary(BinaryOp::Add, resolved.number, number);
-                path = rest;
-            }
+            let number = self.element(index, elements, access || !rest.is_empty());
+            resolved.number = Term::binary(BinaryOp::Add, resolved.number, number);
+            path = rest;
         }
         for (n, projection) in path.iter().enumerate() {
             let (step, index) = match projection {
