@@ -34,11 +34,11 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
 
 /// The program as a syntax tree, with its calls and further warnings.
 fn translated(unit: Unit, options: &COptions, mut parsed: Parsed) -> Result<Parsed, Vec<Diagnostic>> {
-    let awaits = options.spins == Spins::Await;
-    let (mut core, nodes) = elaborate::elaborate(&unit, &elaborate::Options { awaits })?;
-    let defaults = memory::Options::default();
-    let heap = options.heap.unwrap_or(defaults.heap);
-    parsed.file = memory::emit(&core, &nodes, memory::Options { heap, reuse: options.reuse })?;
+    let (mut core, nodes) = elaborate::elaborate(&unit, &elaborate::Options::default())?;
+    let heap = options.heap.unwrap_or(memory::Options::default().heap);
+    let waiting_is_a_step = options.spins == Spins::Step;
+    let options = memory::Options { heap, reuse: options.reuse, waiting_is_a_step };
+    parsed.file = memory::emit(&core, &nodes, options)?;
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.append(&mut core.warnings);

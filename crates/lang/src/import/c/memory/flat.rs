@@ -36,6 +36,15 @@ pub struct Cell {
     pub index: Option<Term>,
 }
 
+/// What it means to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// To look again and again.
+    Loop,
+    /// To take no step until there is nothing left to wait for.
+    Step,
+}
+
 /// What can be wrong with memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wrong {
@@ -107,8 +116,8 @@ pub enum StepKind {
     Lock,
     /// Gives the global lock back.
     Unlock,
-    /// Waits until the cell, in the register, satisfies the condition.
-    Await(Register, Cell, Term),
+    /// Waits until the cell, in the register, satisfies the condition: a loop, or one step.
+    Await(Register, Cell, Term, Waiting),
     /// A full fence.
     Fence,
     /// A store-store fence.
@@ -400,7 +409,7 @@ impl StepKind {
             StepKind::Load(_, cell) => cell.index.iter().collect(),
             StepKind::Store(cell, value) => cell.index.iter().chain([value]).collect(),
             StepKind::Update { cell, when, new, .. } => cell.index.iter().chain(when).chain([new]).collect(),
-            StepKind::Await(_, cell, condition) => cell.index.iter().chain([condition]).collect(),
+            StepKind::Await(_, cell, condition, _) => cell.index.iter().chain([condition]).collect(),
             _ => Vec::new(),
         }
     }
@@ -420,7 +429,7 @@ impl StepKind {
             StepKind::Update { cell, when, new, .. } => {
                 cell.index.iter_mut().chain(when).chain([new]).collect()
             }
-            StepKind::Await(_, cell, condition) => cell.index.iter_mut().chain([condition]).collect(),
+            StepKind::Await(_, cell, condition, _) => cell.index.iter_mut().chain([condition]).collect(),
             _ => Vec::new(),
         }
     }

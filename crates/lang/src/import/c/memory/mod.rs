@@ -27,11 +27,13 @@ pub struct Options {
     pub heap: u32,
     /// Whether an allocation may give an object that its thread gave back.
     pub reuse: bool,
+    /// Whether a loop that only waits is one step, which can be taken when there is nothing left to wait for.
+    pub waiting_is_a_step: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { heap: 4, reuse: false }
+        Options { heap: 4, reuse: false, waiting_is_a_step: false }
     }
 }
 

@@ -9,11 +9,13 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{
-    Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber, Value,
+    Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber, Value,
 };
 use super::super::nodes::Nodes;
 use super::Options;
-use super::flat::{Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Wrong};
+use super::flat::{
+    Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Waiting, Wrong,
+};
 use super::layout::{Layout, function_number};
 use crate::diagnostic::Diagnostic;
 
@@ -135,7 +137,11 @@ impl Resolver<'_> {
             StmtKind::Update { place, old, when, new, .. } => {
                 return self.update(place, *old, when.as_ref(), new);
             }
-            StmtKind::Await(register, place, condition, _) => return self.wait(*register, place, condition),
+            StmtKind::Await(register, place, condition, access) => {
+                let own = *access == Access::Own || self.options.waiting_is_a_step;
+                let waiting = if own { Waiting::Step } else { Waiting::Loop };
+                return self.wait(*register, place, condition, waiting);
+            }
             StmtKind::Lock => StepKind::Lock,
             StmtKind::Unlock => StepKind::Unlock,
             StmtKind::Fence => StepKind::Fence,
@@ -219,7 +225,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn wait(&mut self, register: Register, place: &Location, condition: &Value) {
+    fn wait(&mut self, register: Register, place: &Location, condition: &Value, waiting: Waiting) {
         let Some(place) = self.access(place) else { return };
         let outside = std::mem::take(&mut self.out);
         let condition = self.value(condition);
@@ -233,7 +239,7 @@ impl Resolver<'_> {
                 self.out.extend(checks);
                 self.push(StepKind::Assume(condition));
             }
-            None if checks.is_empty() => self.push(StepKind::Await(register, cell, condition)),
+            None if checks.is_empty() => self.push(StepKind::Await(register, cell, condition, waiting)),
             None => {
                 let mut steps = vec![step(StepKind::Load(register, cell))];
                 steps.extend(checks);

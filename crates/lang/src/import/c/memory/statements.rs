@@ -6,7 +6,7 @@ use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{Label, Register};
 use super::emit::Vocabulary;
-use super::flat::{Cell, Step, StepKind, Term, Wrong};
+use super::flat::{Cell, Step, StepKind, Term, Waiting, Wrong};
 use super::property::{Evidence, Touched};
 use super::tidy::Reads;
 use crate::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind};
@@ -97,7 +97,9 @@ impl<'a> Statements<'a> {
             StepKind::Update { cell, old, when, new } => self.update(cell, *old, when.as_ref(), new, span),
             StepKind::Lock => StatementKind::Lock(None),
             StepKind::Unlock => StatementKind::Unlock(None),
-            StepKind::Await(register, cell, condition) => self.wait(*register, cell, condition, span),
+            StepKind::Await(register, cell, condition, waiting) => {
+                self.wait(*register, cell, condition, *waiting, span)
+            }
             StepKind::Fence => StatementKind::Fence,
             StepKind::StoreFence => StatementKind::StoreFence,
             StepKind::Assume(condition) => StatementKind::Assume(self.expression(condition, span)),
@@ -210,19 +212,32 @@ impl<'a> Statements<'a> {
         StatementKind::Atomic(build::block(vec![load, store], span))
     }
 
-    /// Waiting: `await` where the condition looks at the cell once, and nobody wants to know what was there.
-    fn wait(&mut self, register: Register, cell: &Cell, condition: &Term, span: Span) -> StatementKind {
+    /// Waiting in a loop is `await` where the condition looks at the cell once, and nobody wants to know what was there.
+    fn wait(
+        &mut self,
+        register: Register,
+        cell: &Cell,
+        condition: &Term,
+        waiting: Waiting,
+        span: Span,
+    ) -> StatementKind {
         let load = self.load(cell, span);
-        if condition.count(register) == 1
-            && !self.reads.is_read_outside_waiting(register)
-            && condition.is_strict_in(register)
-        {
-            let place = self.register(register, span);
-            return StatementKind::Await(replaced(self.expression(condition, span), &place, &load));
-        }
-        let load = build::assign(self.register(register, span), load, span);
-        let assume = build::assume(self.expression(condition, span), span);
-        StatementKind::Snapshot(build::block(vec![load, assume], span))
+        let place = self.register(register, span);
+        let test = self.expression(condition, span);
+        let once = condition.count(register) == 1 && condition.is_strict_in(register);
+        let direct = once && !self.reads.is_read_outside_waiting(register);
+        let statements = match (waiting, direct) {
+            (Waiting::Loop, true) => return StatementKind::Await(replaced(test, &place, &load)),
+            (Waiting::Step, true) => vec![build::assume(replaced(test, &place, &load), span)],
+            (Waiting::Step, false) => vec![build::assign(place, load, span), build::assume(test, span)],
+            (Waiting::Loop, false) => {
+                let leave = build::block(vec![build::statement(StatementKind::Break, span)], span);
+                let test = build::statement(StatementKind::If(test, leave, None), span);
+                let body = vec![build::assign(place, load, span), test];
+                return StatementKind::Loop(build::block(body, span));
+            }
+        };
+        StatementKind::Snapshot(build::block(statements, span))
     }
 
     fn register(&self, register: Register, span: Span) -> Place {

@@ -60,7 +60,7 @@ impl Reads {
                     term.arrays(&mut |array| _ = self.arrays.insert(array));
                 }
             }
-            StepKind::Await(waited, cell, condition) => {
+            StepKind::Await(waited, cell, condition, _) => {
                 cell.index.iter().for_each(|index| self.term(index));
                 condition.registers(&mut |register| {
                     if register == *waited {
