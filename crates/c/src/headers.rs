@@ -2,7 +2,7 @@
 //! name to whoever translates a program.
 
 /// The headers by name; some only include another.
-pub const HEADERS: [(&str, &str); 44] = [
+pub const HEADERS: [(&str, &str); 45] = [
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
     ("asm/cmpxchg.h", "#include <linux/compiler.h>\n"),
@@ -33,6 +33,7 @@ pub const HEADERS: [(&str, &str); 44] = [
     ("sched.h", include_str!("headers/sched.h")),
     ("semaphore.h", include_str!("headers/semaphore.h")),
     ("stdalign.h", include_str!("headers/stdalign.h")),
+    ("stdarg.h", include_str!("headers/stdarg.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),
     ("stddef.h", include_str!("headers/stddef.h")),

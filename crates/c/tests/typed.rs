@@ -315,7 +315,7 @@ fn errors_have_places_and_advice() {
         ("int a[2] = { [2] = 1 };", 14, "no element 2", "2 elements"),
         ("extern int x; int f(void) { return x; }", 35, "defined nowhere", "define it"),
         ("_Static_assert(sizeof(int) == 8, \"wide\");", 15, "static assertion failed: wide", "x86-64"),
-        ("int f(int n, ...) { return n; }", 4, "any number of arguments", "each number"),
+        ("void f(int n, ...) { va_start(n, n); }", 21, "arguments without a type", "each number"),
         ("void f(int *p) { __sync_fetch_and_add(&p, 1); }", 42, "`int *`", "uintptr_t"),
         ("void f(int x) { __atomic_load_n(x, 0); }", 32, "wants a pointer", "`&`"),
         ("void f(void) { longjmp(0, 1); }", 15, "jumps out of functions", "return"),

@@ -162,7 +162,7 @@ impl Typer<'_> {
                 let callee = Callee::Builtin("smp_store_release".into());
                 self.made(ExprKind::Call(callee, vec![address, value]), Type::void(), expr)
             }
-            ("__builtin_va_start" | "va_start" | "va_arg" | "va_end", _) => {
+            ("__builtin_va_start" | "va_start" | "va_copy" | "va_end", _) => {
                 return Err(Error::new(expr.span, "arguments without a type are not understood")
                     .help("write a function for each number of arguments that occurs"));
             }

@@ -58,9 +58,7 @@ impl Typer<'_> {
     fn value_of_constant(&self, place: &Place) -> Option<i128> {
         match place.kind {
             PlaceKind::Local(id) => self.body.as_ref()?.constants.get(&id).copied(),
-            PlaceKind::Global(id) => {
-                self.objects.iter().find(|object| object.id == Some(id)).and_then(|object| object.value)
-            }
+            PlaceKind::Global(id) => self.constants.get(&id).copied(),
             _ => None,
         }
     }

@@ -31,19 +31,32 @@ impl Typer<'_> {
         self.static_assertions(&declaration.assertions)
     }
 
-    /// The type of what is declared, and its initial value; `__auto_type` takes that of the value.
-    fn declared_type(&mut self, declarator: &ast::Declarator) -> Typing<Type> {
-        match (&declarator.ty.kind, &declarator.initial) {
+    /// The type of what is declared, and the value that `__auto_type` takes it from, which is looked at only once.
+    fn declared_type(&mut self, declarator: &ast::Declarator) -> Typing<(Type, Option<Initial>)> {
+        let ast::Type { kind, atomic, volatile, .. } = &declarator.ty;
+        match (kind, &declarator.initial) {
             (ast::TypeKind::Inferred, Some(Initializer::Expression(expr))) => {
-                let ty = self.type_of(expr)?;
-                let kind = match ty.kind {
-                    TypeKind::Array(element, _) => TypeKind::Pointer(element),
-                    TypeKind::Function(_) => TypeKind::Pointer(Rc::new(ty)),
-                    kind => kind,
-                };
-                Ok(Type { kind, atomic: declarator.ty.atomic, volatile: declarator.ty.volatile })
+                let value = self.value(expr)?;
+                let ty = Type { kind: value.ty.kind.clone(), atomic: *atomic, volatile: *volatile };
+                self.few_parts(&ty, declarator.name.span)?;
+                Ok((ty, Some(Initial { parts: vec![(Vec::new(), value)], whole: false })))
             }
-            _ => self.ty(&declarator.ty, declarator.name.span),
+            _ => Ok((self.ty(&declarator.ty, declarator.name.span)?, None)),
+        }
+    }
+
+    /// The initial value of a variable, and its type with its length.
+    fn started(
+        &mut self,
+        declarator: &ast::Declarator,
+        ty: &Type,
+        inferred: Option<Initial>,
+    ) -> Typing<Option<(Type, Initial)>> {
+        let open = matches!(declarator.ty.kind, ast::TypeKind::Array(_, None));
+        match (inferred, &declarator.initial) {
+            (Some(inferred), _) => Ok(Some((ty.clone(), inferred))),
+            (None, Some(initial)) => self.initial(ty, open, initial, declarator.name.span).map(Some),
+            (None, None) => Ok(None),
         }
     }
 
@@ -58,7 +71,7 @@ impl Typer<'_> {
     }
 
     fn file_declarator(&mut self, declarator: &ast::Declarator, storage: ast::Storage) -> Typing<()> {
-        let ty = self.declared_type(declarator)?;
+        let (ty, inferred) = self.declared_type(declarator)?;
         let (name, span) = (declarator.name.symbol, declarator.name.span);
         if let TypeKind::Function(function) = &ty.kind {
             return self.declare_function(name, function.clone(), span);
@@ -70,22 +83,32 @@ impl Typer<'_> {
             self.objects[object].span = span;
             self.global(object);
         }
-        let Some(initial) = &declarator.initial else { return Ok(()) };
+        let ty = self.objects[object].ty.clone();
+        let Some((mut ty, mut initial)) = self.started(declarator, &ty, inferred)? else { return Ok(()) };
         let id = self.global(object);
-        let (ty, open) = (self.objects[object].ty.clone(), self.objects[object].open);
-        let (ty, mut initial) = self.initial(&ty, open, initial, span)?;
+        if !self.objects[object].open {
+            ty = self.objects[object].ty.clone();
+        }
         if self.globals[id.index()].initial.is_some() {
             let name = self.spelled(name);
             return Err(Error::new(span, format!("`{name}` gets an initial value twice"))
                 .help("leave one of them out"));
         }
         self.fixed(&mut initial)?;
-        if declarator.ty.constant {
-            self.objects[object].value = self.only_value(&initial);
-        }
+        self.remember(id, declarator, &initial);
         self.has_type(object, ty);
         self.globals[id.index()].initial = Some(initial);
         Ok(())
+    }
+
+    /// Remembers the value of a variable that never changes.
+    fn remember(&mut self, id: GlobalId, declarator: &ast::Declarator, initial: &Initial) {
+        if declarator.ty.constant
+            && !declarator.ty.volatile
+            && let Some(value) = self.only_value(initial)
+        {
+            self.constants.insert(id, value);
+        }
     }
 
     /// The value of a variable that starts with one number.
@@ -117,7 +140,6 @@ impl Typer<'_> {
                     defined: false,
                     id: None,
                     used: None,
-                    value: None,
                 });
                 let object = self.objects.len() - 1;
                 self.scopes[0].insert(symbol, Entity::Object(object));
@@ -249,7 +271,7 @@ impl Typer<'_> {
         storage: ast::Storage,
     ) -> Typing<Option<StatementKind>> {
         let (symbol, span) = (declarator.name.symbol, declarator.name.span);
-        let ty = self.declared_type(declarator)?;
+        let (ty, inferred) = self.declared_type(declarator)?;
         if let TypeKind::Function(function) = &ty.kind {
             self.declare_function(symbol, function.clone(), span)?;
             return Ok(None);
@@ -268,9 +290,9 @@ impl Typer<'_> {
             let thread_local = storage.thread_local;
             self.globals.push(Variable { name, ty: ty.clone(), thread_local, initial: None, span });
             self.declare_new(symbol, Entity::Static(id), span)?;
-            if let Some(initial) = &declarator.initial {
-                let (ty, mut initial) = self.initial(&ty, open, initial, span)?;
+            if let Some((ty, mut initial)) = self.started(declarator, &ty, inferred)? {
                 self.fixed(&mut initial)?;
+                self.remember(id, declarator, &initial);
                 self.globals[id.index()].ty = ty;
                 self.globals[id.index()].initial = Some(initial);
             }
@@ -281,10 +303,9 @@ impl Typer<'_> {
         // The name is known in its own initial value.
         let id = self.local(name, ty.clone(), span);
         self.declare_new(symbol, Entity::Local(id), span)?;
-        let initial = match &declarator.initial {
+        let initial = match self.started(declarator, &ty, inferred)? {
             None => None,
-            Some(initial) => {
-                let (ty, initial) = self.initial(&ty, open, initial, span)?;
+            Some((ty, initial)) => {
                 self.in_hand().locals[id.index()].ty = ty;
                 Some(initial)
             }
@@ -319,7 +340,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    fn is_fixed(&self, value: &super::tree::Expr) -> bool {
+    pub(super) fn is_fixed(&self, value: &super::tree::Expr) -> bool {
         use super::tree::PlaceKind;
         let fixed_place = |mut place: &super::tree::Place| loop {
             match &place.kind {
@@ -357,10 +378,6 @@ impl Typer<'_> {
         let ty = self.function_type(&function.ty, span)?;
         self.declare_function(symbol, ty.clone(), span)?;
         let name = self.spelled(symbol);
-        if ty.variadic {
-            return Err(Error::new(span, format!("`{name}` takes any number of arguments"))
-                .help("write a function for each number of arguments that occurs"));
-        }
         self.body = Some(Body::new(name.clone(), ty.result.clone()));
         let typed = self.scoped(|typer| {
             let mut parameters = Vec::new();

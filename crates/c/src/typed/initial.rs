@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::token::ExpansionId;
 
 /// Values that ranges stand for, all together.
-const MOST_PARTS: usize = 1 << 18;
+const MOST_REPEATED: u64 = 1 << 18;
 
 /// An array, structure or union whose parts get values, one after the other.
 struct Aggregate {
@@ -29,6 +29,8 @@ struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
     /// How many elements the variable has, if its type does not say.
     length: u64,
+    /// How many values ranges stood for.
+    repeated: u64,
 }
 
 impl Typer<'_> {
@@ -171,16 +173,28 @@ impl Typer<'_> {
                 let next = stack[stack.len() - 1].next;
                 (next, next)
             });
-            let count = (high - low) as usize;
-            if count > 0 && count.saturating_add(parts.found.len()) > MOST_PARTS {
-                return Err(Error::new(span, format!("ranges that stand for more than {MOST_PARTS} values"))
-                    .help("use a loop, or a smaller array"));
+            parts.repeated += high - low;
+            if parts.repeated > MOST_REPEATED {
+                return Err(Error::new(
+                    span,
+                    format!("ranges that stand for more than {MOST_REPEATED} values"),
+                )
+                .help("use a loop, or a smaller array"));
             }
             let depth = stack.len();
             for at in low..=high {
                 stack.truncate(depth);
                 stack[depth - 1].next = at;
+                let before = parts.found.len();
                 self.one(&mut stack, value, open, parts, span)?;
+                let repeatable = |(_, value): &(Vec<Step>, Expr)| self.is_fixed(value);
+                if low < high && !parts.found[before..].iter().all(repeatable) {
+                    return Err(Error::new(
+                        span,
+                        "a range of elements starts with something that is computed",
+                    )
+                    .help("use a constant, or a loop"));
+                }
             }
         }
         Ok(true)

@@ -66,6 +66,8 @@ struct Typer<'a> {
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
     strings: FxHashMap<Rc<str>, GlobalId>,
+    /// Variables with static storage that are `const` and start with a constant.
+    constants: FxHashMap<GlobalId, i128>,
     /// The function in hand.
     body: Option<Body>,
     /// Arrays whose length is declared later than their first use, with the length.
@@ -104,6 +106,7 @@ impl<'a> Typer<'a> {
             functions: Vec::new(),
             globals: Vec::new(),
             strings: FxHashMap::default(),
+            constants: FxHashMap::default(),
             body: None,
             late: FxHashMap::default(),
             known_late,

@@ -47,8 +47,6 @@ pub(super) struct Object {
     pub id: Option<GlobalId>,
     /// Where it was used first.
     pub used: Option<Span>,
-    /// Its value, if it is a constant that its declaration says.
-    pub value: Option<i128>,
 }
 
 impl Typer<'_> {

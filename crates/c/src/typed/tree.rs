@@ -269,7 +269,7 @@ pub struct Assembly {
     pub text: String,
     /// Outputs: the constraint and the place.
     pub outputs: Vec<(String, Place)>,
-    /// Inputs: the constraint and the value.
+    /// Inputs: the constraint and the value; of an input in memory its address.
     pub inputs: Vec<(String, Expr)>,
 }
 
@@ -347,7 +347,7 @@ pub enum ExprKind {
     Otherwise(Box<Expr>, Box<Expr>),
     /// `a, b`.
     Comma(Box<Expr>, Box<Expr>),
-    /// A call, the arguments converted to the types of the parameters.
+    /// A call, the arguments converted to the types of the parameters. There may be more arguments than parameters, which are evaluated and nothing else.
     Call(Callee, Vec<Expr>),
     /// `({ ... })`: the value of its last expression, if it has one.
     Statements(Block, Option<Box<Expr>>),

@@ -137,9 +137,14 @@ impl Typer<'_> {
             }
         };
         let found = Type { kind, atomic: ty.atomic, volatile: ty.volatile };
-        let mut left = MOST_PARTS;
-        match few_parts(&found, &mut left) {
-            true => Ok(found),
+        self.few_parts(&found, at)?;
+        Ok(found)
+    }
+
+    /// Makes sure that a type is not made of too many others.
+    pub(super) fn few_parts(&self, ty: &Type, at: Span) -> Typing<()> {
+        match few_parts(ty, &mut { MOST_PARTS }) {
+            true => Ok(()),
             false => Err(Error::new(at, "this type is made of too many others").help("use simpler types")),
         }
     }
