@@ -76,6 +76,8 @@ fn conversions_are_written_out() {
         ("l = ul ?: i;", "l = i64((ul ?: u64(i)));"),
         ("i = 3 > 2u ? 10 / 3 : 1;", "i = 3;"),
         ("i = 1 / 0;", "i = (1 Divide 0);"),
+        ("enum { TOP = 1 << 31, LOW = -1 << 4 }; i = TOP | LOW;", "i = -16;"),
+        ("l = (char *)&((struct node *)0)->next - (char *)0;", "l = i64(8);"),
         ("i = 'a' + 0x80000000; l = -1 < 0u;", "i = -2147483551; l = i64(0);"),
         ("i = sizeof n + sizeof(int[3]) + _Alignof(long);", "i = 52;"),
         ("l = (char)300 + (unsigned char)300;", "l = i64(88);"),

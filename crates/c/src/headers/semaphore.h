@@ -6,3 +6,4 @@ int sem_destroy(sem_t *semaphore);
 int sem_wait(sem_t *semaphore);
 int sem_trywait(sem_t *semaphore);
 int sem_post(sem_t *semaphore);
+int sem_getvalue(sem_t *semaphore, int *result);

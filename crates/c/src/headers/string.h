@@ -10,4 +10,6 @@ int strcmp(const char *first, const char *second);
 int strncmp(const char *first, const char *second, size_t size);
 char *strcpy(char *to, const char *from);
 char *strncpy(char *to, const char *from, size_t size);
+char *strcat(char *to, const char *from);
+char *strdup(const char *text);
 char *strerror(int number);

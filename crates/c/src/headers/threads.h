@@ -1,5 +1,6 @@
 // <threads.h> as fencewright models it.
 #pragma once
+#include <time.h>
 typedef unsigned long thrd_t;
 typedef int (*thrd_start_t)(void *);
 typedef struct { int __owner; } mtx_t;
@@ -16,14 +17,17 @@ thrd_t thrd_current(void);
 int thrd_equal(thrd_t first, thrd_t second);
 void call_once(once_flag *once, void (*function)(void));
 void thrd_yield(void);
+int thrd_sleep(const struct timespec *wanted, struct timespec *rest);
 _Noreturn void thrd_exit(int result);
 int mtx_init(mtx_t *mutex, int type);
 void mtx_destroy(mtx_t *mutex);
 int mtx_lock(mtx_t *mutex);
 int mtx_trylock(mtx_t *mutex);
+int mtx_timedlock(mtx_t *mutex, const struct timespec *until);
 int mtx_unlock(mtx_t *mutex);
 int cnd_init(cnd_t *condition);
 void cnd_destroy(cnd_t *condition);
 int cnd_wait(cnd_t *condition, mtx_t *mutex);
+int cnd_timedwait(cnd_t *condition, mtx_t *mutex, const struct timespec *until);
 int cnd_signal(cnd_t *condition);
 int cnd_broadcast(cnd_t *condition);

@@ -4,4 +4,6 @@
 typedef long ssize_t;
 unsigned int sleep(unsigned int seconds);
 int usleep(unsigned int microseconds);
+int getpid(void);
+int fork(void);
 _Noreturn void _exit(int status);

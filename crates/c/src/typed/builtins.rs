@@ -82,6 +82,26 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["__atomic_clear"], "void (any*, order)"),
     (&["__atomic_thread_fence", "__atomic_signal_fence"], "void (order)"),
     (&["__atomic_always_lock_free", "__atomic_is_lock_free"], "bool (ulong, void*)"),
+    // Clang's names for those of C11.
+    (&["__c11_atomic_init"], "void (T*, T)"),
+    (&["__c11_atomic_load"], "T (T*, order)"),
+    (&["__c11_atomic_store"], "void (T*, T, order)"),
+    (&["__c11_atomic_exchange"], "T (T*, T, order)"),
+    (
+        &["__c11_atomic_compare_exchange_strong", "__c11_atomic_compare_exchange_weak"],
+        "bool (T*, T*, T, order, order)",
+    ),
+    (
+        &[
+            "__c11_atomic_fetch_add",
+            "__c11_atomic_fetch_sub",
+            "__c11_atomic_fetch_and",
+            "__c11_atomic_fetch_or",
+            "__c11_atomic_fetch_xor",
+        ],
+        "T (T*, N, order)",
+    ),
+    (&["__c11_atomic_thread_fence", "__c11_atomic_signal_fence"], "void (order)"),
     // GNU C, the old ones: what follows is what they protect, which is everything.
     (
         &[
@@ -134,6 +154,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["_mm_mfence", "_mm_sfence", "_mm_lfence", "_mm_pause"], "void ()"),
     // The library, where no header is included.
     (&["__fencewright_assert", "assert"], "void (any)"),
+    (&["__assert_fail"], "void (char*, char*, uint, char*)"),
     (&["abort"], "void ()"),
     (&["exit", "_exit", "_Exit", "__builtin_exit"], "void (int)"),
     (&["malloc", "alloca", "__builtin_alloca", "__builtin_malloc"], "void* (ulong)"),
@@ -213,6 +234,9 @@ const TABLE: &[(&[&str], &str)] = &[
         "bool (T*, T*, T)",
     ),
     (&["xadd"], "T (T*, N)"),
+    (&["local_irq_disable", "local_irq_enable"], "void ()"),
+    (&["udelay", "ndelay", "msleep"], "void (ulong)"),
+    (&["printk", "pr_info", "pr_err", "pr_warn", "panic"], "int (char*, ...)"),
     (&["BUG"], "void ()"),
     (&["BUG_ON"], "void (any)"),
     (&["WARN_ON", "WARN_ON_ONCE"], "bool (any)"),

@@ -164,13 +164,19 @@ impl Typer<'_> {
     }
 }
 
-/// An operation on two known values, unless it is a fault.
+/// An operation on two known values, unless it is a fault. `1 << 31` and `-1 << 4`, as masks are often written, are what gcc makes of them.
 pub(super) fn binary(op: BinaryOp, (x, a): (i128, &Type), (y, b): (i128, &Type)) -> Option<i128> {
     let types = (
         a.arithmetic().unwrap_or(super::types::UNSIGNED_LONG),
         b.arithmetic().unwrap_or(super::types::UNSIGNED_LONG),
     );
-    arithmetic::binary(op, (x, types.0), (y, types.1)).ok()
+    let promoted = types.0.promoted();
+    match (op, u32::try_from(y)) {
+        (BinaryOp::ShiftLeft, Ok(by)) if by < promoted.bits() => {
+            Some(Arithmetic::Integer(promoted).converted(x << by))
+        }
+        _ => arithmetic::binary(op, (x, types.0), (y, types.1)).ok(),
+    }
 }
 
 fn unary(op: UnaryOp, value: i128, ty: &Type) -> Option<i128> {

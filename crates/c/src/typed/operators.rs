@@ -155,7 +155,12 @@ impl Typer<'_> {
             Subtract if pointers == (true, false) => return self.moved(a, b, true, expr),
             Subtract if pointers == (true, true) => {
                 let (a, b) = self.common_pointer(a, b)?;
-                return Ok(self.made(ExprKind::Difference(a.into(), b.into()), LONG, expr));
+                let size = self.element_size(&a.ty, expr)?;
+                let kind = match (&a.kind, &b.kind) {
+                    (ExprKind::Constant(x), ExprKind::Constant(y)) => ExprKind::Constant((x - y) / size),
+                    _ => ExprKind::Difference(a.into(), b.into()),
+                };
+                return Ok(self.made(kind, LONG, expr));
             }
             _ => {
                 let (a, b) = self.common(a, b)?;
@@ -166,16 +171,19 @@ impl Typer<'_> {
         Ok(self.made(kind.0, kind.1, expr))
     }
 
+    /// The size of what a pointer points to, by which it is moved; not 0, so that distances can be counted.
+    fn element_size(&mut self, pointer: &Type, expr: &ast::Expr) -> Typing<i128> {
+        let to = pointer.pointee().cloned().unwrap_or(Type::void());
+        Ok(i128::from(self.size(&to, expr.span)?.max(1)))
+    }
+
     /// A pointer moved by so many elements.
     fn moved(&mut self, pointer: Expr, by: Expr, back: bool, expr: &ast::Expr) -> Typing<Expr> {
         let ty = pointer.ty.clone();
-        let Some(to) = ty.pointee().cloned() else {
-            return Err(Error::new(pointer.span, "a pointer is wanted here"));
-        };
-        let size = self.size(&to, expr.span)?;
+        let size = self.element_size(&ty, expr)?;
         let by = self.distance(by, back, expr)?;
         if let (ExprKind::Constant(from), ExprKind::Constant(by)) = (&pointer.kind, &by.kind) {
-            let value = super::constants::converted(&ty, from + by * i128::from(size));
+            let value = super::constants::converted(&ty, from + by * size);
             return Ok(self.made(ExprKind::Constant(value), ty, expr));
         }
         Ok(self.made(ExprKind::Move(pointer.into(), by.into()), ty, expr))
