@@ -192,7 +192,7 @@ impl Elaborator<'_> {
             let Some(&local) = callee.parameters.get(n) else { break };
             self.pass(local, argument, span)?;
         }
-        let body = self.written(|this| this.deeper(span, |this| this.body(function)))?;
+        let body = self.written(|this| this.deeper(span, |this| this.nested(|this| this.body(function))))?;
         self.writer.frames.pop();
         let here = self.here(span);
         if !body.is_empty() {
@@ -259,6 +259,7 @@ impl Elaborator<'_> {
             exit,
             result,
             contexts: Vec::new(),
+            level: self.writer.level + 1,
         });
     }
 
@@ -297,6 +298,7 @@ impl Elaborator<'_> {
         let mark = labels.then(|| self.mark());
         self.writer.loops += usize::from(backward);
         loop {
+            self.step(callee.span)?;
             let code = self.written(|this| this.statements(&callee.body))?;
             let (mut exit, span) = {
                 let label = self.frame().exit.label;
@@ -304,6 +306,19 @@ impl Elaborator<'_> {
                 (super::labels::Join { label, env, supposed: None }, callee.body.span)
             };
             if let Some(mark) = &mark {
+                let missed = self
+                    .frame()
+                    .labels
+                    .iter()
+                    .find(|(_, join)| join.env.is_some() && join.supposed.is_none());
+                if let Some((label, _)) = missed {
+                    let span = callee.labels[label.index()].span;
+                    return self.error(
+                        span,
+                        "this label cannot be jumped to from outside",
+                        "put the label outside of the expression",
+                    );
+                }
                 if !self.settle() {
                     self.back_to_labels(mark);
                     continue;
@@ -370,7 +385,8 @@ impl Elaborator<'_> {
         let mut env = self.frame().exit.env.take();
         self.note(&mut env);
         self.frame().exit.env = env;
-        self.divert();
+        let level = self.frame().level;
+        self.divert(level);
         if !self.executing() {
             let exit = self.frame().exit.label;
             self.emit(StmtKind::Goto(exit), span);

@@ -7,6 +7,7 @@ mod jumps;
 use rustc_hash::FxHashSet;
 
 use super::super::core::{Base, Location, Projection, Register, Stmt, StmtKind, Value};
+use super::super::numbers::{Operand, not};
 use super::spins;
 
 /// Code that is finished.
@@ -57,11 +58,15 @@ fn prune(code: &mut Vec<Stmt>) {
                     continue;
                 }
             }
-            StmtKind::If(_, then, otherwise) => {
+            StmtKind::If(condition, then, otherwise) => {
                 prune(then);
                 prune(otherwise);
                 if then.is_empty() && otherwise.is_empty() {
                     continue;
+                }
+                if then.is_empty() {
+                    std::mem::swap(then, otherwise);
+                    *condition = not(Operand::new(condition.clone(), (0, 1))).value;
                 }
             }
             StmtKind::Loop(inner) => {

@@ -109,7 +109,7 @@ impl Elaborator<'_> {
         globals.iter().any(|global| self.globals.get(&(*global, None)) == Some(&object))
     }
 
-    fn global_of(&self, object: ObjectId) -> Option<GlobalId> {
+    pub(super) fn global_of(&self, object: ObjectId) -> Option<GlobalId> {
         if self.objects[object.0 as usize].origin != Origin::Global {
             return None;
         }

@@ -35,6 +35,7 @@ pub(super) struct Frame {
     /// Where the value goes.
     pub result: Option<Target>,
     pub contexts: Vec<Context>,
+    pub level: usize,
 }
 
 /// Something that `break` or `continue` can leave.
@@ -53,6 +54,8 @@ pub(super) struct Jump {
     pub how: How,
     /// What is known there, from the jumps so far.
     pub env: Option<Env>,
+    /// At the end of which level it lands.
+    pub level: usize,
 }
 
 /// How a jump is written.
@@ -64,8 +67,8 @@ pub(super) enum How {
 }
 
 impl Jump {
-    pub(super) fn new(how: How) -> Self {
-        Jump { how, env: None }
+    pub(super) fn new(how: How, level: usize) -> Self {
+        Jump { how, env: None, level }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What functions do, as far as their text shows: which create threads or wait for them, which are kept in pointers, and where they jump.
 
 use fencewright_c::typed::tree::{
-    Block, Callee, Expr, ExprKind, FunctionId, Initial, LabelId, Place, PlaceKind, Statement, StatementKind,
-    Unit,
+    Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind, Statement,
+    StatementKind, Unit,
 };
 use rustc_hash::FxHashSet;
 
@@ -16,6 +16,8 @@ pub(super) struct Graph {
     targets: FxHashSet<(FunctionId, LabelId)>,
     /// Functions that jump back.
     backward: FxHashSet<FunctionId>,
+    /// Variables with static storage that somebody writes, or whose address somebody takes.
+    changed: FxHashSet<GlobalId>,
 }
 
 const CREATE: [&str; 2] = ["pthread_create", "thrd_create"];
@@ -47,9 +49,15 @@ impl Graph {
                         let _ = inner;
                     }
                     StatementKind::Goto(label) => jumps.push((*label, seen.contains(label))),
+                    StatementKind::Assembly(assembly) => {
+                        graph.changed.extend(assembly.outputs.iter().filter_map(|(_, place)| root(place)));
+                    }
                     _ => {}
                 },
-                Part::Expr(expr) => text.expression(expr),
+                Part::Expr(expr) => {
+                    text.expression(expr);
+                    graph.changed.extend(changed(expr));
+                }
             };
             walk_block(&function.body, &mut visit);
             for (label, back) in jumps {
@@ -67,6 +75,7 @@ impl Graph {
                 walk_initial(initial, &mut |part| {
                     if let Part::Expr(expr) = part {
                         text.expression(expr);
+                        graph.changed.extend(changed(expr));
                     }
                 });
             }
@@ -131,9 +140,32 @@ impl Graph {
         (self.targets.iter().any(|(other, _)| *other == function), self.backward.contains(&function))
     }
 
+    /// Whether a variable always holds what it starts with.
+    pub(super) fn is_constant(&self, global: GlobalId) -> bool {
+        !self.changed.contains(&global)
+    }
+
     /// The functions that pointers may point to.
     pub(super) fn kept(&self) -> &[FunctionId] {
         &self.kept
+    }
+}
+
+/// The variable that an expression writes, or whose address it takes.
+fn changed(expr: &Expr) -> Option<GlobalId> {
+    match &expr.kind {
+        ExprKind::Assign(place, _) | ExprKind::Modify { place, .. } | ExprKind::Address(place) => root(place),
+        ExprKind::String(global) => Some(*global),
+        _ => None,
+    }
+}
+
+/// The variable with static storage that a place is part of.
+fn root(place: &Place) -> Option<GlobalId> {
+    match &place.kind {
+        PlaceKind::Global(global) => Some(*global),
+        PlaceKind::Field(of, _) | PlaceKind::Element(of, _) => root(of),
+        _ => None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Places where paths of control meet: labels, ends of functions, branches.
 
+use std::collections::BTreeSet;
+
 use fencewright_program::Span;
 
 use super::super::core::{Label, StmtKind};
@@ -27,7 +29,8 @@ pub(super) struct Mark {
     labels: u32,
     pub env: Env,
     reachable: bool,
-    diverted: bool,
+    pending: BTreeSet<usize>,
+    level: usize,
     instances: usize,
 }
 
@@ -44,16 +47,21 @@ impl Elaborator<'_> {
         Join { label: self.label(), env: None, supposed: None }
     }
 
-    /// Jumps to a label.
-    pub(super) fn jump(&mut self, to: Label, span: Span) {
-        self.divert();
-        self.emit(StmtKind::Goto(to), span);
-        self.writer.reachable = false;
+    /// Control leaves for the end of the function, loop or switch at this level, and goes around what comes before that.
+    pub(super) fn divert(&mut self, level: usize) {
+        if self.writer.branches > 0 && self.writer.reachable {
+            self.writer.pending.insert(level);
+        }
     }
 
-    /// Control may go around what comes next.
-    pub(super) fn divert(&mut self) {
-        self.writer.diverted |= self.writer.branches > 0 && self.writer.reachable;
+    /// A function, loop or switch, at the end of which all jumps to its end have landed.
+    pub(super) fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.writer.level += 1;
+        let result = work(self);
+        let level = self.writer.level;
+        self.writer.pending.retain(|pending| *pending < level);
+        self.writer.level -= 1;
+        result
     }
 
     /// Notes that control goes to where `into` is about.
@@ -81,7 +89,7 @@ impl Elaborator<'_> {
             return;
         }
         merge(&mut jump.env, &self.writer.env);
-        self.divert();
+        self.divert(jump.level);
         if !self.executing() {
             match jump.how {
                 How::Break => self.emit(StmtKind::Break, span),
@@ -100,7 +108,8 @@ impl Elaborator<'_> {
             labels: self.writer.labels,
             env: self.writer.env.clone(),
             reachable: self.writer.reachable,
-            diverted: self.writer.diverted,
+            pending: self.writer.pending.clone(),
+            level: self.writer.level,
             instances: self.instances.len(),
         }
     }
@@ -116,7 +125,8 @@ impl Elaborator<'_> {
         self.writer.labels = mark.labels;
         self.writer.env = mark.env.clone();
         self.writer.reachable = mark.reachable;
-        self.writer.diverted = mark.diverted;
+        self.writer.pending.clone_from(&mark.pending);
+        self.writer.level = mark.level;
         let (registers, objects) = (mark.registers, mark.objects);
         for slot in &mut self.frame().slots {
             let gone = match slot {

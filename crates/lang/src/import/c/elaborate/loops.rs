@@ -51,6 +51,10 @@ impl Elaborator<'_> {
     }
 
     fn any_loop(&mut self, parts: Parts<'_>) -> Result<()> {
+        self.nested(|this| this.loop_inside(parts))
+    }
+
+    fn loop_inside(&mut self, parts: Parts<'_>) -> Result<()> {
         let others: Vec<&Expr> = parts.condition.iter().chain(&parts.step).copied().collect();
         let function = self.frame().function;
         let (creates, waits) = self.graph.of_loop(self.unit, function, parts.body, &others);
@@ -82,7 +86,7 @@ impl Elaborator<'_> {
     /// One round after the other. Without `forced`, only if it is known how many there are: `false` if that is not so.
     fn unrolled(&mut self, parts: Parts<'_>, forced: bool) -> Result<bool> {
         let exit = self.label();
-        let mut leave = Jump::new(How::Goto(exit));
+        let mut leave = Jump::new(How::Goto(exit), self.writer.level);
         let (mut unknown, mut rounds) = (0, 0);
         loop {
             self.step(parts.span)?;
@@ -100,10 +104,12 @@ impl Elaborator<'_> {
                 self.writer.reachable = false;
                 break;
             }
-            let next = Jump::new(How::Goto(self.label()));
-            let (left, next) = self.round(parts, leave, next)?;
-            leave = left;
-            self.land(next, parts.span);
+            leave = self.nested(|this| {
+                let next = Jump::new(How::Goto(this.label()), this.writer.level);
+                let (left, next) = this.round(parts, leave, next)?;
+                this.land(next, parts.span);
+                Ok(left)
+            })?;
             if !self.writer.reachable {
                 break;
             }
@@ -184,7 +190,7 @@ impl Elaborator<'_> {
                 head.join(back, true);
             }
             if head == mark.env {
-                if !code.is_empty() {
+                if !code.is_empty() || left.is_none() {
                     self.writer.reachable = true;
                     self.emit(StmtKind::Loop(code), parts.span);
                 }
@@ -199,13 +205,13 @@ impl Elaborator<'_> {
 
     /// Any round: what is known when the next one starts, and where the loop is left.
     fn rounds(&mut self, parts: Parts<'_>) -> Result<(Option<Env>, Option<Env>)> {
-        let mut leave = Jump::new(How::Break);
+        let mut leave = Jump::new(How::Break, self.writer.level);
         if parts.first {
             self.test(parts, &mut leave)?;
         }
         let inside = parts.step.is_some() || (!parts.first && parts.condition.is_some());
         let how = if inside { How::Goto(self.label()) } else { How::Continue };
-        let (left, next) = self.round(parts, leave, Jump::new(how))?;
+        let (left, next) = self.round(parts, leave, Jump::new(how, self.writer.level))?;
         leave = left;
         let mut back = None;
         if inside {

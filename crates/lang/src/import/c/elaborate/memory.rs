@@ -306,6 +306,9 @@ impl Elaborator<'_> {
             Spot::Memory(location) => location.clone(),
         };
         if let Some((object, way)) = target.known() {
+            if let Some(operand) = self.constant(object, &way) {
+                return Ok(operand);
+            }
             self.used(object, true);
             if self.is_private(object) {
                 let fact = self.writer.env.objects.get(&object).and_then(|contents| contents.part(&way));
@@ -320,6 +323,19 @@ impl Elaborator<'_> {
         let register = self.copy_of(target, span)?;
         self.emit(StmtKind::Load(register, location, target.access), span);
         Ok(self.loaded(register, target))
+    }
+
+    /// What a part of a variable holds that nobody ever writes.
+    fn constant(&mut self, object: ObjectId, way: &[Step]) -> Option<Operand> {
+        let global = self.global_of(object)?;
+        let variable = &self.unit.globals[global.index()];
+        if !self.graph.is_constant(global) || variable.ty.volatile || variable.ty.atomic {
+            return None;
+        }
+        let initial = &self.objects[object.0 as usize].initial;
+        let part = initial.iter().find(|(part, _)| part == way).map(|(_, known)| known.clone());
+        let known = part.unwrap_or(Known::Number(0));
+        self.known_operand(&known, super::env::Fact::of(known.clone()).range)
     }
 
     /// A place gets a value, by way of the store buffer if it is shared.

@@ -24,6 +24,7 @@ mod statements;
 mod switches;
 mod threads;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, TypeKind, Unit};
@@ -196,8 +197,10 @@ struct Writer {
     loops: usize,
     /// How many branches are around that need not be taken.
     branches: usize,
-    /// Whether control may have gone around what comes next.
-    diverted: bool,
+    /// How deep the functions, loops and switches that are being written are in each other.
+    level: usize,
+    /// Jumps that need not be taken and have not landed yet, by the level at whose end they land: they go around what comes next.
+    pending: BTreeSet<usize>,
     /// Where the thread ends.
     end: Label,
     result: Option<Register>,
@@ -466,11 +469,21 @@ impl<'u> Elaborator<'u> {
     /// What registers point to, as far as something that is executed puts it there.
     fn pointees(&mut self, code: &[Stmt], registers: &[RegisterState]) -> Result<()> {
         for statement in code {
-            if let StmtKind::Assign(register, value) = &statement.kind {
-                if let Some(points) = registers[register.0 as usize].points {
-                    for node in pointed_to(value, registers) {
-                        self.unify(points, node, statement.span)?;
+            let into =
+                clean::written(&statement.kind).and_then(|register| registers[register.0 as usize].points);
+            if let Some(points) = into {
+                let nodes = match &statement.kind {
+                    StmtKind::Assign(_, value) => pointed_to(value, registers),
+                    StmtKind::Load(_, place, _)
+                    | StmtKind::Update { place, .. }
+                    | StmtKind::Await(_, place, ..) => {
+                        vec![self.nodes.pointee(place.node)]
                     }
+                    StmtKind::Allocate(_, object) => vec![self.objects[object.0 as usize].node],
+                    _ => Vec::new(),
+                };
+                for node in nodes {
+                    self.unify(points, node, statement.span)?;
                 }
             }
             for block in blocks(&statement.kind) {
@@ -542,7 +555,8 @@ impl Writer {
             frames: Vec::new(),
             loops: 0,
             branches: 0,
-            diverted: false,
+            level: 1,
+            pending: BTreeSet::new(),
             end: Label(0),
             result: None,
             span,

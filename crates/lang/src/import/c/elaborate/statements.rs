@@ -171,8 +171,11 @@ impl Elaborator<'_> {
             None => self.join(),
         };
         // A label that nobody jumps to is nothing.
-        if self.graph.is_target(self.writer.frames.last().expect("labels are in functions").function, label) {
-            self.must_run();
+        let function = self.frame().function;
+        if self.graph.is_target(function, label) {
+            if self.graph.jumps(function).1 {
+                self.must_run();
+            }
             self.arrive(&mut join, span);
         }
         self.frame().labels.insert(label, join);
@@ -180,7 +183,6 @@ impl Elaborator<'_> {
     }
 
     fn goto(&mut self, label: LabelId, span: Span) -> Result<()> {
-        self.must_run();
         let mut join: Join = match self.frame().labels.remove(&label) {
             Some(join) => join,
             None => self.join(),
@@ -188,7 +190,12 @@ impl Elaborator<'_> {
         self.note(&mut join.env);
         let to = join.label;
         self.frame().labels.insert(label, join);
-        self.jump(to, span);
+        let level = self.frame().level;
+        self.divert(level);
+        if !self.executing() {
+            self.emit(super::StmtKind::Goto(to), span);
+        }
+        self.writer.reachable = false;
         Ok(())
     }
 

@@ -19,10 +19,14 @@ pub(super) struct Cases(Vec<(Key, Join)>);
 
 impl Elaborator<'_> {
     pub(super) fn switch(&mut self, value: &Expr, body: &Statement, span: Span) -> Result<()> {
+        self.nested(|this| this.switch_inside(value, body, span))
+    }
+
+    fn switch_inside(&mut self, value: &Expr, body: &Statement, span: Span) -> Result<()> {
         let mut keys = Vec::new();
         collect(body, &mut keys);
         let exit = self.label();
-        let mut leave = Jump::new(How::Goto(exit));
+        let mut leave = Jump::new(How::Goto(exit), self.writer.level);
         let mut cases: Vec<(Key, Join)> = keys.into_iter().map(|key| (key, self.join())).collect();
         if self.writer.reachable {
             self.group(value.span, |this| this.dispatch(value, &mut cases, &mut leave))?;
@@ -69,7 +73,7 @@ impl Elaborator<'_> {
     }
 
     fn take(&mut self, join: &mut Join, span: Span) -> Result<()> {
-        let mut jump = Jump { how: How::Goto(join.label), env: join.env.take() };
+        let mut jump = Jump { how: How::Goto(join.label), env: join.env.take(), level: self.writer.level };
         self.leave(&mut jump, span);
         join.env = jump.env;
         Ok(())

@@ -144,7 +144,7 @@ impl Elaborator<'_> {
                 self.pass(LocalId(n as u32), Argument::Scalar(operand), span)?;
             }
         }
-        self.body(function)?;
+        self.nested(|this| this.body(function))?;
         self.writer.frames.pop();
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Elaborator<'_> {
 
     /// The thread in hand ends.
     pub fn end_thread(&mut self, span: Span) {
-        self.divert();
+        self.divert(0);
         if self.executing() && self.phase == Phase::Creating {
             // Whatever else main would do, it does not.
             self.writer.reachable = false;
@@ -217,7 +217,6 @@ impl Elaborator<'_> {
 
     /// This execution does not go on from here, without being wrong.
     pub fn end_execution(&mut self, span: Span) {
-        self.divert();
         self.emit(StmtKind::Assume(Value::Number(0)), span);
         self.writer.reachable = false;
     }
@@ -334,7 +333,7 @@ impl Elaborator<'_> {
             let here = self.here(span);
             stores.push(Stmt { kind: StmtKind::Store(place, Value::Number(1), Access::Own), span: here });
             self.emit(StmtKind::Atomic(stores), span);
-            if self.writer.branches > 0 || self.writer.diverted {
+            if self.writer.branches > 0 || !self.writer.pending.is_empty() {
                 let register = self.register(format!("created_{number}").into(), &int());
                 self.emit(StmtKind::Assign(register, Value::Number(1)), span);
                 state.created = Some((self.thread(), register));

@@ -210,7 +210,6 @@ impl Elaborator<'_> {
         let condition = numbers::truth(condition);
         match condition.known() {
             Some(0) => {
-                self.divert();
                 self.emit(StmtKind::Assert(Value::Number(0), text.to_string()), span);
                 self.writer.reachable = false;
             }
