@@ -20,6 +20,8 @@ pub struct COptions {
     pub reuse: bool,
     /// What becomes of loops that only wait.
     pub spins: Spins,
+    /// Waiting for a condition variable ends only by a signal. C allows it to end without one, which hides that nobody signals.
+    pub exact_waits: bool,
 }
 
 /// What becomes of a loop that does nothing but wait for other threads.
@@ -48,7 +50,7 @@ impl Options {
 
     /// The first of these options that only C programs have.
     pub(crate) fn for_c_only(&self) -> Option<&'static str> {
-        let COptions { folders, heap, reuse, spins: _ } = &self.c;
+        let COptions { folders, heap, reuse, spins: _, exact_waits: _ } = &self.c;
         [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--reuse", *reuse)]
             .into_iter()
             .find_map(|(option, is_given)| is_given.then_some(option))

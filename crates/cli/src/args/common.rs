@@ -35,13 +35,22 @@ pub struct InputArgs {
     /// What becomes of loops that only wait: what is asked for decides that.
     #[arg(skip)]
     pub spins: Spins,
+    /// Whether waiting ends only by a signal: what is asked for decides that.
+    #[arg(skip)]
+    pub exact_waits: bool,
 }
 
 impl InputArgs {
     /// What is said about a program outside of its text.
     pub fn options(&self) -> Options {
         let folders = self.folders.clone();
-        let c = COptions { folders, heap: self.heap, reuse: self.reuse, spins: self.spins };
+        let c = COptions {
+            folders,
+            heap: self.heap,
+            reuse: self.reuse,
+            spins: self.spins,
+            exact_waits: self.exact_waits,
+        };
         Options { defines: self.define.clone(), c }
     }
 }

@@ -116,11 +116,16 @@ impl Command {
         if properties.iter().any(|property| property == TERMINATION) {
             input.spins = Spins::Step;
         }
+        input.exact_waits =
+            properties.iter().any(|property| [TERMINATION, DEADLOCK].contains(&property.as_str()));
     }
 }
 
 /// What C programs can be asked for: that no thread waits for ever in a loop.
 pub const TERMINATION: &str = "termination";
+
+/// That some thread can always take a step until all have ended.
+const DEADLOCK: &str = "deadlock";
 
 #[cfg(test)]
 mod tests {

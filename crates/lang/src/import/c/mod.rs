@@ -34,7 +34,8 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
 
 /// The program as a syntax tree, with its calls and further warnings.
 fn translated(unit: Unit, options: &COptions, mut parsed: Parsed) -> Result<Parsed, Vec<Diagnostic>> {
-    let (mut core, nodes) = elaborate::elaborate(&unit, &elaborate::Options::default())?;
+    let elaboration = elaborate::Options { spurious: !options.exact_waits, ..elaborate::Options::default() };
+    let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration)?;
     let heap = options.heap.unwrap_or(memory::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
     let options = memory::Options { heap, reuse: options.reuse, waiting_is_a_step };

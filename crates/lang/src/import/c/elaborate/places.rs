@@ -134,6 +134,8 @@ impl Elaborator<'_> {
             None => self.nodes.unknown(),
         };
         self.shape(node, ty, span)?;
+        // Whoever accesses it by way of this pointer is not counted as its user.
+        self.kept(&pointer.value);
         let base = Base::Pointed(Box::new(pointer.value.clone()), node);
         Ok(Target::new(Spot::Memory(Location { base, path: Vec::new(), node }), ty.clone()))
     }

@@ -99,6 +99,7 @@ fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Ope
         false => converted_range(values, exact),
     };
     let value = match (op, &a.value, &b.value) {
+        (Operator::Subtract, Value::Register(x), Value::Register(y)) if x == y => return Operand::number(0),
         (Operator::Add | Operator::Subtract, _, Value::Number(0)) => return a,
         (Operator::Add, Value::Number(0), _) => return b,
         (Operator::Multiply, _, Value::Number(1)) => return a,
@@ -249,6 +250,7 @@ fn bits(op: Operator, a: Operand, b: Operand) -> Operand {
         _ => (!ones, ones),
     };
     match (op, &a.value, &b.value) {
+        (Operator::BitXor, Value::Register(x), Value::Register(y)) if x == y => Operand::number(0),
         (Operator::BitOr | Operator::BitXor, _, Value::Number(0)) => a,
         (Operator::BitOr | Operator::BitXor, Value::Number(0), _) => b,
         _ => Operand::new(Value::binary(operation(op), a.value, b.value), range),

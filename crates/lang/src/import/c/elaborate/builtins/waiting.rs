@@ -168,11 +168,11 @@ impl Elaborator<'_> {
             let bit = numbers::binary(this, Operator::ShiftLeft, BITS, Operand::number(1), chosen);
             let rest =
                 numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), numbers::complement(BITS, bit));
-            let one = numbers::binary(this, Operator::NotEqual, BITS, waiting.clone(), rest.clone());
-            let nobody = numbers::not(waiting);
-            let possible = numbers::binary(this, Operator::Or, Arithmetic::INT, nobody, one);
-            this.assume(possible, span);
-            this.write(condition, rest, span)
+            let chosen = numbers::binary(this, Operator::NotEqual, BITS, waiting.clone(), rest.clone());
+            // If that thread does not wait, the first one that does, so that a signal never blocks.
+            let less = numbers::wrapping(Operator::Subtract, BITS, waiting.clone(), Operand::number(1));
+            let first = numbers::wrapping(Operator::BitAnd, BITS, waiting, less);
+            this.write(condition, numbers::choose(chosen, rest, first), span)
         })
     }
 
