@@ -82,9 +82,8 @@ fn store_buffering(globals: &str, store_x: &str, store_y: &str, expected: &[Memo
 /// Store buffering with relaxed stores and something behind them.
 #[track_caller]
 fn buffering_with(globals: &str, between: &str, expected: &[MemoryModel]) {
-    let store = |variable: &str| {
-        format!("atomic_store_explicit(&{variable}, 1, memory_order_relaxed); {between}")
-    };
+    let store =
+        |variable: &str| format!("atomic_store_explicit(&{variable}, 1, memory_order_relaxed); {between}");
     store_buffering(globals, &store("x"), &store("y"), expected);
 }
 
