@@ -221,6 +221,15 @@ fn statements_keep_their_shape() {
 }
 
 #[test]
+fn parameters_of_main_count_if_they_are_used() {
+    for (body, count) in [("", 0), ("(void)argc; (void)argv;", 0), ("return argc;", 2), ("(void)argv[0];", 2)]
+    {
+        let unit = unit(&format!("int main(int argc, char **argv) {{ {body} }}"));
+        assert_eq!(unit.functions[0].parameters.len(), count, "{body}");
+    }
+}
+
+#[test]
 fn initial_values() {
     for (text, expected) in [
         ("int a[] = { 1, 2, [5] = 3, 4 };", "a: i32[7] = {[0] = 1, [1] = 2, [5] = 3, [6] = 4}"),

@@ -400,7 +400,11 @@ impl Typer<'_> {
             Ok((parameters, body))
         });
         let found = self.body.take().expect("it was put there");
-        let (parameters, body) = typed?;
+        let (mut parameters, body) = typed?;
+        // What a program is called with matters only if it looks at it.
+        if &*name == "main" && !parameters.iter().any(|parameter| found.mentioned.contains(parameter)) {
+            parameters.clear();
+        }
         let id = self.bodies[&symbol].0;
         self.functions[id.index()] =
             Some(Function { name, ty, parameters, locals: found.locals, labels: found.labels, body, span });

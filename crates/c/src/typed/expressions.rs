@@ -8,8 +8,8 @@ use super::constants::folded;
 use super::conversions::convert;
 use super::names::Entity;
 use super::tree::{
-    Expr, ExprKind, FunctionId, FunctionType, GlobalId, Initial, Place, PlaceKind, Step, Type, TypeKind,
-    Variable,
+    Expr, ExprKind, FunctionId, FunctionType, GlobalId, Initial, LocalId, Place, PlaceKind, Step, Type,
+    TypeKind, Variable,
 };
 use super::types::{CHAR, LONG, UNSIGNED_LONG, compatible};
 use super::{Typer, Typing};
@@ -168,7 +168,11 @@ impl Typer<'_> {
             }
             Kind::Cast(ty, inner) => {
                 let ty = self.ty(ty, expr.span)?;
+                let before = self.mentioned(inner);
                 let value = self.value(inner)?;
+                if let (true, Some((id, false))) = (ty.is_void(), before) {
+                    self.in_hand().mentioned.remove(&id);
+                }
                 let value = self.cast(value, &ty)?;
                 Expr { span: expr.span, expansion: expr.expansion, ..value }
             }
@@ -228,13 +232,25 @@ impl Typer<'_> {
         Ok(Operand::Value(made))
     }
 
+    /// The local variable that an expression is, and whether it was mentioned before.
+    fn mentioned(&self, expr: &ast::Expr) -> Option<(LocalId, bool)> {
+        match (&expr.kind, &self.body) {
+            (ast::ExprKind::Name(name), Some(body)) => match self.look_up(*name)? {
+                Entity::Local(id) => Some((id, body.mentioned.contains(&id))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn named(&mut self, name: Symbol, expr: &ast::Expr) -> Typing<Operand> {
         let (kind, ty) = match self.look_up(name) {
             Some(Entity::Number(value, ty)) => {
                 return Ok(Operand::Value(self.made(ExprKind::Constant(value), ty, expr)));
             }
             Some(Entity::Local(id)) => {
-                let body = self.body.as_ref().expect("locals are in functions");
+                let body = self.in_hand();
+                body.mentioned.insert(id);
                 (PlaceKind::Local(id), body.locals[id.index()].ty.clone())
             }
             Some(Entity::Static(id)) => (PlaceKind::Global(id), self.globals[id.index()].ty.clone()),

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use fencewright_program::Span;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::conversions::convert;
 use super::tree::{
@@ -23,6 +23,8 @@ pub(super) struct Body {
     pub labels: Vec<Label>,
     /// Variables that are `const` and start with a constant.
     pub constants: FxHashMap<LocalId, i128>,
+    /// Variables that are looked at or changed anywhere, other than by `(void)x;`.
+    pub mentioned: FxHashSet<LocalId>,
     /// Labels by name, and whether they were seen.
     numbers: FxHashMap<Symbol, (LabelId, bool)>,
     /// Loops and `switch`es around, the innermost last.
@@ -44,6 +46,7 @@ impl Body {
             locals: Vec::new(),
             labels: Vec::new(),
             constants: FxHashMap::default(),
+            mentioned: FxHashSet::default(),
             numbers: FxHashMap::default(),
             around: Vec::new(),
         }

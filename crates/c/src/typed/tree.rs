@@ -169,7 +169,7 @@ pub struct Function {
     pub name: Rc<str>,
     /// Its type.
     pub ty: Rc<FunctionType>,
-    /// Its parameters, which are the first of its locals.
+    /// Its parameters, which are the first of its locals; those of `main` only if it looks at them.
     pub parameters: Vec<LocalId>,
     /// All local variables, of all blocks.
     pub locals: Vec<Local>,

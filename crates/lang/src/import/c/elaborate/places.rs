@@ -66,15 +66,29 @@ impl Elaborator<'_> {
                 );
             }
         }
+        self.one_shape(span)?;
         let mut location = location.clone();
         location.node = self.nodes.field(location.node, field);
         location.path.push(Projection::Field(field));
         Ok(self.part(of, location, ty))
     }
 
+    /// Makes sure that no memory was used in two ways so far: of a union whose members differ, no part can be asked for.
+    fn one_shape(&self, span: Span) -> Result<()> {
+        match self.nodes.clashes().first() {
+            None => Ok(()),
+            Some(clash) => self.error(
+                span,
+                format!("the same memory is used as {} and as {}", clash.one.0, clash.other.0),
+                "make it a structure, with a variable for each use",
+            ),
+        }
+    }
+
     /// An element of an array.
-    pub(super) fn element(&mut self, of: &Target, index: Operand, ty: &Type, _span: Span) -> Result<Target> {
+    pub(super) fn element(&mut self, of: &Target, index: Operand, ty: &Type, span: Span) -> Result<Target> {
         let Spot::Memory(location) = &of.spot else { unreachable!("arrays are in memory") };
+        self.one_shape(span)?;
         let length = match &of.ty.kind {
             TypeKind::Array(_, length) => *length,
             _ => 1,
