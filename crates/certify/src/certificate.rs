@@ -87,6 +87,12 @@ pub enum Claim {
         /// The slices. Each concern of each property is covered by one that has the property.
         parts: Vec<Part>,
     },
+    /// The program has these properties because the program whose choices have fewer values has them:
+    /// [`narrowed`](fencewright_transform::narrow::narrowed).
+    Narrowed {
+        /// What holds of that program, and is proved by the proofs.
+        fewer: Box<Claim>,
+    },
 }
 
 /// What is claimed about slices that differ in names only.
@@ -107,12 +113,16 @@ impl Claim {
             Claim::Safe { .. } | Claim::Unsatisfied { .. } => proofs.first().map(Proof::model),
             Claim::Robust { .. } | Claim::Lazy { .. } => Some(MemoryModel::Tso),
             Claim::Reordered { .. } => Some(MemoryModel::Pso),
+            Claim::Narrowed { fewer } => fewer.model(proofs),
         }
     }
 
     /// What is said about the properties that it names.
     pub fn about_properties(&self) -> &Claim {
-        if let Claim::Reordered { tso } = self { tso } else { self }
+        match self {
+            Claim::Reordered { tso: claim } | Claim::Narrowed { fewer: claim } => claim.about_properties(),
+            _ => self,
+        }
     }
 
     /// The names of the properties that it is about; robustness is none.
@@ -122,7 +132,7 @@ impl Claim {
             | Claim::Unsatisfied { properties }
             | Claim::Lazy { properties, .. }
             | Claim::Sliced { properties, .. } => properties,
-            Claim::Robust { .. } | Claim::Reordered { .. } => &[],
+            Claim::Robust { .. } | Claim::Reordered { .. } | Claim::Narrowed { .. } => &[],
         }
     }
 }

@@ -12,6 +12,7 @@ use fencewright_program::{EdgeId, MemoryModel, Program, Property, PropertyKind, 
 use fencewright_proof::{Refuter, Stop};
 use fencewright_transform::attack::{self, Notion};
 use fencewright_transform::extend::{self, AttackingStore, Conclusion, Extended};
+use fencewright_transform::narrow::narrowed;
 use fencewright_transform::slice::{Slice, concerns};
 
 use crate::certificate::{Certificate, Claim, Extension, FORMAT, NotionName, Part, Proof, VERSION};
@@ -144,6 +145,15 @@ impl Proofs<'_> {
                 }
             }
             Claim::Sliced { properties, parts } => self.sliced(program, properties, parts),
+            Claim::Narrowed { fewer } => {
+                let narrowed = narrowed(program);
+                let narrowed =
+                    narrowed.ok_or_else(|| Rejection::Transformation("none of its choices".into()))?;
+                match **fewer {
+                    Claim::Robust { .. } => Err(Rejection::Format("it is not about properties".into())),
+                    _ => self.shows(&narrowed, fewer),
+                }
+            }
         }
     }
 

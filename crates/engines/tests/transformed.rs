@@ -79,6 +79,7 @@ fn programs(claim: &Claim, program: &Program) -> Vec<Program> {
             programs(tso, &Extended::reordered(program).expect("it was reordered before").program)
         }
         Claim::Sliced { .. } => panic!("engines chosen by name do not slice"),
+        Claim::Narrowed { .. } => panic!("engines chosen by name leave choices as they are"),
         Claim::Lazy { properties, extensions } => {
             let mut extended = Extended::new(program).expect("it was extended before");
             for extension in extensions {

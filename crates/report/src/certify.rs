@@ -87,9 +87,11 @@ impl Certified<'_> {
             claim: self.certificate.map(|certificate| match certificate.claim.about_properties() {
                 Claim::Robust { notion: NotionName::HappensBefore } => "robust",
                 Claim::Robust { notion: NotionName::Triangular } => "free of triangular races",
-                Claim::Safe { .. } | Claim::Lazy { .. } | Claim::Reordered { .. } | Claim::Sliced { .. } => {
-                    "safe"
-                }
+                Claim::Safe { .. }
+                | Claim::Lazy { .. }
+                | Claim::Reordered { .. }
+                | Claim::Narrowed { .. }
+                | Claim::Sliced { .. } => "safe",
                 Claim::Unsatisfied { .. } => "unsatisfied",
             }),
             model: self.model(),
@@ -123,7 +125,7 @@ impl Certified<'_> {
                     self.model().unwrap_or_default()
                 )
             }
-            Some(Claim::Reordered { .. }) | None => String::new(),
+            Some(Claim::Reordered { .. } | Claim::Narrowed { .. }) | None => String::new(),
         }
     }
 

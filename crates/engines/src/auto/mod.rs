@@ -11,6 +11,9 @@
 //! Threads that cannot matter for a property are left out (`slices`) as soon as the explicit engine's first moment was not enough: then the question
 //! goes to the program without them, with everything there is.
 //!
+//! Where a program chooses among very many values that are only compared, most of them do the same, and it is a question about the program with
+//! fewer values (`fewer_values`).
+//!
 //! Before that, it is looked up in the text of the program whether a weaker memory model is a stronger one in disguise (`by_way_of`): where
 //! no store can overtake another one PSO is TSO, and where no store can be delayed past a load and be noticed TSO is SC. Then the question
 //! goes to the stronger model, with everything there is, and a proof comes back as a certificate that says why it is one. Where only a few stores can overtake
@@ -19,6 +22,7 @@
 
 mod answers;
 mod by_way_of;
+mod fewer_values;
 mod portfolio;
 mod slices;
 #[cfg(test)]
@@ -37,6 +41,7 @@ use crate::lazy::{self, Lazy};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
 use crate::turns;
 use by_way_of::{Reordered, Statically, UnderSc, UnderTso};
+use fewer_values::Narrowed;
 use portfolio::Member;
 use slices::Sliced;
 
@@ -114,6 +119,10 @@ impl Engine for Auto {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        // What comes of it has no choices that could be narrowed any more.
+        if let Some(narrowed) = Narrowed::of(task) {
+            return narrowed.run(|task| self.run(task, limits, progress));
+        }
         if self.alone.is_zero() {
             return self.rest(task, limits, progress);
         }

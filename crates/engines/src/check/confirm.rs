@@ -170,6 +170,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             | Claim::Robust { .. }
             | Claim::Lazy { .. }
             | Claim::Reordered { .. }
+            | Claim::Narrowed { .. }
             | Claim::Sliced { .. } => Verdict::Safe,
         };
         let proofs = &certificate.proofs;

@@ -1,0 +1,401 @@
+//! Choices with fewer values: `r = *` where most values do the same.
+//!
+//! A value that is chosen, copied, stored and loaded, and then only compared, need not be tried with all numbers of its type. Where each
+//! *site* (an operation `r = *` with very many values) can be seen to lead is computed by one flow analysis: a [`Value`] says which constants
+//! and which sites what is in a register at a location, or in a shared variable, may come from. Sites whose values are compared by `==` or `!=`
+//! with each other are in one *group*, and the constants that its values are compared with are the constants of the group. A site whose values are
+//! used in any other way (as an operand, as an index, where a range is checked, in a comparison with what is not known, in one by `<` with a value of
+//! another site) keeps all of them.
+//!
+//! **The narrowed program decides the same.** Let least and greatest be those of the constants of a group. Take an execution of the program.
+//!
+//! * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
+//!   below the least by least - 1; or by greatest + 1 too if no comparison is by `<` and the like. Values between are kept.
+//! * *Otherwise* each site of the group is passed at most once (it lies on no cycle), and the sites are numbered from 1 to n. A value above the greatest
+//!   constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the least by least - j,
+//!   or by greatest + j again. This is one injective map for the whole execution.
+//!
+//! Where a replaced value is compared, the comparison comes out as before: with a constant of the group, because it is on the same side of it and equal to it
+//! if it was; with another value of the group, because the map is injective and keeps what is between the constants. Everything else is the same value as before. So
+//! the result is an execution along the same edges, and properties, whose formulas are looked at like conditions, see the same. Its choices at site j are within
+//! j of the constants: these are the values that the narrowed program has there. It has no others than the program, so its executions are
+//! executions of the program. It has the same edges, locations and registers: only the ranges of choices differ.
+
+use std::collections::BTreeSet;
+
+use fencewright_program::{
+    Action, Address, BinaryOp, Expr, Init, LocationId, Numbers, Observable, Op, Program, PropertyKind, Range,
+    Thread, UnaryOp,
+};
+
+/// Choices among fewer values than this are left as they are.
+const WIDE: u64 = 32;
+/// Choices get at most so many values.
+const NARROW: u64 = 1 << 10;
+/// Programs with more pairs of a location and a register are left alone.
+const MOST_PLACES: usize = 1 << 18;
+/// The bit of values that are not known.
+const UNKNOWN: u64 = 1 << 63;
+
+/// Where what is in some place may come from, as bits.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Value {
+    /// Constants, by their numbers, and [`UNKNOWN`].
+    constants: u64,
+    /// Sites.
+    sites: u64,
+}
+
+impl Value {
+    const ANY: Value = Value { constants: UNKNOWN, sites: 0 };
+
+    fn or(self, other: Value) -> Value {
+        Value { constants: self.constants | other.constants, sites: self.sites | other.sites }
+    }
+}
+
+/// A choice among very many values.
+struct Site {
+    thread: usize,
+    edge: usize,
+    op: usize,
+    range: Range,
+    /// Another site of its group, or itself.
+    parent: usize,
+    /// The constants that its values are compared with.
+    constants: BTreeSet<i64>,
+    /// Whether one of these comparisons is by order.
+    ordered: bool,
+    /// Whether its values are compared with values of sites.
+    mutual: bool,
+    /// Whether its values are used in another way.
+    used: bool,
+}
+
+/// The analysis.
+struct Flow<'a> {
+    program: &'a Program,
+    sites: Vec<Site>,
+    /// The constants, by number.
+    constants: Vec<i64>,
+    /// What may be in shared variables.
+    variables: Vec<Value>,
+    /// What may be in the registers at each location of each thread.
+    registers: Vec<Vec<Option<Vec<Value>>>>,
+    changed: bool,
+}
+
+/// The program with choices among fewer values, if there are choices among very many and some of them do the same.
+pub fn narrowed(program: &Program) -> Option<Program> {
+    narrowed_from(program, WIDE)
+}
+
+/// The same for choices among at least so many values.
+pub fn narrowed_from(program: &Program, wide: u64) -> Option<Program> {
+    let places: usize = program.threads.iter().map(|t| t.locations.len() * t.registers.len()).sum();
+    let sites = sites(program, wide);
+    if sites.is_empty() || sites.len() > 64 || program.numbers != Numbers::Int || places > MOST_PLACES {
+        return None;
+    }
+    let registers = program.threads.iter().map(|t| vec![None; t.locations.len()]).collect();
+    let mut flow =
+        Flow { program, sites, constants: Vec::new(), variables: Vec::new(), registers, changed: true };
+    flow.solve();
+    let ranges = flow.ranges();
+    let mut narrowed = program.clone();
+    for (site, &range) in flow.sites.iter().zip(&ranges) {
+        let op = match &mut narrowed.threads[site.thread].edges[site.edge].action {
+            Action::Op(op) => op,
+            Action::Atomic { ops, .. } => &mut ops[site.op],
+            Action::Fence | Action::StoreFence | Action::Lock | Action::Unlock => continue,
+        };
+        if let (Some(range), Op::Havoc(_, all)) = (range, op) {
+            *all = Some(range);
+        }
+    }
+    ranges.iter().any(Option::is_some).then_some(narrowed)
+}
+
+fn sites(program: &Program, wide: u64) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for (thread, code) in program.threads.iter().enumerate() {
+        for (edge, action) in code.edges.iter().map(|edge| &edge.action).enumerate() {
+            for (op, range) in action.ops().iter().enumerate().filter_map(|(n, op)| match op {
+                Op::Havoc(_, range) => Some((n, range.unwrap_or(Range { low: i64::MIN, high: i64::MAX }))),
+                _ => None,
+            }) {
+                if range.size() >= wide {
+                    let parent = sites.len();
+                    let (constants, ordered, mutual, used) = (BTreeSet::new(), false, false, false);
+                    sites.push(Site { thread, edge, op, range, parent, constants, ordered, mutual, used });
+                }
+            }
+        }
+    }
+    sites
+}
+
+/// The numbers of the sites in a set.
+fn members(sites: u64) -> impl Iterator<Item = usize> {
+    (0..64).filter(move |n| sites >> n & 1 == 1)
+}
+
+impl Flow<'_> {
+    /// Goes over all edges until nothing changes. What is noted about sites on the way stays true, because values only grow.
+    fn solve(&mut self) {
+        let program = self.program;
+        self.variables = program.variables.iter().map(|_| Value::default()).collect();
+        for (v, variable) in program.variables.iter().enumerate() {
+            self.variables[v] = variable.init.iter().fold(Value::default(), |sum, i| sum.or(self.initial(i)));
+        }
+        for (t, thread) in program.threads.iter().enumerate() {
+            let start = thread.registers.iter().map(|register| self.initial(&register.init)).collect();
+            self.registers[t][thread.entry.index()] = Some(start);
+        }
+        while std::mem::take(&mut self.changed) {
+            for (t, thread) in program.threads.iter().enumerate() {
+                (0..thread.edges.len()).for_each(|edge| self.edge(t, thread, edge));
+            }
+            self.properties();
+        }
+    }
+
+    fn initial(&mut self, init: &Init) -> Value {
+        match init {
+            Init::Value(value) => self.constant(*value),
+            Init::Any(_) => Value::ANY,
+        }
+    }
+
+    fn constant(&mut self, value: i64) -> Value {
+        let known = self.constants.iter().position(|&constant| constant == value);
+        let number = known.unwrap_or(self.constants.len());
+        if number >= 63 {
+            return Value::ANY;
+        }
+        if known.is_none() {
+            self.constants.push(value);
+        }
+        Value { constants: 1 << number, sites: 0 }
+    }
+
+    /// What the operations of an edge make of the registers, wherever they are left.
+    fn edge(&mut self, t: usize, thread: &Thread, number: usize) {
+        let edge = &thread.edges[number];
+        let Some(mut registers) = self.registers[t][edge.from.index()].clone() else { return };
+        for (n, op) in edge.action.ops().iter().enumerate() {
+            // Where an operation faults, those before it have happened.
+            self.reach(t, thread.fault, &registers);
+            let (target, value) = match op {
+                Op::Skip => continue,
+                Op::Assume(e) | Op::Assert(e, _) => {
+                    self.condition(e, &|r| registers[r.index()]);
+                    continue;
+                }
+                Op::Store(address, e) => {
+                    let value = self.value(e, &|r| registers[r.index()]);
+                    self.index(address, &registers);
+                    let variable = address.variable.index();
+                    self.bounded(value, self.program.variables[variable].range);
+                    let sum = self.variables[variable].or(value);
+                    self.changed |= sum != std::mem::replace(&mut self.variables[variable], sum);
+                    continue;
+                }
+                Op::Assign(target, e) => (target, self.value(e, &|r| registers[r.index()])),
+                Op::Load(target, address) => {
+                    self.index(address, &registers);
+                    (target, self.variables[address.variable.index()])
+                }
+                Op::Havoc(target, _) => {
+                    let is_it = |s: &Site| (s.thread, s.edge, s.op) == (t, number, n);
+                    let site = self.sites.iter().position(is_it);
+                    (target, site.map_or(Value::ANY, |site| Value { constants: 0, sites: 1 << site }))
+                }
+            };
+            self.bounded(value, thread.registers[target.index()].range);
+            registers[target.index()] = value;
+        }
+        self.reach(t, edge.to, &registers);
+    }
+
+    fn reach(&mut self, t: usize, location: LocationId, registers: &[Value]) {
+        match &mut self.registers[t][location.index()] {
+            Some(known) => {
+                for (known, value) in known.iter_mut().zip(registers) {
+                    let sum = known.or(*value);
+                    self.changed |= sum != std::mem::replace(known, sum);
+                }
+            }
+            new => {
+                *new = Some(registers.to_vec());
+                self.changed = true;
+            }
+        }
+    }
+
+    /// Formulas are conditions on what may be in registers anywhere, and in memory.
+    fn properties(&mut self) {
+        let anywhere = |locations: &Vec<Option<Vec<Value>>>| {
+            let mut sum: Vec<Value> = Vec::new();
+            for registers in locations.iter().flatten() {
+                sum.resize(registers.len(), Value::default());
+                sum.iter_mut().zip(registers).for_each(|(sum, value)| *sum = sum.or(*value));
+            }
+            sum
+        };
+        let registers: Vec<Vec<Value>> = self.registers.iter().map(anywhere).collect();
+        let (program, variables) = (self.program, self.variables.clone());
+        for property in &program.properties {
+            if let PropertyKind::Never(formula) | PropertyKind::Finally(_, formula) = &property.kind {
+                self.condition(formula, &|observable| match observable {
+                    Observable::At(..) => Value::ANY,
+                    Observable::Register(t, r) => registers[t.index()][r.index()],
+                    Observable::Memory(cell) => {
+                        let of = program.variables.partition_point(|v| v.base <= *cell);
+                        variables[of - 1]
+                    }
+                });
+            }
+        }
+    }
+
+    /// Whether an expression is 0 or not: its value is compared with 0.
+    fn condition<L>(&mut self, e: &Expr<L>, leaf: &dyn Fn(&L) -> Value) {
+        let value = self.value(e, leaf);
+        members(value.sites).for_each(|site| self.note(site, [0], false));
+    }
+
+    /// What the value of an expression may come from; notes what is done with values on the way.
+    fn value<L>(&mut self, e: &Expr<L>, leaf: &dyn Fn(&L) -> Value) -> Value {
+        use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+        match e {
+            Expr::Const(value) => return self.constant(*value),
+            Expr::Leaf(l) => return leaf(l),
+            Expr::If(condition, then, otherwise) => {
+                self.condition(condition, leaf);
+                return self.value(then, leaf).or(self.value(otherwise, leaf));
+            }
+            Expr::Unary(UnaryOp::Not, operand) => self.condition(operand, leaf),
+            Expr::Binary(And | Or, left, right) => {
+                self.condition(left, leaf);
+                self.condition(right, leaf);
+            }
+            Expr::Binary(op @ (Eq | Ne | Lt | Le | Gt | Ge), left, right) => {
+                let (left, right) = (self.value(left, leaf), self.value(right, leaf));
+                let ordered = !matches!(op, Eq | Ne);
+                self.compared(left, right, ordered);
+                self.compared(right, left, ordered);
+            }
+            Expr::Unary(_, operand) => {
+                let value = self.value(operand, leaf);
+                self.used(value);
+            }
+            Expr::Binary(_, left, right) => {
+                let value = self.value(left, leaf).or(self.value(right, leaf));
+                self.used(value);
+            }
+        }
+        Value::ANY
+    }
+
+    /// The values of sites on one side are compared with what is on the other side.
+    fn compared(&mut self, one: Value, other: Value, ordered: bool) {
+        let unknown = other.constants & UNKNOWN != 0 || (ordered && other.sites != 0);
+        if unknown {
+            self.used(one);
+        }
+        let constants = (0..self.constants.len()).filter(|n| other.constants >> n & 1 == 1);
+        let constants: Vec<i64> = constants.map(|n| self.constants[n]).collect();
+        for site in members(one.sites) {
+            self.note(site, constants.iter().copied(), ordered);
+            self.sites[site].mutual |= other.sites != 0;
+            let first = members(one.sites | other.sites).next().filter(|_| other.sites != 0);
+            if let Some(first) = first {
+                let (root, other) = (self.root(site), self.root(first));
+                self.sites[root.max(other)].parent = root.min(other);
+            }
+        }
+    }
+
+    fn note(&mut self, site: usize, constants: impl IntoIterator<Item = i64>, ordered: bool) {
+        self.sites[site].constants.extend(constants);
+        self.sites[site].ordered |= ordered;
+    }
+
+    fn used(&mut self, value: Value) {
+        members(value.sites).for_each(|site| self.sites[site].used = true);
+    }
+
+    fn index(&mut self, address: &Address, registers: &[Value]) {
+        if let Some(index) = &address.index {
+            let value = self.value(index, &|r| registers[r.index()]);
+            self.used(value);
+        }
+    }
+
+    /// A value is written where a range is checked.
+    fn bounded(&mut self, value: Value, range: Option<Range>) {
+        if range.is_some() {
+            self.used(value);
+        }
+    }
+
+    fn root(&self, mut site: usize) -> usize {
+        while self.sites[site].parent != site {
+            site = self.sites[site].parent;
+        }
+        site
+    }
+
+    /// The new range of each site that gets one.
+    fn ranges(&self) -> Vec<Option<Range>> {
+        let mut ranges = vec![None; self.sites.len()];
+        for root in (0..self.sites.len()).filter(|&n| self.sites[n].parent == n) {
+            let group: Vec<usize> = (0..self.sites.len()).filter(|&n| self.root(n) == root).collect();
+            for (&site, range) in group.iter().zip(self.of_group(&group).into_iter().flatten()) {
+                let shrinks = range.size() < self.sites[site].range.size();
+                ranges[site] = (shrinks && range.size() <= NARROW).then_some(range);
+            }
+        }
+        ranges
+    }
+
+    /// The ranges of the sites of a group; nothing if it keeps all values.
+    fn of_group(&self, group: &[usize]) -> Option<Vec<Range>> {
+        let sites = || group.iter().map(|&n| &self.sites[n]);
+        let mutual = sites().any(|site| site.mutual);
+        if sites().any(|site| site.used || (mutual && self.is_on_cycle(site))) {
+            return None;
+        }
+        let constants: BTreeSet<i64> = sites().flat_map(|site| site.constants.iter().copied()).collect();
+        let least = constants.first().copied().unwrap_or(0);
+        let greatest = constants.last().copied().unwrap_or(0);
+        let ordered = sites().any(|site| site.ordered);
+        let most = if mutual { group.len() as i64 } else { 1 };
+        let (below, above) = (least.checked_sub(most)?, greatest.checked_add(most)?);
+        let mut ranges = Vec::new();
+        for (n, Site { range, .. }) in sites().enumerate() {
+            // Whatever a value is replaced by is one of the site.
+            let fits = range.low <= greatest && range.high >= above;
+            if !fits || (ordered && range.low < least && range.low > below) {
+                return None;
+            }
+            let far = if mutual { n as i64 + 1 } else { 1 };
+            let low = if ordered { least - far } else { least };
+            ranges.push(Range { low: low.max(range.low), high: greatest + far });
+        }
+        Some(ranges)
+    }
+
+    fn is_on_cycle(&self, site: &Site) -> bool {
+        let thread = &self.program.threads[site.thread];
+        let edge = &thread.edges[site.edge];
+        let (mut seen, mut work) = (vec![false; thread.locations.len()], vec![edge.to]);
+        while let Some(location) = work.pop() {
+            if !std::mem::replace(&mut seen[location.index()], true) {
+                work.extend(thread.edges_from(location).map(|(_, edge)| edge.to));
+            }
+        }
+        seen[edge.from.index()]
+    }
+}
