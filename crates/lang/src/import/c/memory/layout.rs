@@ -493,6 +493,11 @@ impl Class {
         self.count == 1
     }
 
+    /// What its places hold at first.
+    pub fn values(&self) -> impl Iterator<Item = i64> {
+        self.places.iter().zip(&self.initial).filter(|(place, _)| place.is_some()).map(|(_, &value)| value)
+    }
+
     /// The thread that alone uses its places.
     pub fn private_to(&self) -> Option<ThreadNumber> {
         let mut threads = self.used.accessed_by.iter();

@@ -3,9 +3,11 @@
 mod emit;
 mod failures;
 pub mod flat;
+mod flow;
 mod heap;
 mod layout;
 mod property;
+mod ranges;
 mod resolve;
 mod statements;
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub fn emit(core: &Core, nodes: &Nodes, options: Options) -> Result<File, Vec<Di
     }
     let layout = Layout::new(core, nodes, options)?;
     let mut program = resolve::resolve(core, nodes, &layout, options)?;
+    flow::check(&mut program, &layout);
     for thread in &mut program.threads {
         failures::move_failures(thread);
         tidy::tidy(thread);

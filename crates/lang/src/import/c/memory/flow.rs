@@ -1,0 +1,501 @@
+//! Which checks can fail: an interval analysis of flat code, for all threads together.
+//!
+//! Registers are followed statement by statement; shared memory and arrays of registers have one range for each class, whoever writes there
+//! and whenever. Checks that cannot fail are taken out, and where a value that decides something may be undefined there is a check for that: it decides if it is
+//! a condition, an address or an operand, not if it is only copied. (Checks of pointers need none: no pointer is the undefined value.)
+
+use std::collections::{BTreeSet, HashMap};
+
+use fencewright_program::{BinaryOp, UnaryOp};
+
+use super::super::core::{Label, Register};
+use super::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED, Wrong};
+use super::layout::Layout;
+use super::ranges::{Range, Values, range_of, refine};
+
+/// After so many rounds ranges grow in large steps, and after so many without end.
+const LARGE_STEPS: usize = 3;
+const NO_STEPS: usize = 24;
+/// After so many rounds nothing is followed any more.
+const MOST_ROUNDS: usize = 200;
+/// Programs for which statements times registers are more than this are not followed statement by statement.
+const MOST_WORK: usize = 20_000_000;
+
+/// Takes out checks that cannot fail, and adds checks of values that may be undefined.
+pub(super) fn check(program: &mut Program, layout: &Layout) {
+    let stations = stations(program);
+    let memory: Vec<Range> = layout.classes.iter().map(|class| join_all(class.values())).collect();
+    let mut known: Vec<Known> = program.threads.iter().map(Known::new).collect();
+    let mut shared = Shared { memory, stations, round: 0, changed: true };
+    while shared.changed {
+        shared.changed = false;
+        for (thread, known) in program.threads.iter_mut().zip(&mut known) {
+            Flow::run(thread, known, &mut shared, false);
+        }
+        shared.round += 1;
+        if shared.round == MOST_ROUNDS {
+            shared.memory.fill(Range::EVERYTHING);
+            for known in &mut known {
+                known.arrays.fill(Range::EVERYTHING);
+                known.followed = false;
+            }
+        }
+    }
+    for (thread, known) in program.threads.iter_mut().zip(&mut known) {
+        Flow::run(thread, known, &mut shared, true);
+    }
+}
+
+fn join_all(values: impl IntoIterator<Item = i64>) -> Range {
+    values.into_iter().map(Range::of).fold(Range::NOTHING, Range::joined)
+}
+
+/// The numbers in a program, and those beside them.
+fn stations(program: &Program) -> Vec<i64> {
+    fn numbers(term: &Term, found: &mut BTreeSet<i64>) {
+        match term {
+            Term::Number(number) => {
+                found.extend([number.saturating_sub(1), *number, number.saturating_add(1)])
+            }
+            Term::Register(_) => {}
+            Term::Element(_, a) | Term::Unary(_, a) => numbers(a, found),
+            Term::Binary(_, a, b) => {
+                numbers(a, found);
+                numbers(b, found);
+            }
+            Term::If(a, b, c) => {
+                numbers(a, found);
+                numbers(b, found);
+                numbers(c, found);
+            }
+        }
+    }
+    let mut found = BTreeSet::from([0, 1]);
+    let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
+    while let Some(step) = open.pop() {
+        step.kind.terms().into_iter().for_each(|term| numbers(term, &mut found));
+        step.kind.blocks().into_iter().for_each(|block| open.extend(block));
+    }
+    found.into_iter().collect()
+}
+
+/// What is known about all threads.
+struct Shared {
+    memory: Vec<Range>,
+    stations: Vec<i64>,
+    round: usize,
+    changed: bool,
+}
+
+impl Shared {
+    /// Makes a range cover another one.
+    fn grow(&mut self, range: Range, by: Range) -> Range {
+        let joined = range.joined(by);
+        if joined == range {
+            return range;
+        }
+        self.changed = true;
+        match self.round {
+            0..LARGE_STEPS => joined,
+            LARGE_STEPS..NO_STEPS => range.widened(joined, &self.stations),
+            _ => range.widened(joined, &[]),
+        }
+    }
+
+    fn grow_state(&mut self, known: &mut Option<State>, by: &State) {
+        match known {
+            None => {
+                self.changed = true;
+                *known = Some(by.clone());
+            }
+            Some(known) => {
+                for (range, &by) in known.registers.iter_mut().zip(&by.registers) {
+                    *range = self.grow(*range, by);
+                }
+            }
+        }
+    }
+}
+
+/// What is known about one thread.
+struct Known {
+    arrays: Vec<Range>,
+    labels: HashMap<Label, Option<State>>,
+    /// The heads of loops, in the order of the text.
+    heads: Vec<Option<State>>,
+    /// Whether registers are followed.
+    followed: bool,
+}
+
+impl Known {
+    fn new(thread: &Thread) -> Self {
+        let arrays = thread.arrays.iter().map(|array| join_all(array.init.iter().copied())).collect();
+        let mut statements = 0;
+        let mut open: Vec<&Step> = thread.code.iter().collect();
+        while let Some(step) = open.pop() {
+            statements += 1;
+            step.kind.blocks().into_iter().for_each(|block| open.extend(block));
+        }
+        let followed = statements * thread.registers.len() <= MOST_WORK;
+        Known { arrays, labels: HashMap::new(), heads: Vec::new(), followed }
+    }
+}
+
+/// What registers can hold at some point.
+#[derive(Clone)]
+struct State {
+    registers: Vec<Range>,
+}
+
+struct At<'a> {
+    state: &'a State,
+    arrays: &'a [Range],
+    followed: bool,
+}
+
+impl Values for At<'_> {
+    fn register(&self, register: Register) -> Range {
+        if self.followed { self.state.registers[register.0 as usize] } else { Range::EVERYTHING }
+    }
+
+    fn element(&self, array: usize) -> Range {
+        self.arrays[array]
+    }
+}
+
+struct Flow<'a> {
+    known: &'a mut Known,
+    shared: &'a mut Shared,
+    /// How many loops have begun.
+    loops: usize,
+    /// For each loop around the current statement, what is known where it is left, and its number.
+    around: Vec<(Option<State>, usize)>,
+    /// Whether this is the last round, in which code is changed.
+    last: bool,
+}
+
+impl Flow<'_> {
+    fn run(thread: &mut Thread, known: &mut Known, shared: &mut Shared, last: bool) {
+        let registers = thread.registers.iter().map(|register| Range::of(register.init)).collect();
+        let mut flow = Flow { known, shared, loops: 0, around: Vec::new(), last };
+        flow.block(&mut thread.code, Some(State { registers }));
+    }
+
+    fn at<'s>(&'s self, state: &'s State) -> At<'s> {
+        At { state, arrays: &self.known.arrays, followed: self.known.followed }
+    }
+
+    fn range(&self, state: &State, term: &Term) -> Range {
+        range_of(term, &self.at(state))
+    }
+
+    /// What is known if a condition holds, or does not; nothing if that cannot be.
+    fn where_(&self, state: Option<State>, condition: &Term, holds: bool) -> Option<State> {
+        let mut state = state?;
+        if self.range(&state, condition).truth() == Some(!holds) {
+            return None;
+        }
+        let mut learned = Vec::new();
+        refine(condition, holds, &self.at(&state), &mut |register, range| learned.push((register, range)));
+        for (register, range) in learned {
+            let now = &mut state.registers[register.0 as usize];
+            *now = now.both(range);
+            if self.known.followed && now.is_nothing() {
+                return None;
+            }
+        }
+        Some(state)
+    }
+
+    fn block(&mut self, block: &mut Vec<Step>, mut state: Option<State>) -> Option<State> {
+        let mut n = 0;
+        while n < block.len() {
+            let span = block[n].span;
+            let checks = match &state {
+                Some(state) => self.undefined(state, &block[n].kind),
+                None => Vec::new(),
+            };
+            for check in checks {
+                let StepKind::Check(condition, _) = &check else { continue };
+                state = self.where_(state, condition, true);
+                if self.last {
+                    block.insert(n, Step { kind: check, span });
+                    n += 1;
+                }
+            }
+            if self.last
+                && let Some(state) = &state
+            {
+                self.prepare(block, n, state);
+            }
+            let kind = &mut block[n].kind;
+            let useless = match (&*kind, &state) {
+                (StepKind::Check(condition, _), Some(state)) => {
+                    self.range(state, condition).truth() == Some(true)
+                }
+                _ => false,
+            };
+            state = self.step(kind, state);
+            if useless && self.last {
+                block.remove(n);
+            } else {
+                n += 1;
+            }
+        }
+        state
+    }
+
+    /// Checks that what decides something in a statement is not undefined.
+    fn undefined(&self, state: &State, step: &StepKind) -> Vec<StepKind> {
+        let mut found = Vec::new();
+        let mut decides = |term: &Term| self.decides(state, term, false, &None, &mut found);
+        match step {
+            StepKind::Assign(_, value) => self.decides(state, value, true, &None, &mut found),
+            StepKind::Set(_, index, value) => {
+                decides(index);
+                self.decides(state, value, true, &None, &mut found);
+            }
+            StepKind::Load(_, cell) => cell.index.iter().for_each(&mut decides),
+            StepKind::Store(cell, value) => {
+                cell.index.iter().for_each(&mut decides);
+                self.decides(state, value, true, &None, &mut found);
+            }
+            StepKind::Update { cell, old, when, new } => {
+                // Whether the old value is undefined is checked when it is known.
+                let mut bound = state.clone();
+                bound.registers[old.0 as usize] = Range::of(0);
+                cell.index
+                    .iter()
+                    .chain(when)
+                    .for_each(|term| self.decides(&bound, term, false, &None, &mut found));
+                self.decides(&bound, new, true, &None, &mut found);
+            }
+            StepKind::Await(register, cell, condition, _) => {
+                let mut bound = state.clone();
+                bound.registers[register.0 as usize] = Range::of(0);
+                let terms = cell.index.iter().chain([condition]);
+                terms.for_each(|term| self.decides(&bound, term, false, &None, &mut found));
+            }
+            StepKind::Assume(term) | StepKind::Assert(term, _) | StepKind::If(term, ..) => decides(term),
+            _ => {}
+        }
+        found
+    }
+
+    /// Collects checks of the registers and elements in a term that may be undefined and decide something. `when` says when the term is computed.
+    fn decides(
+        &self,
+        state: &State,
+        term: &Term,
+        copied: bool,
+        when: &Option<Term>,
+        found: &mut Vec<StepKind>,
+    ) {
+        let guarded = |guard: Term| {
+            Some(match when {
+                None => guard,
+                Some(when) => when.clone().and(guard),
+            })
+        };
+        match term {
+            Term::Number(_) => {}
+            Term::Register(_) | Term::Element(..) => {
+                if let Term::Element(_, index) = term {
+                    self.decides(state, index, false, when, found);
+                }
+                if !copied && self.range(state, term).undefined {
+                    let is_defined = term.clone().with(BinaryOp::Ne, UNDEFINED);
+                    let condition = match when {
+                        None => is_defined,
+                        Some(when) => Term::unary(UnaryOp::Not, when.clone()).or(is_defined),
+                    };
+                    let check = StepKind::Check(condition.clone(), Wrong::Undefined);
+                    if !found
+                        .iter()
+                        .any(|other| matches!(other, StepKind::Check(other, _) if *other == condition))
+                    {
+                        found.push(check);
+                    }
+                }
+            }
+            Term::Unary(_, a) => self.decides(state, a, false, when, found),
+            Term::Binary(BinaryOp::And, a, b) => {
+                self.decides(state, a, false, when, found);
+                self.decides(state, b, false, &guarded((**a).clone()), found);
+            }
+            Term::Binary(BinaryOp::Or, a, b) => {
+                self.decides(state, a, false, when, found);
+                self.decides(state, b, false, &guarded(Term::unary(UnaryOp::Not, (**a).clone())), found);
+            }
+            Term::Binary(_, a, b) => {
+                self.decides(state, a, false, when, found);
+                self.decides(state, b, false, when, found);
+            }
+            Term::If(condition, a, b) => {
+                self.decides(state, condition, false, when, found);
+                self.decides(state, a, copied, &guarded((**condition).clone()), found);
+                self.decides(
+                    state,
+                    b,
+                    copied,
+                    &guarded(Term::unary(UnaryOp::Not, (**condition).clone())),
+                    found,
+                );
+            }
+        }
+    }
+
+    /// Where memory that is read and decides something at once may be undefined, reading and deciding become two statements with a check between them.
+    fn prepare(&self, block: &mut Vec<Step>, n: usize, state: &State) {
+        let span = block[n].span;
+        let step = |kind| Step { kind, span };
+        let is_defined = |register: Register| Term::Register(register).with(BinaryOp::Ne, UNDEFINED);
+        match &mut block[n].kind {
+            StepKind::Update { cell, old, when, new } if self.shared.memory[cell.class].undefined => {
+                let mut bound = state.clone();
+                bound.registers[old.0 as usize] = self.shared.memory[cell.class];
+                let mut found = Vec::new();
+                when.iter().for_each(|when| self.decides(&bound, when, false, &None, &mut found));
+                self.decides(&bound, new, true, &None, &mut found);
+                if found.is_empty() {
+                    return;
+                }
+                let (old, cell, new) = (*old, cell.clone(), new.clone());
+                let write = step(StepKind::Store(cell.clone(), new));
+                let write = match when.clone() {
+                    None => write,
+                    Some(when) => step(StepKind::If(when, vec![write], Vec::new())),
+                };
+                block[n].kind = StepKind::Atomic(vec![step(StepKind::Load(old, cell)), write]);
+            }
+            StepKind::Await(register, cell, condition, _) if self.shared.memory[cell.class].undefined => {
+                let register = *register;
+                let undefined = Term::Register(register).with(BinaryOp::Eq, UNDEFINED);
+                *condition = undefined.or(condition.clone());
+                block.insert(n + 1, step(StepKind::Check(is_defined(register), Wrong::Undefined)));
+            }
+            _ => {}
+        }
+    }
+
+    fn store(&mut self, cell: &Cell, value: Range) {
+        self.shared.memory[cell.class] = self.shared.grow(self.shared.memory[cell.class], value);
+    }
+
+    fn step(&mut self, step: &mut StepKind, state: Option<State>) -> Option<State> {
+        // Loops count even where they are not reached.
+        match step {
+            StepKind::Label(label) => return self.label(*label, state),
+            StepKind::Loop(body) => return self.endless(body, state),
+            StepKind::Steps(block) | StepKind::Block(block) | StepKind::Atomic(block) => {
+                return self.block(block, state);
+            }
+            StepKind::If(condition, then, otherwise) => {
+                let (yes, no) =
+                    (self.where_(state.clone(), condition, true), self.where_(state, condition, false));
+                let yes = self.block(then, yes);
+                let no = self.block(otherwise, no);
+                return joined(yes, no);
+            }
+            StepKind::Choose(ways) => {
+                let ways = ways.iter_mut().map(|way| self.block(way, state.clone()));
+                return ways.collect::<Vec<_>>().into_iter().fold(None, joined);
+            }
+            _ => {}
+        }
+        let mut state = state?;
+        match step {
+            StepKind::Assign(register, value) => {
+                state.registers[register.0 as usize] = self.range(&state, value);
+            }
+            StepKind::Set(array, _, value) => {
+                let value = self.range(&state, value);
+                self.known.arrays[*array] = self.shared.grow(self.known.arrays[*array], value);
+            }
+            StepKind::Havoc(register, low, high) => {
+                state.registers[register.0 as usize] = Range::new(*low, *high);
+            }
+            StepKind::Load(register, cell) => {
+                state.registers[register.0 as usize] = self.shared.memory[cell.class];
+            }
+            StepKind::Store(cell, value) => {
+                let value = self.range(&state, value);
+                self.store(cell, value);
+            }
+            StepKind::Update { cell, old, when, new } => {
+                state.registers[old.0 as usize] = self.shared.memory[cell.class];
+                let written = match when {
+                    None => Some(state.clone()),
+                    Some(when) => self.where_(Some(state.clone()), when, true),
+                };
+                if let Some(written) = written {
+                    let value = self.range(&written, new);
+                    self.store(cell, value);
+                }
+            }
+            StepKind::Await(register, cell, condition, _) => {
+                state.registers[register.0 as usize] = self.shared.memory[cell.class];
+                let undefined = Term::Register(*register).with(BinaryOp::Eq, UNDEFINED);
+                return self.where_(Some(state), &undefined.or(condition.clone()), true);
+            }
+            StepKind::Assume(condition) | StepKind::Assert(condition, _) | StepKind::Check(condition, _) => {
+                return self.where_(Some(state), condition, true);
+            }
+            StepKind::Break => {
+                if let Some((left, _)) = self.around.last_mut() {
+                    *left = joined(left.take(), Some(state));
+                }
+                return None;
+            }
+            StepKind::Continue => {
+                if let Some(&(_, number)) = self.around.last() {
+                    self.shared.grow_state(&mut self.known.heads[number], &state);
+                }
+                return None;
+            }
+            StepKind::Goto(label) => {
+                let at = self.known.labels.entry(*label).or_default();
+                self.shared.grow_state(at, &state);
+                return None;
+            }
+            StepKind::Stop | StepKind::Beyond(_) => return None,
+            _ => {}
+        }
+        Some(state)
+    }
+
+    fn label(&mut self, label: Label, state: Option<State>) -> Option<State> {
+        joined(state, self.known.labels.get(&label).cloned().flatten())
+    }
+
+    fn endless(&mut self, body: &mut Vec<Step>, state: Option<State>) -> Option<State> {
+        let number = self.loops;
+        self.loops += 1;
+        if self.known.heads.len() == number {
+            self.known.heads.push(None);
+        }
+        if let Some(state) = &state {
+            self.shared.grow_state(&mut self.known.heads[number], state);
+        }
+        let head = self.known.heads[number].clone();
+        self.around.push((None, number));
+        let end = self.block(body, head);
+        if let Some(end) = end {
+            self.shared.grow_state(&mut self.known.heads[number], &end);
+        }
+        self.around.pop().and_then(|(left, _)| left)
+    }
+}
+
+fn joined(a: Option<State>, b: Option<State>) -> Option<State> {
+    match (a, b) {
+        (Some(mut a), Some(b)) => {
+            for (range, other) in a.registers.iter_mut().zip(b.registers) {
+                *range = range.joined(other);
+            }
+            Some(a)
+        }
+        (a, None) => a,
+        (None, b) => b,
+    }
+}

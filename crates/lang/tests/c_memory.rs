@@ -1,0 +1,268 @@
+//! Memory of C programs, from the text to the reference semantics: pointers, structures, allocations, and the property `memory`.
+
+use fencewright_executions::oracle::{Incomplete, Reachable, explore};
+use fencewright_lang::fw::print;
+use fencewright_lang::load::Failure;
+use fencewright_lang::options::Options;
+use fencewright_lang::{Loaded, Loader, Stop};
+use fencewright_program::MemoryModel;
+
+const HEADERS: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <stdint.h>\n#include <stddef.h>\n#include <assert.h>\n#include <stdatomic.h>\n";
+
+/// `struct node`, and a stack of them that frees what it pops.
+const STACK: &str = "
+struct node { int value; struct node *next; };
+_Atomic(struct node *) top;
+void push(int value) {
+    struct node *node = malloc(sizeof *node);
+    node->value = value;
+    do node->next = top; while (!atomic_compare_exchange_strong(&top, &node->next, node));
+}
+int pop(void) {
+    struct node *old;
+    struct node *next;
+    for (;;) {
+        old = top;
+        if (!old) return -1;
+        next = old->next;
+        if (atomic_compare_exchange_strong(&top, &old, next)) break;
+    }
+    int value = old->value;
+    FREE(old);
+    return value;
+}
+";
+
+/// The threads of a program: what `main` does before it creates them, what they do, and what it does when they have ended.
+fn threads(globals: &str, before: &str, bodies: &[&str], after: &str) -> String {
+    let mut text = format!("{HEADERS}{globals}\n");
+    for (n, body) in bodies.iter().enumerate() {
+        text += &format!("void *t{n}(void *argument) {{ {body}; return 0; }}\n");
+    }
+    text += &format!("int main(void) {{ pthread_t t[{}]; {before};\n", bodies.len().max(1));
+    (0..bodies.len()).for_each(|n| text += &format!("    pthread_create(&t[{n}], 0, t{n}, 0);\n"));
+    (0..bodies.len()).for_each(|n| text += &format!("    pthread_join(t[{n}], 0);\n"));
+    text + &format!("    {after};\n    return 0;\n}}\n")
+}
+
+fn try_load(text: &str, options: &Options) -> Result<Loaded, String> {
+    let stop = Stop::never();
+    let open = |name: &str| Err(format!("there is no `{name}`"));
+    let loader = Loader { front_end: None, options, stop: &stop, open: &open };
+    loader.load("test.c", text.as_bytes()).map_err(|failure| match failure {
+        Failure::Wrong(error) => error.sources.render(&error.diagnostics, false),
+        Failure::Stopped => unreachable!("nobody stops it"),
+    })
+}
+
+fn reachable(text: &str, options: &Options, model: MemoryModel) -> (Loaded, Result<Reachable, Incomplete>) {
+    let loaded = try_load(text, options).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    let reachable = explore(&loaded.program, model, 1_000_000, &mut || false);
+    (loaded, reachable)
+}
+
+/// The properties that are violated; a program that has no such property cannot violate it.
+fn violated(text: &str, options: &Options, model: MemoryModel) -> Vec<String> {
+    let (loaded, reachable) = reachable(text, options, model);
+    let printed = print(&loaded.file);
+    let reachable = reachable.unwrap_or_else(|why| panic!("{why:?}\n{text}\n{printed}"));
+    let holds = |property| reachable.satisfies(&loaded.program, model, property).unwrap();
+    let violated = loaded.program.properties.iter().filter(|property| !holds(property));
+    violated.map(|property| property.name.clone()).collect()
+}
+
+fn check_with(text: &str, options: &Options, expected: &[&str]) {
+    for model in [MemoryModel::Sc, MemoryModel::Tso] {
+        let found = violated(text, options, model);
+        if found != expected {
+            let loaded = try_load(text, options).unwrap();
+            panic!("{model:?}: {found:?} instead of {expected:?}\n{text}\n{}", print(&loaded.file));
+        }
+    }
+}
+
+fn check(text: &str, expected: &[&str]) {
+    check_with(text, &Options::default(), expected);
+}
+
+#[test]
+fn null_pointers() {
+    let globals = "int x; int *p;";
+    check(&threads(globals, "", &["*p = 1", "p = &x"], ""), &["memory"]);
+    check(&threads(globals, "", &["int *q = p; if (q) *q = 1", "p = &x"], ""), &[]);
+    check(&threads(globals, "p = &x", &["*p = 1", "int *q = p; *q = 2"], "assert(x)"), &[]);
+}
+
+#[test]
+fn bounds() {
+    let globals = "int a[4]; int n;";
+    check(&threads(globals, "", &["a[n] = 1", "n = 3"], ""), &[]);
+    check(&threads(globals, "", &["a[n] = 1", "n = 4"], ""), &["memory"]);
+    check(&threads(globals, "", &["a[n] = 1", "n = -1"], ""), &["memory"]);
+    let walk = |end: &str| format!("int *p; for (p = a; p {end}; p++) *p = n");
+    check(&threads(globals, "", &[&walk("< a + 4"), "n = 1"], "assert(a[3] == 0 || a[3] == 1)"), &[]);
+    check(&threads(globals, "", &[&walk("<= a + 4"), "n = 1"], "assert(a[3] < 2)"), &["memory"]);
+    // Behind one array begins another one, but not for a pointer.
+    let two = "int a[2], b[2]; int *p; int n;";
+    let far = "p = n ? a : b; p += 2; p = p + n; *p = 5";
+    check(&threads(two, "", &[far, "n = 1"], "assert(a[0] + b[0] == 0)"), &["memory"]);
+}
+
+#[test]
+fn elements_of_arrays() {
+    let globals = "struct slot { int full; int data; } slots[3]; struct slot *last; int *number;";
+    let put = "slots[1].data = 7; slots[1].full = 1; last = &slots[1]; number = &slots[1].data";
+    let get = "struct slot *s = last; if (s) { assert(s == slots + 1); assert(s - slots == 1); assert(s->full == 1); assert(s->data == 7); }";
+    check(&threads(globals, "", &[put, get], "assert(*number == 7)"), &[]);
+    let wrong = "struct slot *s = last; if (s) assert(s->data != 7)";
+    check(&threads(globals, "", &[put, wrong], ""), &["assertions"]);
+}
+
+#[test]
+fn structures_are_copied() {
+    let globals = "struct pair { int a, b; } x, y; struct pair *p = &x;";
+    let copy = "struct pair mine = *p; y = mine";
+    let check_copy = "assert(y.a == 0 || y.a == 3); struct pair z = y; assert(z.b == y.b)";
+    check(&threads(globals, "", &["x.a = 3; x.b = 4", copy], check_copy), &[]);
+    check(
+        &threads(globals, "", &["x.a = 3; x.b = 4", copy], "assert(!(y.a == 0 && y.b == 4))"),
+        &["assertions"],
+    );
+}
+
+#[test]
+fn values_that_nobody_wrote() {
+    let globals = "int x, y;";
+    check(&threads(globals, "", &["int n; if (x) n = 1; if (n) y = 1", "x = 1"], ""), &["memory"]);
+    check(&threads(globals, "", &["int n; if (x) n = 1; if (x) y = 1", "x = 1"], ""), &[]);
+    check(&threads(globals, "", &["int n; int m; if (x) n = 1; m = n; y = m", "x = 1"], ""), &[]);
+    let allocated = "struct node { int value; }; struct node *p;";
+    let publish = "struct node *n = malloc(sizeof *n); n->value = 1; p = n";
+    let read = "struct node *n = p; if (n) assert(n->value == 1)";
+    check(&threads(allocated, "", &[publish, read], ""), &[]);
+    let publish = "struct node *n = malloc(sizeof *n); p = n; n->value = 1";
+    check(&threads(allocated, "", &[publish, read], ""), &["memory"]);
+    let publish = "struct node *n = calloc(1, sizeof *n); p = n; n->value = 1";
+    check(&threads(allocated, "", &[publish, "struct node *n = p; if (n) assert(n->value < 2)"], ""), &[]);
+}
+
+#[test]
+fn freed_memory() {
+    let globals = "int *p; atomic_int flag;";
+    let before = "p = malloc(sizeof *p); *p = 1";
+    check(&threads(globals, before, &["free(p)", "*p = 2"], ""), &["memory"]);
+    check(&threads(globals, before, &["*p = 3", "*p = 2"], "free(p)"), &[]);
+    check(&threads(globals, before, &["*p = 3", "*p = 2"], "free(p); *p = 1"), &["memory"]);
+    check(&threads(globals, before, &["free(p)", "free(p)"], ""), &["memory"]);
+    let once = "if (!atomic_exchange(&flag, 1)) free(p)";
+    check(&threads(globals, before, &[once, once], ""), &[]);
+    check(&threads(globals, before, &["free(p + 1)", ""], ""), &["memory"]);
+    check(&threads("int x; int *p;", "p = &x", &["free(p)", "p = 0"], ""), &["memory"]);
+    check(&threads("int *p;", "", &["free(p)", "p = 0"], ""), &[]);
+    let member = "struct pair { int a, b; } *p; int *q;";
+    let before = "p = malloc(sizeof *p); p->a = p->b = 0; q = &p->b";
+    check(&threads(member, before, &["free(p)", "*q = 2"], ""), &["memory"]);
+    check(&threads(member, before, &["p->a = 1", "*q = 2"], "free(p)"), &[]);
+}
+
+#[test]
+fn a_stack_that_frees() {
+    let keeps = format!("#define FREE(p)\n{STACK}");
+    let frees = format!("#define FREE(p) free(p)\n{STACK}");
+    let pops = ["assert(pop() != 0)", "assert(pop() != 0)"];
+    check(&threads(&keeps, "push(1); push(2)", &pops, "assert(pop() == -1)"), &[]);
+    check(&threads(&frees, "push(1); push(2)", &pops, ""), &["memory"]);
+}
+
+/// One thread is between reading `next` and its exchange while the other pops two and pushes the first again: only if memory is used again.
+#[test]
+fn reuse_is_needed_for_aba() {
+    let text = format!("#define FREE(p) free(p)\n{STACK}\nint got;",);
+    let again = "int a = pop(), b = pop(); if (a == 2 && b == 1) push(3)";
+    let text = threads(&text, "push(1); push(2)", &["got = pop()", again], "if (got == 3) assert(top == 0)");
+    let mut options = Options::default();
+    check_with(&text, &options, &["memory"]);
+    options.c.reuse = true;
+    check_with(&text, &options, &["assertions", "memory"]);
+}
+
+#[test]
+fn two_lists_of_one_type() {
+    let globals = "struct node { int value; struct node *next; } a, b, c; struct node *one, *two;
+        int sum(struct node *n) { int s = 0; while (n) { s += n->value; n = n->next; } return s; }";
+    let before = "a.value = 1; b.value = 2; c.value = 4; one = &a; a.next = &b; two = &c";
+    check(&threads(globals, before, &["assert(sum(one) == 3)", "two = &b"], "assert(sum(two) == 2)"), &[]);
+    check(
+        &threads(globals, before, &["c.next = &c", "two = 0"], "c.next = two; assert(sum(one) != 3)"),
+        &["assertions"],
+    );
+}
+
+#[test]
+fn containers_and_first_members() {
+    let globals = "struct link { struct link *next; };
+        struct item { int key; struct link link; } x, y; struct link head;
+        #define item_of(p) ((struct item *)((char *)(p) - offsetof(struct item, link)))";
+    let before = "x.key = 1; y.key = 2; head.next = &x.link; x.link.next = &y.link";
+    let body = "struct link *l = head.next; int s = 0; while (l) { s += item_of(l)->key; l = l->next; } assert(s == 3 || s == 1)";
+    check(&threads(globals, before, &[body, "x.link.next = 0"], ""), &[]);
+    let first =
+        "struct base { int kind; }; struct derived { struct base base; int extra; } d; struct base *p;";
+    let body =
+        "struct base *b = p; if (b) { assert(b->kind == 1); assert(((struct derived *)b)->extra == 5); }";
+    check(&threads(first, "d.base.kind = 1; d.extra = 5", &[body, "p = &d.base"], ""), &[]);
+    check(
+        &threads(first, "d.base.kind = 1; d.extra = 4", &[body, "p = (struct base *)&d"], ""),
+        &["assertions"],
+    );
+}
+
+#[test]
+fn tagged_pointers() {
+    let globals = "struct node { int value; struct node *next; } x, y; _Atomic uintptr_t head;";
+    let mark = "atomic_fetch_or(&head, 1)";
+    let read = "uintptr_t h = head; struct node *n = (struct node *)(h & ~(uintptr_t)1); assert(n == &x); assert(n->value == 7); if (h & 1) assert(h != (uintptr_t)&x)";
+    check(&threads(globals, "x.value = 7; head = (uintptr_t)&x", &[mark, read], "assert(head & 1)"), &[]);
+    let forgot = "uintptr_t h = head; struct node *n = (struct node *)h; assert(n->value == 7)";
+    check(&threads(globals, "x.value = 7; head = (uintptr_t)&x", &[mark, forgot], ""), &["memory"]);
+}
+
+#[test]
+fn pointers_to_locals() {
+    let globals = "int *mail; atomic_int taken;";
+    let send = "int mine = 5; mail = &mine; while (!taken) ; assert(mine == 6)";
+    let receive = "int *m = mail; if (m) { assert(*m == 5); *m = 6; taken = 1; } else taken = 2";
+    check(&threads(globals, "", &[send, receive], ""), &["assertions"]);
+    let send = "int mine = 5; mail = &mine; while (!taken) ; if (taken == 1) assert(mine == 6)";
+    check(&threads(globals, "", &[send, receive], ""), &[]);
+}
+
+#[test]
+fn too_many_objects_are_no_verdict() {
+    let globals = "struct node { struct node *next; } *all;";
+    let body =
+        "int i; for (i = 0; i < 3; i++) { struct node *n = malloc(sizeof *n); n->next = all; all = n; }";
+    let text = threads(globals, "", &[body, "all = 0"], "");
+    let mut options = Options::default();
+    check_with(&text, &options, &[]);
+    options.c.heap = Some(2);
+    let (loaded, reachable) = reachable(&text, &options, MemoryModel::Sc);
+    assert_eq!(reachable.unwrap_err(), Incomplete::Limit);
+    assert!(print(&loaded.file).contains("more_than_2_objects"), "{}", print(&loaded.file));
+}
+
+#[test]
+fn one_memory_has_one_shape() {
+    let check = |globals: &str, body: &str, parts: &[&str]| {
+        let text = threads(globals, "", &[body, ""], "");
+        let errors =
+            try_load(&text, &Options::default()).err().unwrap_or_else(|| panic!("accepted:\n{text}"));
+        parts.iter().for_each(|part| assert!(errors.contains(part), "{part} not in\n{errors}"));
+    };
+    check("long x; int *p;", "p = (int *)&x; *p = 1; x = 2", &["64 bits", "32 bits"]);
+    check(
+        "struct a { int x, y; } a; struct b { long z; } *b;",
+        "b = (struct b *)&a; b->z = 1; a.x = 1",
+        &["struct a", "struct b"],
+    );
+}
