@@ -355,7 +355,7 @@ impl Elaborator<'_> {
         let Spot::Memory(location) = &target.spot else { return Ok(true) };
         if let Base::Object(object) = location.base {
             self.used(object, false);
-            if self.is_unread(object) && self.phase != super::Phase::Alone {
+            if self.is_unread(object) && self.phase != super::Phase::Alone && is_certain(location) {
                 return Ok(false);
             }
         }
@@ -464,4 +464,15 @@ impl Elaborator<'_> {
         self.write_register(register, operand, span)?;
         Ok(Operand { points, ..Operand::new(Value::Register(register), range) })
     }
+}
+
+/// Whether a place is there for certain: no index can be wrong.
+fn is_certain(location: &Location) -> bool {
+    location.path.iter().all(|projection| match projection {
+        Projection::Field(_) => true,
+        Projection::Element(Value::Number(index), length) => {
+            u64::try_from(*index).is_ok_and(|index| index < *length)
+        }
+        Projection::Element(..) => false,
+    })
 }
