@@ -15,6 +15,7 @@ use fencewright_c::{Error, parser, preprocess, typed};
 use crate::diagnostic::Diagnostic;
 use crate::front_end::{Input, Parsed};
 use crate::options::{COptions, Spins};
+use crate::sources::Sources;
 
 use files::InputFiles;
 
@@ -29,17 +30,23 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let sites = Some(sites::sites(&unit, &input.sources));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
     let typed = typed::typed(&text, &unit).map_err(diagnostics)?;
-    translated(typed, &options.c, Parsed { sites, warnings, ..Parsed::default() })
+    translated(typed, &options.c, &input.sources, Parsed { sites, warnings, ..Parsed::default() })
 }
 
 /// The program as a syntax tree, with its calls and further warnings.
-fn translated(unit: Unit, options: &COptions, mut parsed: Parsed) -> Result<Parsed, Vec<Diagnostic>> {
-    let elaboration = elaborate::Options { spurious: !options.exact_waits, ..elaborate::Options::default() };
+fn translated(
+    unit: Unit,
+    options: &COptions,
+    sources: &Sources,
+    mut parsed: Parsed,
+) -> Result<Parsed, Vec<Diagnostic>> {
+    let (spurious, reuse) = (!options.exact_waits, options.reuse);
+    let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
     let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration)?;
     let heap = options.heap.unwrap_or(memory::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
     let options = memory::Options { heap, reuse: options.reuse, waiting_is_a_step };
-    parsed.file = memory::emit(&core, &nodes, options)?;
+    parsed.file = memory::emit(&core, nodes, sources, options)?;
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.append(&mut core.warnings);

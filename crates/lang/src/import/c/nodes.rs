@@ -16,7 +16,7 @@ use super::core::NodeId;
 use crate::diagnostic::Diagnostic;
 
 /// All nodes of a program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Nodes {
     nodes: Vec<Node>,
     records: Vec<Structure>,
@@ -24,7 +24,7 @@ pub struct Nodes {
 }
 
 /// What is known about a structure or union.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Structure {
     /// What it is called.
     pub name: Rc<str>,
@@ -39,7 +39,7 @@ pub struct Structure {
 }
 
 /// A member of a structure.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Member {
     /// Its name.
     pub name: Rc<str>,
@@ -49,7 +49,7 @@ pub struct Member {
     pub offset: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     /// The node that this one was unified with.
     parent: Option<NodeId>,

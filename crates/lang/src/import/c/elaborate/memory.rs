@@ -180,7 +180,7 @@ impl Elaborator<'_> {
         let points = self.writer.registers[register.0 as usize].points.expect("it is a pointer");
         self.unify(points, node, span)?;
         self.emit(StmtKind::Allocate(register, object), span);
-        if times == Times::Once {
+        if times == Times::Once && !self.options.reuse {
             return Ok(self
                 .known_operand(&Known::Address(object, vec![Step::Element(0)]), (0, 0))
                 .expect("an address is defined"));

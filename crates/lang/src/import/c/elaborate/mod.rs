@@ -63,11 +63,13 @@ pub struct Options {
     pub awaits: bool,
     /// Waiting for a condition variable may end without a signal. That is what C allows, but hides that nobody signals.
     pub spurious: bool,
+    /// An allocation may give what was given back.
+    pub reuse: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { awaits: true, spurious: true }
+        Options { awaits: true, spurious: true, reuse: false }
     }
 }
 

@@ -360,6 +360,12 @@ impl Flow<'_> {
                 if found.is_empty() {
                     return;
                 }
+                // Nothing is equal to the undefined value, so a comparison fails and writes nothing.
+                let compares = |when: &Term| matches!(when, Term::Binary(BinaryOp::Eq, left, right) if **left == Term::Register(*old) && !right.has(*old));
+                if when.as_ref().is_some_and(compares) && !new.has(*old) {
+                    let check = StepKind::Check(is_defined(*old), Wrong::Undefined);
+                    return block.insert(n + 1, step(check));
+                }
                 let (old, cell, new) = (*old, cell.clone(), new.clone());
                 let write = step(StepKind::Store(cell.clone(), new));
                 let write = match when.clone() {

@@ -45,8 +45,8 @@ impl Resolver<'_> {
     }
 
     fn too_many(&self, object: ObjectId) -> String {
-        let placed = self.layout.placed(object);
-        format!("more than {} objects of {}", placed.times, self.core.objects[object.0 as usize].name)
+        let (times, span) = (self.layout.placed(object).times, self.core.objects[object.0 as usize].span);
+        self.with_line(&format!("more than {times} objects"), span)
     }
 
     fn counter(&mut self, object: ObjectId) -> Register {

@@ -1,5 +1,6 @@
 //! From core code to `.fw`: numbers for addresses, checks of accesses, statements.
 
+mod containers;
 mod emit;
 mod failures;
 pub mod flat;
@@ -19,6 +20,7 @@ use super::core::Core;
 use super::nodes::Nodes;
 use crate::ast::File;
 use crate::diagnostic::Diagnostic;
+use crate::sources::Sources;
 
 use layout::Layout;
 
@@ -40,13 +42,19 @@ impl Default for Options {
 }
 
 /// The program as a file of `.fw`.
-pub fn emit(core: &Core, nodes: &Nodes, options: Options) -> Result<File, Vec<Diagnostic>> {
+pub fn emit(
+    core: &Core,
+    mut nodes: Nodes,
+    sources: &Sources,
+    options: Options,
+) -> Result<File, Vec<Diagnostic>> {
+    containers::unify(core, &mut nodes).map_err(|clash| clash.diagnostics().to_vec())?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
         return Err(clashes);
     }
-    let layout = Layout::new(core, nodes, options)?;
-    let mut program = resolve::resolve(core, nodes, &layout, options)?;
+    let layout = Layout::new(core, &nodes, options)?;
+    let mut program = resolve::resolve(core, &nodes, &layout, sources, options)?;
     flow::check(&mut program, &layout);
     for thread in &mut program.threads {
         failures::move_failures(thread);

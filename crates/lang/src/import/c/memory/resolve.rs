@@ -18,12 +18,14 @@ use super::flat::{
 };
 use super::layout::{Layout, function_number};
 use crate::diagnostic::Diagnostic;
+use crate::sources::Sources;
 
 /// Resolves all threads.
 pub fn resolve(
     core: &Core,
     nodes: &Nodes,
     layout: &Layout,
+    sources: &Sources,
     options: Options,
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = Vec::new();
@@ -37,6 +39,7 @@ pub fn resolve(
             core,
             nodes,
             layout,
+            sources,
             options,
             thread: ThreadNumber(number as u32),
             registers: registers.collect(),
@@ -68,6 +71,7 @@ pub(super) struct Resolver<'a> {
     pub(super) core: &'a Core,
     pub(super) nodes: &'a Nodes,
     pub(super) layout: &'a Layout,
+    sources: &'a Sources,
     pub(super) options: Options,
     pub(super) thread: ThreadNumber,
     registers: Vec<RegisterInfo>,
@@ -108,6 +112,11 @@ impl Resolver<'_> {
 
     pub(super) fn step(&self, kind: StepKind) -> Step {
         Step { kind, span: self.span }
+    }
+
+    /// What happens, with the line where it does.
+    pub(super) fn with_line(&self, text: &str, span: Span) -> String {
+        format!("{text} from line {}", self.sources.position(span).line_name())
     }
 
     fn statement(&mut self, statement: &StmtKind) {
@@ -161,7 +170,7 @@ impl Resolver<'_> {
             StmtKind::Stop => StepKind::Stop,
             StmtKind::Allocate(register, object) => return self.allocate(*register, *object),
             StmtKind::Free(value, node) => return self.free(value, *node),
-            StmtKind::Beyond(text) => StepKind::Beyond(text.clone()),
+            StmtKind::Beyond(text) => StepKind::Beyond(self.with_line(text, span)),
         };
         self.span = span;
         self.push(kind);

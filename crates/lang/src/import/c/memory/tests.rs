@@ -13,6 +13,7 @@ use super::super::nodes::Nodes;
 use super::{Options, emit};
 use crate::fw::print;
 use crate::lower::lower;
+use crate::source::SourceFile;
 
 fn ty(kind: TypeKind) -> Type {
     Type { kind, atomic: false, volatile: false }
@@ -113,7 +114,8 @@ impl Maker {
     }
 
     fn file(&self, options: Options) -> crate::ast::File {
-        emit(&self.core, &self.nodes, options).unwrap_or_else(|errors| panic!("{errors:?}"))
+        let sources = SourceFile::new("test.c", "").into();
+        emit(&self.core, self.nodes.clone(), &sources, options).unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 
     fn text(&self) -> String {
