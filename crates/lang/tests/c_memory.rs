@@ -186,7 +186,7 @@ fn reuse_is_needed_for_aba() {
     let mut options = Options::default();
     check_with(&text, &options, &["memory"]);
     options.c.reuse = true;
-    check_with(&text, &options, &["assertions", "memory"]);
+    check_with(&text, &options, &["memory", "assertions"]);
 }
 
 #[test]
