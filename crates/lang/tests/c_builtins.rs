@@ -340,6 +340,21 @@ fn mutexes_exclude_and_drain() {
 }
 
 #[test]
+fn indivisible_sections() {
+    let globals = "int n; void __VERIFIER_atomic_add(void) { if (n > 5) return; n = n + 1; }";
+    check_two(globals, "__VERIFIER_atomic_add();", "__VERIFIER_atomic_add();", "assert(n == 2);", ALL);
+    let inside = "__VERIFIER_atomic_begin(); __VERIFIER_atomic_add(); __VERIFIER_atomic_end();";
+    check_two(globals, inside, "__VERIFIER_atomic_add();", "assert(n == 2);", ALL);
+    // Accesses outside of sections are excluded too.
+    let swap = "__CPROVER_atomic_begin(); x = 1; y = 1; __CPROVER_atomic_end();";
+    check_two("int x, y;", swap, "int a = x, b = y; assert(a == 0 || b == 1);", "", ALL);
+    check_two("int x, y;", "x = 1; y = 1;", "int a = x, b = y; assert(a == 0 || b == 1);", "", NONE);
+    check_two("int x, y;", swap, "int b = y, a = x; assert(b == 0 || a == 1);", "", ALL);
+    refused("__VERIFIER_atomic_begin(); __VERIFIER_atomic_begin();", "already");
+    refused("__VERIFIER_atomic_end();", "is not, or may not be");
+}
+
+#[test]
 fn a_spin_lock_is_given_back_by_a_plain_store() {
     // What is read behind it may be older than what others see of the lock.
     let one = "pthread_spin_lock(&m); x = 1; pthread_spin_unlock(&m); a = y;";

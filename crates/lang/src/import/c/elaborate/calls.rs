@@ -56,6 +56,13 @@ impl Elaborator<'_> {
             }
             Callee::Function(function) => {
                 let arguments = self.arguments(arguments)?;
+                let unit = self.unit;
+                if self.indivisible(&unit.functions[function.index()].name) {
+                    self.section(true, call.span)?;
+                    let outcome = self.inlined(*function, arguments, call.span)?;
+                    self.section(false, call.span)?;
+                    return Ok(outcome);
+                }
                 self.inlined(*function, arguments, call.span)
             }
             Callee::Pointer(pointer) => {

@@ -34,11 +34,28 @@ pub struct Env {
     pub registers: FxHashMap<Register, Fact>,
     /// About objects that only this thread can reach.
     pub objects: FxHashMap<ObjectId, Contents>,
+    /// Whether this thread is in an indivisible section.
+    pub section: Section,
+}
+
+/// Whether a thread is in an indivisible section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Section {
+    /// It is not.
+    #[default]
+    Outside,
+    /// It is.
+    Inside,
+    /// That depends on how it came here.
+    Unclear,
 }
 
 impl Env {
     /// What holds here and there. With `widen`, a range that differs is forgotten.
     pub fn join(&mut self, other: &Env, widen: bool) {
+        if self.section != other.section {
+            self.section = Section::Unclear;
+        }
         self.registers.retain(|register, fact| match other.registers.get(register) {
             Some(there) => joined(fact, there, widen),
             None => false,

@@ -1,9 +1,11 @@
 //! Assertions, assumptions, values from outside, indivisible sections, and ways to end.
 
 use fencewright_c::typed::tree::TypeKind;
+use fencewright_program::Span;
 
 use super::super::super::core::StmtKind;
 use super::super::super::numbers::Operand;
+use super::super::env::Section;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, strings};
 
@@ -113,13 +115,33 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// An indivisible section begins or ends; while `main` is alone, everything is one.
-    fn section(&mut self, begin: bool, span: fencewright_program::Span) -> Result<()> {
-        if self.phase == super::super::Phase::Alone {
-            self.refuted = true;
+    /// A function that is indivisible because of its name, as competitions of verifiers have them.
+    pub(in super::super) fn indivisible(&self, name: &str) -> bool {
+        name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
+    }
+
+    /// An indivisible section begins or ends.
+    pub(in super::super) fn section(&mut self, begin: bool, span: Span) -> Result<()> {
+        if !self.writer.reachable {
             return Ok(());
         }
-        self.emit(if begin { StmtKind::Lock } else { StmtKind::Unlock }, span);
+        let (before, after, kind) = match begin {
+            true => (Section::Outside, Section::Inside, StmtKind::Lock),
+            false => (Section::Inside, Section::Outside, StmtKind::Unlock),
+        };
+        if self.writer.env.section != before {
+            let message = match begin {
+                true => "an indivisible section begins where the thread is, or may be, in one already",
+                false => "an indivisible section ends where the thread is not, or may not be, in one",
+            };
+            return self.error(
+                span,
+                message,
+                "begin and end each section once on every way through the function",
+            );
+        }
+        self.writer.env.section = after;
+        self.emit(kind, span);
         Ok(())
     }
 }
