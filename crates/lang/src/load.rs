@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fencewright_program::{Call, Formula, Program, Property, Span};
+use fencewright_program::{Call, Formula, Program, Property, PropertyKind, Span};
 
 use crate::ast;
 use crate::diagnostic::Diagnostic;
@@ -139,8 +139,8 @@ impl Loader<'_> {
         match lowered {
             _ if self.stop.was_stopped() => Err(Failure::Stopped),
             Ok((parsed, mut program, filter)) => {
-                if front_end.is_c() && self.options.c.spins == Spins::Step {
-                    program.properties.push(termination());
+                if front_end.is_c() {
+                    c_properties(&mut program, self.options.c.spins);
                 }
                 Ok(Loaded {
                     sources,
@@ -163,9 +163,20 @@ impl Loader<'_> {
     }
 }
 
-/// Where loops that only wait are steps: no thread waits for ever.
-fn termination() -> Property {
-    Property { name: "termination".into(), ..Property::deadlock() }
+/// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
+/// that only wait are steps: that no thread waits for ever.
+fn c_properties(program: &mut Program, spins: Spins) {
+    let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
+    if !stated(program, "assertions") {
+        program.properties.push(Property::assertions());
+    }
+    if !stated(program, "memory") {
+        let never = PropertyKind::Never(Formula::Const(0));
+        program.properties.push(Property { name: "memory".into(), kind: never, span: Span::default() });
+    }
+    if spins == Spins::Step {
+        program.properties.push(Property { name: "termination".into(), ..Property::deadlock() });
+    }
 }
 
 /// The constants that get other values, unless something is asked for that means nothing in this language.

@@ -281,7 +281,10 @@ pub fn execution(source: Source<'_>, replayed: &Replayed, property: &Property, s
     let mut text = cells.initially(source, style);
     text.push_str(&table(source, replayed, &cells, &[], style));
     text.push_str(&final_state(source, replayed, property, style));
-    text
+    match source.front_end.is_c() {
+        true => text.replace(&fencewright_lang::import::c::UNDEFINED.to_string(), "undefined"),
+        false => text,
+    }
 }
 
 /// The steps of an execution as a table: each in a row of its own if [`Style::full`] says so, otherwise put together as

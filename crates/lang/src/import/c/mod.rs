@@ -19,6 +19,8 @@ use crate::sources::Sources;
 
 use files::InputFiles;
 
+pub use memory::flat::UNDEFINED;
+
 /// Reads a C program.
 pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let (stop, options) = (input.stop, input.options);

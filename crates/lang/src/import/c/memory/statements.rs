@@ -104,7 +104,8 @@ impl<'a> Statements<'a> {
             StepKind::StoreFence => StatementKind::StoreFence,
             StepKind::Assume(condition) => StatementKind::Assume(self.expression(condition, span)),
             StepKind::Assert(condition, text) => {
-                StatementKind::Assert(self.expression(condition, span), Some(text.clone()))
+                let text = Some(text.clone()).filter(|text| !text.is_empty());
+                StatementKind::Assert(self.expression(condition, span), text)
             }
             StepKind::Check(condition, wrong) => return self.check(condition, *wrong, span, out),
             StepKind::Touch(class, number) => {
