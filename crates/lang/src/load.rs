@@ -165,7 +165,7 @@ impl Loader<'_> {
 
 /// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
 /// that only wait are steps: that no thread waits for ever.
-fn c_properties(program: &mut Program, spins: Spins) {
+pub(crate) fn c_properties(program: &mut Program, spins: Spins) {
     let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
     if !stated(program, "assertions") {
         program.properties.push(Property::assertions());

@@ -23,7 +23,7 @@ use fencewright_program::{
 
 use crate::ast::{Block, File, Item, Name, Procedure, Statement, StatementKind};
 use crate::diagnostic::Diagnostic;
-use crate::load::Loaded;
+use crate::load::{Loaded, c_properties};
 use crate::lower::{self, Defines};
 use crate::stop::Stop;
 use crate::visit::{for_each_call, for_each_statement};
@@ -197,7 +197,11 @@ fn marked<'l>(
             _ => {}
         }
     }
-    Ok((lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines)?, marks))
+    let mut program = lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines)?;
+    if loaded.front_end.is_c() {
+        c_properties(&mut program, loaded.options.c.spins);
+    }
+    Ok((program, marks))
 }
 
 /// The procedures that are called inside an indivisible block, where no fence may stand.
