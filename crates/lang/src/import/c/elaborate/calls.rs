@@ -266,6 +266,7 @@ impl Elaborator<'_> {
             exit,
             result,
             contexts: Vec::new(),
+            repeated: Vec::new(),
             level: self.writer.level + 1,
         });
     }
@@ -295,7 +296,7 @@ impl Elaborator<'_> {
     pub(super) fn body(&mut self, function: FunctionId) -> Result<()> {
         let unit = self.unit;
         let callee = &unit.functions[function.index()];
-        let (labels, backward) = self.graph.jumps(function);
+        let labels = self.graph.has_jumps(function);
         if labels {
             // What is known at labels is about variables that are there in every attempt.
             for n in 0..callee.locals.len() {
@@ -303,10 +304,11 @@ impl Elaborator<'_> {
             }
         }
         let mark = labels.then(|| self.mark());
-        self.writer.loops += usize::from(backward);
         loop {
             self.step(callee.span)?;
             let code = self.written(|this| this.statements(&callee.body))?;
+            let open = std::mem::take(&mut self.frame().repeated).len();
+            self.writer.loops -= open;
             let (mut exit, span) = {
                 let label = self.frame().exit.label;
                 let env = self.frame().exit.env.take();
@@ -332,7 +334,6 @@ impl Elaborator<'_> {
                 }
             }
             self.block().extend(code);
-            self.writer.loops -= usize::from(backward);
             let jumps = exit.env.is_some();
             if jumps {
                 self.arrive(&mut exit, span);

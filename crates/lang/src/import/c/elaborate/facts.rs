@@ -106,15 +106,12 @@ impl Elaborator<'_> {
     }
 
     fn is_in(&self, globals: &[GlobalId], object: ObjectId) -> bool {
-        globals.iter().any(|global| self.globals.get(&(*global, None)) == Some(&object))
+        self.global_of(object).is_some_and(|global| globals.contains(&global))
     }
 
+    /// The variable with static storage, shared by all threads, that an object is.
     pub(super) fn global_of(&self, object: ObjectId) -> Option<GlobalId> {
-        if self.objects[object.0 as usize].origin != Origin::Global {
-            return None;
-        }
-        let found = self.globals.iter().find(|((_, thread), id)| thread.is_none() && **id == object);
-        found.map(|((global, _), _)| *global)
+        self.reach[object.0 as usize].global
     }
 
     /// Somebody accesses an object.
@@ -197,9 +194,10 @@ impl Elaborator<'_> {
         let holds = self.premises.private.iter().all(|global| fits(global, &only_main))
             && self.premises.unread.iter().all(|global| fits(global, &unread));
         if !holds {
-            return Some(Premises { executed: self.premises.executed, threads, ..Premises::default() });
+            return Some(Premises { executed: self.premises.executed, threads, fixed: true, ..Premises::default() });
         }
-        if !self.premises.private.is_empty() || !self.premises.unread.is_empty() || self.instances.len() < 2 {
+        let settled = self.premises.fixed || !self.premises.private.is_empty() || !self.premises.unread.is_empty();
+        if settled || self.instances.len() < 2 {
             return None;
         }
         let with = |check: &dyn Fn(&Uses) -> bool| {
@@ -211,7 +209,7 @@ impl Elaborator<'_> {
         let (private, unread) = (with(&only_main), with(&unread));
         match private.is_empty() && unread.is_empty() {
             true => None,
-            false => Some(Premises { executed: self.premises.executed, private, unread, threads }),
+            false => Some(Premises { executed: self.premises.executed, private, unread, threads, fixed: false }),
         }
     }
 }

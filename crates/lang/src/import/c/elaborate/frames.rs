@@ -35,6 +35,8 @@ pub(super) struct Frame {
     /// Where the value goes.
     pub result: Option<Target>,
     pub contexts: Vec<Context>,
+    /// The numbers of the last statements that jump back to labels that control has passed.
+    pub repeated: Vec<usize>,
     pub level: usize,
 }
 

@@ -4,7 +4,7 @@ use fencewright_c::typed::tree::{
     Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind, Statement,
     StatementKind, Unit,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Facts about all functions.
 #[derive(Debug, Default)]
@@ -14,8 +14,10 @@ pub(super) struct Graph {
     /// Functions that pointers may point to.
     kept: Vec<FunctionId>,
     targets: FxHashSet<(FunctionId, LabelId)>,
-    /// Functions that jump back.
-    backward: FxHashSet<FunctionId>,
+    /// Labels that somebody jumps back to, with the number of the last statement that does.
+    backward: FxHashMap<(FunctionId, LabelId), usize>,
+    /// The statements of functions that jump back, numbered in the order of the text.
+    order: FxHashMap<*const Statement, usize>,
     /// Variables with static storage that somebody writes, or whose address somebody takes.
     changed: FxHashSet<GlobalId>,
 }
@@ -40,31 +42,37 @@ impl Graph {
         for (n, function) in unit.functions.iter().enumerate() {
             let id = FunctionId(n as u32);
             let mut text = Text::default();
-            let (mut seen, mut jumps) = (FxHashSet::default(), Vec::new());
+            let mut seen = FxHashSet::default();
+            let mut order: Vec<*const Statement> = Vec::new();
             let mut visit = |part: Part<'_>| match part {
-                Part::Statement(statement) => match &statement.kind {
-                    StatementKind::Label(label, inner) => {
-                        seen.insert(*label);
-                        text.creates |= is_asynchronous(unit, id, *label);
-                        let _ = inner;
+                Part::Statement(statement) => {
+                    order.push(statement);
+                    match &statement.kind {
+                        StatementKind::Label(label, _) => {
+                            seen.insert(*label);
+                            text.creates |= is_asynchronous(unit, id, *label);
+                        }
+                        StatementKind::Goto(label) => {
+                            graph.targets.insert((id, *label));
+                            if seen.contains(label) {
+                                graph.backward.insert((id, *label), order.len());
+                            }
+                        }
+                        StatementKind::Assembly(assembly) => {
+                            let outputs = assembly.outputs.iter();
+                            graph.changed.extend(outputs.filter_map(|(_, place)| root(place)));
+                        }
+                        _ => {}
                     }
-                    StatementKind::Goto(label) => jumps.push((*label, seen.contains(label))),
-                    StatementKind::Assembly(assembly) => {
-                        graph.changed.extend(assembly.outputs.iter().filter_map(|(_, place)| root(place)));
-                    }
-                    _ => {}
-                },
+                }
                 Part::Expr(expr) => {
                     text.expression(expr);
                     graph.changed.extend(changed(expr));
                 }
             };
             walk_block(&function.body, &mut visit);
-            for (label, back) in jumps {
-                graph.targets.insert((id, label));
-                if back {
-                    graph.backward.insert(id);
-                }
+            if graph.backward.keys().any(|(function, _)| *function == id) {
+                graph.order.extend(order.into_iter().zip(1..));
             }
             graph.kept.extend(&text.kept);
             texts.push(text);
@@ -135,9 +143,19 @@ impl Graph {
         self.targets.contains(&(function, label))
     }
 
-    /// Whether a function has a label that somebody jumps to, and whether anybody jumps back.
-    pub(super) fn jumps(&self, function: FunctionId) -> (bool, bool) {
-        (self.targets.iter().any(|(other, _)| *other == function), self.backward.contains(&function))
+    /// Whether a function has a label that somebody jumps to.
+    pub(super) fn has_jumps(&self, function: FunctionId) -> bool {
+        self.targets.iter().any(|(other, _)| *other == function)
+    }
+
+    /// The number of the last statement that jumps back to a label, if there is one.
+    pub(super) fn repeated_until(&self, function: FunctionId, label: LabelId) -> Option<usize> {
+        self.backward.get(&(function, label)).copied()
+    }
+
+    /// The number of a statement, in a function that jumps back.
+    pub(super) fn number(&self, statement: &Statement) -> Option<usize> {
+        self.order.get(&std::ptr::from_ref(statement)).copied()
     }
 
     /// Whether a variable always holds what it starts with.

@@ -7,7 +7,7 @@ use super::super::core::{
     Access, Base, Known, Location, NodeId, Object, ObjectId, Origin, Projection, Register, StmtKind, Times,
     Value,
 };
-use super::super::numbers::Operand;
+use super::super::numbers::{self, Operand};
 use super::env::Contents;
 use super::facts::{fact, way};
 use super::{Elaborator, Reach, Result};
@@ -90,8 +90,9 @@ impl Elaborator<'_> {
             span: variable.span,
         });
         self.globals.insert((global, thread), object);
+        self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
         if let Some(initial) = &variable.initial {
-            let parts = self.initial_parts(initial)?;
+            let parts = self.initial_parts(initial, &variable.ty)?;
             for (way, known) in &parts {
                 if let Known::Address(target, _) = known {
                     // It is there from the start, for everybody who can see the variable.
@@ -118,7 +119,7 @@ impl Elaborator<'_> {
     }
 
     /// The values that a variable with static storage starts with: constants and addresses.
-    fn initial_parts(&mut self, initial: &Initial) -> Result<Vec<(Vec<Step>, Known)>> {
+    fn initial_parts(&mut self, initial: &Initial, ty: &Type) -> Result<Vec<(Vec<Step>, Known)>> {
         let mut parts: Vec<(Vec<Step>, Known)> = Vec::new();
         for (way, value) in &initial.parts {
             let operand = self.value(value)?;
@@ -130,12 +131,28 @@ impl Elaborator<'_> {
                 );
             };
             // What is written later counts.
-            parts.retain(|(earlier, _)| earlier != way);
+            let way = self.canonical(ty, way);
+            parts.retain(|(earlier, _)| *earlier != way);
             if known != Known::Number(0) {
-                parts.push((way.clone(), known));
+                parts.push((way, known));
             }
         }
         Ok(parts)
+    }
+
+    /// A way on which every member of a union is the first: all of them are the same place.
+    fn canonical(&self, ty: &Type, way: &[Step]) -> Vec<Step> {
+        let mut ty = Some(ty.clone());
+        let mut canonical = Vec::new();
+        for step in way {
+            let union = match ty.as_ref().map(|ty| &ty.kind) {
+                Some(TypeKind::Record(record)) => self.unit.records[record.0 as usize].union,
+                _ => false,
+            };
+            canonical.push(if union { Step::Field(0) } else { *step });
+            ty = self.part_type(ty.as_ref(), step).0;
+        }
+        canonical
     }
 
     /// The object of a local variable that needs one.
@@ -185,7 +202,7 @@ impl Elaborator<'_> {
                 .known_operand(&Known::Address(object, vec![Step::Element(0)]), (0, 0))
                 .expect("an address is defined"));
         }
-        self.reach[object.0 as usize] = Reach { shared: true, pointed: true };
+        self.reach[object.0 as usize] = Reach { shared: true, pointed: true, global: None };
         self.writer.env.objects.remove(&object);
         Ok(Operand { range: (1, u64::MAX.into()), ..Operand::pointer(Value::Register(register), node) })
     }
@@ -314,7 +331,11 @@ impl Elaborator<'_> {
                 let fact = self.writer.env.objects.get(&object).and_then(|contents| contents.part(&way));
                 let operand = fact.and_then(|fact| Some((fact.known?, fact.range)));
                 if let Some(operand) = operand.and_then(|(known, range)| self.known_operand(&known, range)) {
-                    return Ok(operand);
+                    // What was written as one type may be read as another of the same size.
+                    return Ok(match target.ty.kind {
+                        TypeKind::Integer(arithmetic) => numbers::convert(arithmetic, operand),
+                        _ => operand,
+                    });
                 }
             }
         } else if let Base::Object(object) = location.base {
@@ -391,10 +412,8 @@ impl Elaborator<'_> {
                 self.writer.env.objects.insert(object, Contents::default());
             }
         }
-        if !executed {
-            if let Some(operand) = operand {
-                self.kept(&operand.value);
-            }
+        if let Some(operand) = operand {
+            self.kept(&operand.value);
         }
         Ok(!executed)
     }
@@ -434,7 +453,7 @@ impl Elaborator<'_> {
             let old = self.kept_value(old, &target.ty, span)?;
             let (when, new) = new(self, &old)?;
             let new = match when {
-                Some(when) => super::super::numbers::choose(when, new, old.clone()),
+                Some(when) => numbers::choose(when, new, old.clone()),
                 None => new,
             };
             self.write(target, new, span)?;
@@ -444,7 +463,7 @@ impl Elaborator<'_> {
         let old = self.loaded(register, target);
         let (when, new) = new(self, &old)?;
         let always = |when: &Operand| when.known().is_some_and(|known| known != 0);
-        let when = when.filter(|when| !always(when)).map(|when| super::super::numbers::truth(when).value);
+        let when = when.filter(|when| !always(when)).map(|when| numbers::truth(when).value);
         if let Base::Object(object) = place.base {
             self.used(object, true);
         }

@@ -53,6 +53,8 @@ const MOST_STATEMENTS: usize = 400_000;
 const MOST_STEPS: usize = 100_000;
 /// So deep may statements, expressions and calls be in each other.
 const DEEPEST: usize = 1_500;
+/// So often a program is looked at, with more known about all of it each time.
+const MOST_ATTEMPTS: usize = 10;
 /// So many threads may be created.
 const MOST_THREADS: usize = 64;
 
@@ -82,6 +84,8 @@ struct Premises {
     private: Vec<GlobalId>,
     /// Variables that nobody reads.
     unread: Vec<GlobalId>,
+    /// Whether nothing more is learned, because what was learned before did not hold.
+    fixed: bool,
     /// How many threads there are, if somebody waits for one whose number is not known.
     threads: Option<u64>,
 }
@@ -107,8 +111,7 @@ impl Accesses {
 pub fn elaborate(unit: &Unit, options: &Options) -> std::result::Result<(Core, Nodes), Vec<Diagnostic>> {
     let graph = Graph::new(unit);
     let mut premises = Premises { executed: true, ..Premises::default() };
-    // At most: with everything supposed, without executing anything, with what was learned, and with nothing supposed.
-    for attempt in 0..6 {
+    for _ in 0..MOST_ATTEMPTS {
         let mut elaborator = Elaborator::new(unit, options, &graph, premises.clone());
         let result = elaborator.program();
         if elaborator.refuted {
@@ -117,15 +120,12 @@ pub fn elaborate(unit: &Unit, options: &Options) -> std::result::Result<(Core, N
         }
         result.map_err(|error| vec![*error])?;
         match elaborator.learned() {
-            Some(learned) if attempt < 3 => premises = learned,
-            Some(learned) => {
-                premises =
-                    Premises { executed: premises.executed, threads: learned.threads, ..Premises::default() }
-            }
+            Some(learned) => premises = learned,
             None => return elaborator.finished().map_err(|error| vec![*error]),
         }
     }
-    unreachable!("without anything supposed there is nothing to be refuted")
+    let message = "what this program does could not be found out";
+    Err(vec![Diagnostic::new(Span::default(), message).help("make the harness simpler: fewer threads, fewer pointers to them")])
 }
 
 /// How far the program is.
@@ -153,6 +153,8 @@ struct Reach {
     shared: bool,
     /// Pointers whose value is not known.
     pointed: bool,
+    /// The variable that it is, if all threads share it.
+    global: Option<GlobalId>,
 }
 
 /// The work on one program.
@@ -175,6 +177,8 @@ pub struct Elaborator<'u> {
     done: Vec<Writer>,
     phase: Phase,
     accesses: Accesses,
+    /// Whether something was asserted, and found to hold at once.
+    pub(super) asserted: bool,
     /// Whether nobody wants the value of the call in hand.
     pub(super) unused: bool,
     statements: usize,
@@ -236,6 +240,7 @@ impl<'u> Elaborator<'u> {
             shared: threads::Shared::default(),
             done: Vec::new(),
             accesses: Accesses::default(),
+            asserted: false,
             unused: false,
             statements: 0,
             steps: 0,
@@ -464,6 +469,12 @@ impl<'u> Elaborator<'u> {
                 span: writer.span,
             });
         }
+        if self.asserted && !threads.iter().any(|thread| has_assert(&thread.code)) {
+            // So that there is something to ask about.
+            let kind = StmtKind::Assert(Value::Number(1), "this holds".to_string());
+            let span = threads[0].span;
+            threads[0].code.insert(0, Stmt { kind, span });
+        }
         let core = Core { objects: self.objects, threads, calls: self.calls, warnings: self.warnings };
         Ok((core, self.nodes))
     }
@@ -494,6 +505,12 @@ impl<'u> Elaborator<'u> {
         }
         Ok(())
     }
+}
+
+fn has_assert(code: &[Stmt]) -> bool {
+    code.iter().any(|statement| {
+        matches!(statement.kind, StmtKind::Assert(..)) || blocks(&statement.kind).into_iter().any(|block| has_assert(block))
+    })
 }
 
 fn state_range(writer: &Writer, register: Register) -> Range {

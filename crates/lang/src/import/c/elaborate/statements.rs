@@ -9,6 +9,13 @@ use super::{Elaborator, Result};
 impl Elaborator<'_> {
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<()> {
         let span = statement.span;
+        if let Some(number) = self.graph.number(statement) {
+            // Behind the last jump back, nothing is repeated any more.
+            let before = self.frame().repeated.len();
+            self.frame().repeated.retain(|until| *until >= number);
+            let after = self.frame().repeated.len();
+            self.writer.loops -= before - after;
+        }
         if !self.writer.reachable && !has_entry(statement) {
             return Ok(());
         }
@@ -173,8 +180,10 @@ impl Elaborator<'_> {
         // A label that nobody jumps to is nothing.
         let function = self.frame().function;
         if self.graph.is_target(function, label) {
-            if self.graph.jumps(function).1 {
+            if let Some(until) = self.graph.repeated_until(function, label) {
                 self.must_run();
+                self.frame().repeated.push(until);
+                self.writer.loops += 1;
             }
             self.arrive(&mut join, span);
         }

@@ -213,7 +213,7 @@ impl Elaborator<'_> {
                 self.emit(StmtKind::Assert(Value::Number(0), text.to_string()), span);
                 self.writer.reachable = false;
             }
-            Some(_) => {}
+            Some(_) => self.asserted = true,
             None => self.emit(StmtKind::Assert(condition.value, text.to_string()), span),
         }
     }
