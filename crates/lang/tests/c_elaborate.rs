@@ -41,8 +41,10 @@ fn holds(program: &Program, name: &str, model: MemoryModel, text: &str) -> bool 
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let program = program(text);
-    let found: String =
-        MODELS.iter().map(|model| if holds(&program, "assertions", *model, text) { 's' } else { 'u' }).collect();
+    let found: String = MODELS
+        .iter()
+        .map(|model| if holds(&program, "assertions", *model, text) { 's' } else { 'u' })
+        .collect();
     assert_eq!(found, expected, "{text}\n{}", printed(text));
 }
 
@@ -50,14 +52,18 @@ fn check(text: &str, expected: &str) {
 #[track_caller]
 fn sequential(declarations: &str, body: &str) {
     let text = |body: &str| {
-        format!("#include <assert.h>\n#include <stdint.h>\n#include <stdbool.h>\nint __VERIFIER_nondet_int(void);\n{declarations}\nint main(void) {{ {body} return 0; }}")
+        format!(
+            "#include <assert.h>\n#include <stdint.h>\n#include <stdbool.h>\nint __VERIFIER_nondet_int(void);\n{declarations}\nint main(void) {{ {body} return 0; }}"
+        )
     };
     check(&text(body), "sss");
     check(&text(&format!("{body} assert(0);")), "uuu");
     // The same before the first thread starts, where it is executed if everything is known.
     let thread = format!("#include <pthread.h>\n{declarations}\nvoid *idle(void *a) {{ return a; }}");
     let with_thread = |body: &str| {
-        format!("#include <assert.h>\n#include <stdint.h>\n#include <stdbool.h>\nint __VERIFIER_nondet_int(void);\n{thread}\nint main(void) {{ {body} pthread_t t; pthread_create(&t, 0, idle, 0); return 0; }}")
+        format!(
+            "#include <assert.h>\n#include <stdint.h>\n#include <stdbool.h>\nint __VERIFIER_nondet_int(void);\n{thread}\nint main(void) {{ {body} pthread_t t; pthread_create(&t, 0, idle, 0); return 0; }}"
+        )
     };
     check(&with_thread(body), "sss");
     check(&with_thread(&format!("{body} assert(0);")), "uuu");
@@ -65,49 +71,125 @@ fn sequential(declarations: &str, body: &str) {
 
 #[test]
 fn control_flow() {
-    sequential("int g;", "int s = 0; for (int i = 0; i < 5; i++) { if (i == 1) continue; if (i == 4) break; s += i; } assert(s == 5);");
-    sequential("volatile int v = 3;", "int n = v, s = 0; while (n) { s += n; n--; } assert(s == 6 && n == 0);");
-    sequential("volatile int v = 3;", "int n = v, s = 0; do { s += n; if (s == 5) continue; s++; } while (--n); assert(s == 8);");
-    sequential("int f(int x) { if (x > 2) return 1; for (;;) { x++; if (x == 2) return 7; } } volatile int v;", "assert(f(3) == 1); assert(f(0) == 7); assert(f(v) == 7);");
-    sequential("volatile int v = 2;", "int a = 0, i = v; again: a += i; if (i-- > 0) goto again; assert(a == 3);");
+    sequential(
+        "int g;",
+        "int s = 0; for (int i = 0; i < 5; i++) { if (i == 1) continue; if (i == 4) break; s += i; } assert(s == 5);",
+    );
+    sequential(
+        "volatile int v = 3;",
+        "int n = v, s = 0; while (n) { s += n; n--; } assert(s == 6 && n == 0);",
+    );
+    sequential(
+        "volatile int v = 3;",
+        "int n = v, s = 0; do { s += n; if (s == 6) continue; s++; } while (--n); assert(s == 8);",
+    );
+    sequential(
+        "int f(int x) { if (x > 2) return 1; for (;;) { x++; if (x == 2) return 7; } } volatile int v;",
+        "assert(f(3) == 1); assert(f(0) == 7); assert(f(v) == 7);",
+    );
+    sequential(
+        "volatile int v = 2;",
+        "int a = 0, i = v; again: a += i; if (i-- > 0) goto again; assert(a == 3);",
+    );
     sequential("volatile int v = 2;", "int a = 0; if (v == 2) goto out; a = 1; out: assert(a == 0);");
     sequential("volatile int v = 1;", "int a = 5; if (v) goto in; if (a == 4) { in: a++; } assert(a == 6);");
-    sequential("int f(int x) { int r = 0; switch (x) { case 1: r = 1; case 2: r += 10; break; default: r = 3; break; case 4 ... 6: return 9; } return r; } volatile int v = 1;",
-        "assert(f(1) == 11 && f(2) == 10 && f(3) == 3 && f(5) == 9); assert(f(v) == 11); assert(f(v + 1) == 10); assert(f(v + 2) == 3); assert(f(v + 4) == 9);");
-    sequential("volatile int v = 3;", "int n = 0, i = 7; switch (v) { case 0: do { n++; case 3: n++; case 2: n++; } while (--i > 5); } assert(n == 5);");
-    sequential("volatile int v = 3;", "int s = 0; for (int i = 0; i < v; i++) { switch (i) { case 1: continue; } for (int j = 0; j < v; j++) { if (j > i) break; s++; } } assert(s == 4);");
+    sequential(
+        "int f(int x) { int r = 0; switch (x) { case 1: r = 1; case 2: r += 10; break; default: r = 3; break; case 4 ... 6: return 9; } return r; } volatile int v = 1;",
+        "assert(f(1) == 11 && f(2) == 10 && f(3) == 3 && f(5) == 9); assert(f(v) == 11); assert(f(v + 1) == 10); assert(f(v + 2) == 3); assert(f(v + 4) == 9);",
+    );
+    sequential(
+        "volatile int v = 3;",
+        "int n = 0, i = 7; switch (v) { case 0: do { n++; case 3: n++; case 2: n++; } while (--i > 5); } assert(n == 5);",
+    );
+    sequential(
+        "volatile int v = 3;",
+        "int s = 0; for (int i = 0; i < v; i++) { switch (i) { case 1: continue; } for (int j = 0; j < v; j++) { if (j > i) break; s++; } } assert(s == 4);",
+    );
 }
 
 #[test]
 fn expressions() {
-    sequential("volatile int v = 4;", "int x = v; int y = x++ + 2; assert(x == 5 && y == 6); y = --x; assert(y == 4); x += y *= 2; assert(x == 12 && y == 8);");
-    sequential("volatile int v = 4, w; int f(void) { w = 1; return 1; }", "int a = v == 4 || f(); assert(a == 1 && w == 0); a = v == 5 && f(); assert(a == 0 && w == 0); a = v == 4 && f(); assert(a && w);");
-    sequential("volatile int v = 4, w;", "int a = v > 3 ? (w = 2, 5) : 6; assert(a == 5 && w == 2); a = v < 3 ? (w = 9) : 6; assert(a == 6 && w == 2); a = v ?: 8; assert(a == 4);");
-    sequential("volatile unsigned char c = 255; volatile unsigned u;", "c++; assert(c == 0); u--; assert(u == 4294967295u); signed char d = (signed char)200; assert(d == -56); assert((uint16_t)70000 == 4464);");
-    sequential("volatile int v = 7;", "assert(-v / 2 == -3 && -v % 2 == -1 && (v & 5) == 5 && (v ^ 2) == 5 && (v << 2) == 28 && (-v >> 1) == -4 && ~v == -8 && !v == 0);");
-    sequential("volatile int v = 3;", "int a = ({ int t = v; t * 2; }); assert(a == 6); bool b = v; assert(b == 1);");
+    sequential(
+        "volatile int v = 4;",
+        "int x = v; int y = x++ + 2; assert(x == 5 && y == 6); y = --x; assert(y == 4); x += y *= 2; assert(x == 12 && y == 8);",
+    );
+    sequential(
+        "volatile int v = 4, w; int f(void) { w = 1; return 1; }",
+        "int a = v == 4 || f(); assert(a == 1 && w == 0); a = v == 5 && f(); assert(a == 0 && w == 0); a = v == 4 && f(); assert(a && w);",
+    );
+    sequential(
+        "volatile int v = 4, w;",
+        "int a = v > 3 ? (w = 2, 5) : 6; assert(a == 5 && w == 2); a = v < 3 ? (w = 9) : 6; assert(a == 6 && w == 2); a = v ?: 8; assert(a == 4);",
+    );
+    sequential(
+        "volatile unsigned char c = 255; volatile unsigned u;",
+        "c++; assert(c == 0); u--; assert(u == 4294967295u); signed char d = (signed char)200; assert(d == -56); assert((uint16_t)70000 == 4464);",
+    );
+    sequential(
+        "volatile int v = 7;",
+        "assert(-v / 2 == -3 && -v % 2 == -1 && (v & 5) == 5 && (v ^ 2) == 5 && (v << 2) == 28 && (-v >> 1) == -4 && ~v == -8 && !v == 0);",
+    );
+    sequential(
+        "volatile int v = 3;",
+        "int a = ({ int t = v; t * 2; }); assert(a == 6); bool b = v; assert(b == 1);",
+    );
 }
 
 #[test]
 fn pointers_and_structures() {
-    sequential("struct p { int x, y; }; struct p g = { .y = 2 };", "struct p a = g, *q = &a; q->x = 5; struct p b; b = *q; assert(b.x == 5 && b.y == 2 && g.x == 0);");
-    sequential("struct p { int x, y; }; struct p make(int x) { struct p r = { x, x + 1 }; return r; } int sum(struct p a) { a.x += a.y; return a.x; } volatile int v = 3;", "struct p a = make(v); assert(sum(a) == 7 && a.x == 3); assert(make(v).y == 4);");
-    sequential("volatile int v = 1;", "int a[3] = { 1, 2 }; a[v] = 7; assert(a[0] == 1 && a[1] == 7 && a[2] == 0); int *p = a; p += 2; *p = 5; assert(p - a == 2 && a[2] == 5 && p[-1] == 7 && *(a + v) == 7);");
-    sequential("void swap(int *a, int *b) { int t = *a; *a = *b; *b = t; } volatile int v = 1;", "int x = v, y = 2; swap(&x, &y); assert(x == 2 && y == 1); int *p = v ? &x : &y; *p = 9; assert(x == 9 && y == 1);");
-    sequential("int one(void) { return 1; } int two(void) { return 2; } int (*table[2])(void) = { one, two }; int (*other)(void); volatile int v = 1;",
-        "assert(table[0]() == 1 && table[1]() == 2); assert(table[v]() == 2); other = v ? one : two; assert(other() == 1);");
-    sequential("struct n { int k; struct n *next; }; struct n a, b; volatile int v = 2;", "a.next = &b; b.k = v; b.next = 0; int s = 0; for (struct n *p = &a; p; p = p->next) s += p->k; assert(s == 2);");
-    sequential("struct in { int a; }; struct out { struct in i; int b; }; volatile int v = 2;", "struct out o; o.b = v; struct in *p = &o.i; struct out *q = (struct out *)p; assert(q->b == 2);");
+    sequential(
+        "struct p { int x, y; }; struct p g = { .y = 2 };",
+        "struct p a = g, *q = &a; q->x = 5; struct p b; b = *q; assert(b.x == 5 && b.y == 2 && g.x == 0);",
+    );
+    sequential(
+        "struct p { int x, y; }; struct p make(int x) { struct p r = { x, x + 1 }; return r; } int sum(struct p a) { a.x += a.y; return a.x; } volatile int v = 3;",
+        "struct p a = make(v); assert(sum(a) == 7 && a.x == 3); assert(make(v).y == 4);",
+    );
+    sequential(
+        "volatile int v = 1;",
+        "int a[3] = { 1, 2 }; a[v] = 7; assert(a[0] == 1 && a[1] == 7 && a[2] == 0); int *p = a; p += 2; *p = 5; assert(p - a == 2 && a[2] == 5 && p[-1] == 7 && *(a + v) == 7);",
+    );
+    sequential(
+        "void swap(int *a, int *b) { int t = *a; *a = *b; *b = t; } volatile int v = 1;",
+        "int x = v, y = 2; swap(&x, &y); assert(x == 2 && y == 1); int *p = v ? &x : &y; *p = 9; assert(x == 9 && y == 1);",
+    );
+    sequential(
+        "int one(void) { return 1; } int two(void) { return 2; } int (*table[2])(void) = { one, two }; int (*other)(void); volatile int v = 1;",
+        "assert(table[0]() == 1 && table[1]() == 2); assert(table[v]() == 2); other = v ? one : two; assert(other() == 1);",
+    );
+    sequential(
+        "struct n { int k; struct n *next; }; struct n a, b; volatile int v = 2;",
+        "a.next = &b; b.k = v; b.next = 0; int s = 0; for (struct n *p = &a; p; p = p->next) s += p->k; assert(s == 2);",
+    );
+    sequential(
+        "struct in { int a; }; struct out { struct in i; int b; }; volatile int v = 2;",
+        "struct out o; o.b = v; struct in *p = &o.i; struct out *q = (struct out *)p; assert(q->b == 2);",
+    );
 }
 
 #[test]
 fn what_is_known_is_forgotten_where_it_changes() {
     // Through pointers, in loops, in callees, and where two paths meet.
-    sequential("volatile int v = 1; void set(int *p, int x) { *p = x; }", "int a = 1, b = 1; int *p = v ? &a : &b; set(p, 5); assert(a == 5 && b == 1);");
-    sequential("volatile int v = 3;", "int a = 0; for (int i = 0; i < v; i++) { if (a == 0) a = 1; else a = 2; } assert(a == 2);");
-    sequential("volatile int v = 3;", "int a = 0, *p = &a, n = v; while (n--) { if (a == 1) *p = 7; else (*p)++; } assert(a == 8);");
-    sequential("struct s { int *p; int x; }; volatile int v = 1;", "int a = 1; struct s s = { &a, 2 }; int **q = &s.p; if (v) **q = 4; assert(a == 4); *s.p = 5; assert(a == 5);");
-    sequential("volatile int v = 2;", "int a = 0; again: if (a == 3) goto done; a++; if (v) goto again; done: assert(a == 3);");
+    sequential(
+        "volatile int v = 1; void set(int *p, int x) { *p = x; }",
+        "int a = 1, b = 1; int *p = v ? &a : &b; set(p, 5); assert(a == 5 && b == 1);",
+    );
+    sequential(
+        "volatile int v = 3;",
+        "int a = 0; for (int i = 0; i < v; i++) { if (a == 0) a = 1; else a = 2; } assert(a == 2);",
+    );
+    sequential(
+        "volatile int v = 3;",
+        "int a = 0, *p = &a, n = v; while (n--) { if (a == 1) *p = 7; else (*p)++; } assert(a == 8);",
+    );
+    sequential(
+        "struct s { int *p; int x; }; volatile int v = 1;",
+        "int a = 1; struct s s = { &a, 2 }; int **q = &s.p; if (v) **q = 4; assert(a == 4); *s.p = 5; assert(a == 5);",
+    );
+    sequential(
+        "volatile int v = 2;",
+        "int a = 0; again: if (a == 3) goto done; a++; if (v) goto again; done: assert(a == 3);",
+    );
     sequential("volatile int v = 2; int g;", "g = 1; int *p = &g; if (v) { *p = 2; } assert(g == 2);");
 }
 
@@ -120,7 +202,7 @@ fn store_buffering() {
             void *one(void *p) {{ {body} a = y; return 0; }}
             void *two(void *p) {{ {} b = x; return 0; }}
             int main() {{ pthread_t s, t; pthread_create(&s, 0, one, 0); pthread_create(&t, 0, two, 0); pthread_join(s, 0); pthread_join(t, 0); assert(a || b); }}",
-            body.replace('x', "y"))
+            body.replace("&x", "&y").replace("x =", "y =").replace("x++", "y++"))
     };
     check(&text("int", "x = 1;"), "suu");
     check(&text("volatile int", "x = 1;"), "suu");
@@ -153,15 +235,30 @@ fn threads() {
         void *f(void *a) { int y = 7; pthread_t u; pthread_create(&u, 0, g, &y); pthread_join(u, 0); return 0; }
         int main() { pthread_create(t, 0, f, 0); pthread_join(t[0], 0); assert(x == 7); }"), "sss");
     // Without waiting, the result need not be there.
-    check(&text("void *f(void *a) { x = 1; return 0; } int main() { pthread_create(t, 0, f, 0); assert(x == 1); }"), "uuu");
+    check(
+        &text(
+            "void *f(void *a) { x = 1; return 0; } int main() { pthread_create(t, 0, f, 0); assert(x == 1); }",
+        ),
+        "uuu",
+    );
     // The creator's stores are there when the thread starts, and the thread's when somebody has waited for it.
-    check(&text("void *f(void *a) { assert(x == 1); x = 2; return 0; } int main() { x = 1; pthread_create(t, 0, f, 0); pthread_join(*t, 0); assert(x == 2); }"), "sss");
-    check(&text("void *g(void *a) { assert(x == 3); return 0; } void *f(void *a) { while (n != 1) ; x = 3; pthread_create(t + 1, 0, g, 0); return 0; } int main() { pthread_create(t, 0, f, 0); n = 1; }"), "sss");
+    check(
+        &text(
+            "void *f(void *a) { assert(x == 1); x = 2; return 0; } int main() { x = 1; pthread_create(t, 0, f, 0); pthread_join(*t, 0); assert(x == 2); }",
+        ),
+        "sss",
+    );
+    check(
+        &text(
+            "void *g(void *a) { assert(x == 3); return 0; } void *f(void *a) { while (n != 1) ; x = 3; pthread_create(t + 1, 0, g, 0); return 0; } int main() { pthread_create(t, 0, f, 0); n = 1; }",
+        ),
+        "sss",
+    );
     // Ends anywhere, and threads that need not be created.
     check(&text("void end(int v) { if (v) pthread_exit((void *)5L); } void *f(void *a) { end(x); return (void *)6L; }
         int main() { void *r; x = 1; pthread_create(t, 0, f, 0); pthread_join(*t, &r); assert((long)r == 5); }"), "sss");
-    check(&text("int __VERIFIER_nondet_int(void); void *f(void *a) { x = 1; return 0; }
-        int main() { if (__VERIFIER_nondet_int() == 3) { pthread_create(t, 0, f, 0); pthread_join(*t, 0); assert(x == 1); } else assert(x == 0); }"), "sss");
+    check(&text("_Bool __VERIFIER_nondet_bool(void); void *f(void *a) { x = 1; return 0; }
+        int main() { if (__VERIFIER_nondet_bool()) { pthread_create(t, 0, f, 0); pthread_join(*t, 0); assert(x == 1); } else assert(x == 0); }"), "sss");
     check(&text("void *f(void *a) { assert(a == (void *)(long)pthread_self()); return 0; }
         int main() { pthread_create(t, 0, f, (void *)1L); pthread_create(t + 1, 0, f, (void *)2L); assert(!pthread_equal(t[0], t[1])); }"), "sss");
 }
@@ -171,21 +268,41 @@ fn thread_local_variables_and_static_ones() {
     let text = |body: &str| format!("{SB}{body}");
     check(&text("__thread int mine; atomic_int all; void *f(void *a) { mine++; all += mine; return 0; }
         int main() { pthread_t s, t; mine = 5; pthread_create(&s, 0, f, 0); pthread_create(&t, 0, f, 0); pthread_join(s, 0); pthread_join(t, 0); assert(all == 2 && mine == 5); }"), "sss");
-    check(&text("int next(void) { static int n = 3; return n++; } int main() { assert(next() == 3); assert(next() == 4); }"), "sss");
+    check(
+        &text(
+            "int next(void) { static int n = 3; return n++; } int main() { assert(next() == 3); assert(next() == 4); }",
+        ),
+        "sss",
+    );
 }
 
 #[test]
 fn asynchronous_calls() {
-    check("void f(int a); int x, y; void f(int a) { x = a; asm(\"sync\"); y = 1; }
-        int main() { __CPROVER_ASYNC_1: f(4); __CPROVER_assume(y == 1); __CPROVER_assert(x == 4, \"x\"); }", "sss");
-    check("int x, y; void f(int a) { x = a; y = 1; }
-        int main() { __CPROVER_ASYNC_1: f(4); __CPROVER_assume(y == 1); __CPROVER_assert(x == 4, \"x\"); }", "ssu");
+    check(
+        "void f(int a); int x, y; void f(int a) { x = a; asm(\"sync\"); y = 1; }
+        int main() { __CPROVER_ASYNC_1: f(4); __CPROVER_assume(y == 1); __CPROVER_assert(x == 4, \"x\"); }",
+        "sss",
+    );
+    check(
+        "int x, y; void f(int a) { x = a; y = 1; }
+        int main() { __CPROVER_ASYNC_1: f(4); __CPROVER_assume(y == 1); __CPROVER_assert(x == 4, \"x\"); }",
+        "ssu",
+    );
 }
 
 #[test]
 fn waiting_is_awaiting() {
-    for waiting in ["while (!f) ;", "while (f == 0) { }", "do { } while (!f);", "for (;;) if (f) break;", "for (;;) { int r = f; if (r != 0) break; }",
-        "while (1) { if (f) break; }", "int r; while (!(r = f)) ; x = r;", "while (!get(&f)) ;", "again: if (!f) goto again;"] {
+    for waiting in [
+        "while (!f) ;",
+        "while (f == 0) { }",
+        "do { } while (!f);",
+        "for (;;) if (f) break;",
+        "for (;;) { int r = f; if (r != 0) break; }",
+        "while (1) { if (f) break; }",
+        "int r; while (!(r = f)) ; x = r;",
+        "while (!get(&f)) ;",
+        "again: if (!f) goto again;",
+    ] {
         let text = format!("{SB}volatile int f, x; int get(volatile int *p) {{ return *p; }} void *t(void *a) {{ {waiting} return 0; }}
             int main() {{ pthread_t s; pthread_create(&s, 0, t, 0); f = 1; }}");
         let shown = printed(&text);
@@ -193,19 +310,29 @@ fn waiting_is_awaiting() {
         assert_eq!(shown.contains("await f != 0"), !is_loop, "{waiting}\n{shown}");
     }
     // These do more than wait.
-    for waiting in ["while (!f) x++;", "while (!f) x = 1;", "while (!(f && x)) ;", "int n = 0; while (!f && n < 3) n++;", "while (!__sync_fetch_and_add(&f, 0)) ;"] {
-        let text = format!("{SB}volatile int f, x; void *t(void *a) {{ {waiting} return 0; }}
-            int main() {{ pthread_t s; pthread_create(&s, 0, t, 0); f = 1; x = 2; }}");
+    for waiting in [
+        "while (!f) x++;",
+        "while (!f) x = 1;",
+        "while (!(f && x)) ;",
+        "int n = 0; while (!f && n < 3) n++;",
+        "while (!__sync_fetch_and_add(&f, 0)) ;",
+    ] {
+        let text = format!(
+            "{SB}volatile int f, x; void *t(void *a) {{ {waiting} return 0; }}
+            int main() {{ pthread_t s; pthread_create(&s, 0, t, 0); f = 1; x = 2; assert(x < 9); }}"
+        );
         assert!(!printed(&text).contains("await f"), "{waiting}\n{}", printed(&text));
     }
 }
 
 #[test]
 fn what_runs_alone_is_where_the_program_starts() {
-    let text = printed(&format!("{SB}struct lock {{ int state, next[2]; }} l; int *p; int a[3];
+    let text = printed(&format!(
+        "{SB}struct lock {{ int state, next[2]; }} l; int *p; int a[3];
         void init(struct lock *l) {{ l->state = 3; for (int i = 0; i < 2; i++) l->next[i] = i + 4; }}
         void *f(void *b) {{ assert(l.state == 3 && l.next[1] == 5 && *p == 2 && a[1] == 2); return 0; }}
-        int main() {{ pthread_t t; init(&l); p = &a[1]; *p = 2; pthread_create(&t, 0, f, 0); }}"));
+        int main() {{ pthread_t t; init(&l); p = &a[1]; *p = 2; pthread_create(&t, 0, f, 0); }}"
+    ));
     assert!(text.contains("thread main {}"), "{text}");
     assert!(!text.contains("start"), "{text}");
 }
@@ -216,8 +343,14 @@ fn what_is_not_understood_is_an_error_with_its_place() {
         let said = error(text);
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     };
-    both("int f(int n) { return n ? f(n - 1) : 0; } int main() { return f(3); }", ["recursion is not understood: `f` calls `f`", "test.c:1:"]);
-    both("int f(int); int g(int n) { return f(n); } int f(int n) { return g(n); } int main() { return f(3); }", ["`f` calls `g` calls `f`", "test.c"]);
+    both(
+        "int f(int n) { return n ? f(n - 1) : 0; } int main() { return f(3); }",
+        ["recursion is not understood: `f` calls `f`", "test.c:1:"],
+    );
+    both(
+        "int f(int); int g(int n) { return f(n); } int f(int n) { return g(n); } int main() { return f(3); }",
+        ["`f` calls `g` calls `f`", "test.c"],
+    );
     both("int f(void) { return 1; }", ["there is no function `main`", "test.c"]);
     both("int main(int argc, char **argv) { return argc; }", ["`main` has parameters", "test.c"]);
     both("int unknown(int); int main() { return unknown(3); }", ["`unknown`", "test.c:1:"]);
@@ -226,6 +359,8 @@ fn what_is_not_understood_is_an_error_with_its_place() {
 
 #[test]
 fn many_threads_are_beyond_what_is_modelled() {
-    let text = format!("{SB}void *f(void *a) {{ return 0; }} int main() {{ pthread_t t; for (;;) pthread_create(&t, 0, f, 0); }}");
+    let text = format!(
+        "{SB}void *f(void *a) {{ return 0; }} int main() {{ pthread_t t; for (;;) pthread_create(&t, 0, f, 0); }}"
+    );
     assert!(printed(&text).contains("more_than_16_threads"), "{}", printed(&text));
 }

@@ -194,9 +194,15 @@ impl Elaborator<'_> {
         let holds = self.premises.private.iter().all(|global| fits(global, &only_main))
             && self.premises.unread.iter().all(|global| fits(global, &unread));
         if !holds {
-            return Some(Premises { executed: self.premises.executed, threads, fixed: true, ..Premises::default() });
+            return Some(Premises {
+                executed: self.premises.executed,
+                threads,
+                fixed: true,
+                ..Premises::default()
+            });
         }
-        let settled = self.premises.fixed || !self.premises.private.is_empty() || !self.premises.unread.is_empty();
+        let settled =
+            self.premises.fixed || !self.premises.private.is_empty() || !self.premises.unread.is_empty();
         if settled || self.instances.len() < 2 {
             return None;
         }
@@ -209,7 +215,9 @@ impl Elaborator<'_> {
         let (private, unread) = (with(&only_main), with(&unread));
         match private.is_empty() && unread.is_empty() {
             true => None,
-            false => Some(Premises { executed: self.premises.executed, private, unread, threads, fixed: false }),
+            false => {
+                Some(Premises { executed: self.premises.executed, private, unread, threads, fixed: false })
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fencewright_program::Span;
+use rustc_hash::FxHashMap;
 
 use super::super::core::{Label, StmtKind};
 use super::super::numbers::{Operand, implied, truth};
@@ -32,6 +33,7 @@ pub(super) struct Mark {
     pending: BTreeSet<usize>,
     level: usize,
     instances: usize,
+    sites: FxHashMap<Span, usize>,
 }
 
 /// What holds here too.
@@ -111,12 +113,13 @@ impl Elaborator<'_> {
             pending: self.writer.pending.clone(),
             level: self.writer.level,
             instances: self.instances.len(),
+            sites: self.sites(),
         }
     }
 
     /// Throws away what was done since.
     pub(super) fn back_to(&mut self, mark: &Mark) {
-        debug_assert!(self.instances.len() == mark.instances, "threads are created once");
+        self.uncreate(mark.instances, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);
         self.objects.truncate(mark.objects);
         self.reach.truncate(mark.objects);

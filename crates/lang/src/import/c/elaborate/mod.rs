@@ -125,7 +125,10 @@ pub fn elaborate(unit: &Unit, options: &Options) -> std::result::Result<(Core, N
         }
     }
     let message = "what this program does could not be found out";
-    Err(vec![Diagnostic::new(Span::default(), message).help("make the harness simpler: fewer threads, fewer pointers to them")])
+    Err(vec![
+        Diagnostic::new(Span::default(), message)
+            .help("make the harness simpler: fewer threads, fewer pointers to them"),
+    ])
 }
 
 /// How far the program is.
@@ -469,11 +472,15 @@ impl<'u> Elaborator<'u> {
                 span: writer.span,
             });
         }
-        if self.asserted && !threads.iter().any(|thread| has_assert(&thread.code)) {
-            // So that there is something to ask about.
-            let kind = StmtKind::Assert(Value::Number(1), "this holds".to_string());
-            let span = threads[0].span;
-            threads[0].code.insert(0, Stmt { kind, span });
+        let asserts: Vec<bool> = threads.iter().flat_map(|thread| open_asserts(&thread.code)).collect();
+        if (self.asserted || !asserts.is_empty()) && !asserts.contains(&true) {
+            // So that there is something to ask about: a register that nobody writes stays 0.
+            let main = &mut threads[0];
+            let register = Register(main.registers.len() as u32);
+            main.registers.push(RegisterInfo { name: "failed".to_string(), undefined: false });
+            let holds = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(0));
+            let kind = StmtKind::Assert(holds, "what was asserted before threads started holds".to_string());
+            main.code.insert(0, Stmt { kind, span: main.span });
         }
         let core = Core { objects: self.objects, threads, calls: self.calls, warnings: self.warnings };
         Ok((core, self.nodes))
@@ -507,10 +514,18 @@ impl<'u> Elaborator<'u> {
     }
 }
 
-fn has_assert(code: &[Stmt]) -> bool {
-    code.iter().any(|statement| {
-        matches!(statement.kind, StmtKind::Assert(..)) || blocks(&statement.kind).into_iter().any(|block| has_assert(block))
-    })
+/// For each assertion in the code whether it depends on what happens.
+fn open_asserts(code: &[Stmt]) -> Vec<bool> {
+    let mut found = Vec::new();
+    for statement in code {
+        if let StmtKind::Assert(value, _) = &statement.kind {
+            let mut open = matches!(value, Value::Number(0));
+            clean::registers(value, &mut |_| open = true);
+            found.push(open);
+        }
+        found.extend(blocks(&statement.kind).into_iter().flat_map(|block| open_asserts(block)));
+    }
+    found
 }
 
 fn state_range(writer: &Writer, register: Register) -> Range {

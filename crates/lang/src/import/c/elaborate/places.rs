@@ -70,7 +70,8 @@ impl Elaborator<'_> {
         let mut location = location.clone();
         location.node = self.nodes.field(location.node, field);
         // All members of a union are the same place.
-        let union = matches!(&of.ty.kind, TypeKind::Record(record) if self.unit.records[record.0 as usize].union);
+        let union =
+            matches!(&of.ty.kind, TypeKind::Record(record) if self.unit.records[record.0 as usize].union);
         location.path.push(Projection::Field(if union { 0 } else { field }));
         Ok(self.part(of, location, ty))
     }

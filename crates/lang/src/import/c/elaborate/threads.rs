@@ -344,6 +344,24 @@ impl Elaborator<'_> {
         Ok(())
     }
 
+    /// How many threads each call has created so far.
+    pub(super) fn sites(&self) -> FxHashMap<Span, usize> {
+        self.shared.sites.clone()
+    }
+
+    /// Threads that were created in an attempt that is thrown away are none, and neither are variables of theirs.
+    pub(super) fn uncreate(&mut self, instances: usize, sites: &FxHashMap<Span, usize>, objects: usize) {
+        self.instances.truncate(instances);
+        self.shared.sites.clone_from(sites);
+        let is_there = |object: &ObjectId| (object.0 as usize) < objects;
+        self.shared.done = self.shared.done.filter(is_there);
+        self.shared.results = self.shared.results.filter(is_there);
+        for Instance { state, .. } in &mut self.instances {
+            state.done = state.done.filter(is_there);
+            state.result = state.result.filter(is_there);
+        }
+    }
+
     /// A variable that the translation adds.
     pub fn own_object(&mut self, name: String, ty: Type, span: Span) -> ObjectId {
         let node = self.nodes.object(&ty, span);
