@@ -131,6 +131,11 @@ impl Elaborator<'_> {
         self.writer.pending.clone_from(&mark.pending);
         self.writer.level = mark.level;
         let (registers, objects) = (mark.registers, mark.objects);
+        // What is known at labels must not be about what is gone.
+        for env in self.frame().labels.values_mut().filter_map(|join| join.env.as_mut()) {
+            env.registers.retain(|register, _| (register.0 as usize) < registers);
+            env.objects.retain(|object, _| (object.0 as usize) < objects);
+        }
         for slot in &mut self.frame().slots {
             let gone = match slot {
                 Some(Slot::Register(register)) => register.0 as usize >= registers,

@@ -85,7 +85,7 @@ impl Elaborator<'_> {
         let found = contexts.iter_mut().rev().find_map(|context| context.cases.as_mut());
         let join = found
             .and_then(|cases| cases.0.iter_mut().find(|(other, _)| *other == key))
-            .map(|(_, join)| std::mem::replace(join, Join { label: join.label, env: None, supposed: None }));
+            .map(|(_, join)| Join { label: join.label, env: join.env.clone(), supposed: None });
         if let Some(mut join) = join {
             if join.env.is_some() {
                 self.arrive(&mut join, span);
