@@ -98,11 +98,11 @@ impl Elaborator<'_> {
             }
             return self.address(&target, span);
         }
-        if let (Some(way), TypeKind::Record(record)) = (self.first_members(to, from), &to.kind) {
-            if way.iter().all(|step| matches!(step, Step::Field(_))) {
-                self.shape(points, from, span)?;
-                return self.container(operand, to, *record, way, span);
-            }
+        if let (Some(way), TypeKind::Record(record)) = (self.first_members(to, from), &to.kind)
+            && way.iter().all(|step| matches!(step, Step::Field(_)))
+        {
+            self.shape(points, from, span)?;
+            return self.container(operand, to, *record, way, span);
         }
         Ok(operand)
     }
@@ -189,11 +189,11 @@ impl Elaborator<'_> {
         let Some(offset) = by.known().and_then(|by| u64::try_from(-by).ok()) else { return Ok(None) };
         let Some(path) = self.member_at(to, offset, member_type) else { return Ok(None) };
         let operand = self.value(member)?;
-        if let Some(Known::Address(object, mut way)) = known(&operand.value) {
-            if way.ends_with(&path) {
-                way.truncate(way.len() - path.len());
-                return Ok(self.known_operand(&Known::Address(object, way), operand.range));
-            }
+        if let Some(Known::Address(object, mut way)) = known(&operand.value)
+            && way.ends_with(&path)
+        {
+            way.truncate(way.len() - path.len());
+            return Ok(self.known_operand(&Known::Address(object, way), operand.range));
         }
         self.container(operand, to, record, path, span).map(Some)
     }
@@ -206,11 +206,11 @@ impl Elaborator<'_> {
         let TypeKind::Record(record) = &ty.kind else { return None };
         let fields = self.unit.records[record.0 as usize].fields.iter().enumerate();
         for (n, field) in fields {
-            if (field.offset..field.offset + self.size(&field.ty).max(1)).contains(&offset) {
-                if let Some(mut way) = self.member_at(&field.ty, offset - field.offset, member) {
-                    way.insert(0, Step::Field(n as u32));
-                    return Some(way);
-                }
+            if (field.offset..field.offset + self.size(&field.ty).max(1)).contains(&offset)
+                && let Some(mut way) = self.member_at(&field.ty, offset - field.offset, member)
+            {
+                way.insert(0, Step::Field(n as u32));
+                return Some(way);
             }
         }
         None
@@ -276,6 +276,7 @@ impl Elaborator<'_> {
     }
 
     /// What `op=` writes.
+    #[allow(clippy::too_many_arguments)] // Everything that an operator needs to know.
     fn operated(
         &mut self,
         before: Operand,

@@ -95,10 +95,10 @@ impl Contents {
             self.parts.insert(way, here);
         }
         for (way, fact) in &mut self.parts {
-            if let (Some(here), there) = (&mut *fact, other.part(way)) {
-                if !there.is_some_and(|there| joined(here, &there, widen)) {
-                    *fact = None;
-                }
+            if let (Some(here), there) = (&mut *fact, other.part(way))
+                && !there.is_some_and(|there| joined(here, &there, widen))
+            {
+                *fact = None;
             }
         }
         if self.rest != other.rest {

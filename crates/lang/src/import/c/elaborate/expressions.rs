@@ -254,13 +254,11 @@ impl Elaborator<'_> {
         let (x, y) = self.both_values(a, b)?;
         if let (Some(Known::Address(one, way)), Some(Known::Address(other, further))) =
             (known(&x.value), known(&y.value))
+            && one == other
+            && let (Some(above), Some(below)) = (self.offset(one, &way), self.offset(other, &further))
         {
-            if one == other {
-                if let (Some(above), Some(below)) = (self.offset(one, &way), self.offset(other, &further)) {
-                    let bytes = i128::from(above) - i128::from(below);
-                    return Ok(Operand::number(bytes / i128::from(self.size(&ty).max(1))));
-                }
-            }
+            let bytes = i128::from(above) - i128::from(below);
+            return Ok(Operand::number(bytes / i128::from(self.size(&ty).max(1))));
         }
         self.same_pointers(&x, &y, span)?;
         let node = match x.points.or(y.points) {

@@ -202,7 +202,7 @@ impl Elaborator<'_> {
                 continue;
             }
             let known = (within.0 == within.1 && old.points.is_none())
-                .then(|| super::super::core::Known::Number(within.0 as i64));
+                .then_some(super::super::core::Known::Number(within.0 as i64));
             self.writer.env.registers.insert(register, Fact { known, range: within });
         }
     }

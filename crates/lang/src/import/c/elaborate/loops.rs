@@ -94,7 +94,7 @@ impl Elaborator<'_> {
                 break;
             }
             rounds += 1;
-            if unknown > 0 && !forced || !forced && rounds > MOST_WAITS {
+            if !forced && (unknown > 0 || rounds > MOST_WAITS) {
                 return Ok(false);
             }
             if !self.executing() && (unknown > MOST_ROUNDS || rounds > MOST_KNOWN_ROUNDS) {

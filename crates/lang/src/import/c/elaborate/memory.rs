@@ -265,9 +265,9 @@ impl Elaborator<'_> {
         match &ty.kind {
             TypeKind::Void | TypeKind::Function(_) => 1,
             TypeKind::Integer(arithmetic) => match arithmetic.greatest() {
-                ..=0xff => 1,
-                ..=0xffff => 2,
-                ..=0xffff_ffff => 4,
+                most if most <= 0xff => 1,
+                most if most <= 0xffff => 2,
+                most if most <= 0xffff_ffff => 4,
                 _ => 8,
             },
             TypeKind::Floating(bytes) => *bytes,

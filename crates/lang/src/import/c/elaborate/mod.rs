@@ -374,10 +374,10 @@ impl<'u> Elaborator<'u> {
         let state = &self.writer.registers[register.0 as usize];
         let fact = self.writer.env.registers.get(&register);
         let (range, points) = (fact.map_or(state.range, |fact| fact.range), state.points);
-        if let Some(known) = fact.and_then(|fact| fact.known.clone()) {
-            if let Some(operand) = self.known_operand(&known, range) {
-                return operand;
-            }
+        if let Some(known) = fact.and_then(|fact| fact.known.clone())
+            && let Some(operand) = self.known_operand(&known, range)
+        {
+            return operand;
         }
         let range = if range.0 < state_range(&self.writer, register).0 {
             state_range(&self.writer, register)

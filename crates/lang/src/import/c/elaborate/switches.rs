@@ -86,10 +86,10 @@ impl Elaborator<'_> {
         let join = found
             .and_then(|cases| cases.0.iter_mut().find(|(other, _)| *other == key))
             .map(|(_, join)| Join { label: join.label, env: join.env.clone(), supposed: None });
-        if let Some(mut join) = join {
-            if join.env.is_some() {
-                self.arrive(&mut join, span);
-            }
+        if let Some(mut join) = join
+            && join.env.is_some()
+        {
+            self.arrive(&mut join, span);
         }
         self.statement(inner)
     }

@@ -70,11 +70,11 @@ impl Liveness {
     fn block(&mut self, code: &mut Vec<Stmt>, mut live: Set, around: &Around) -> Set {
         let mut gone = Vec::new();
         for (n, statement) in code.iter_mut().enumerate().rev() {
-            if let StmtKind::Assign(register, _) = &statement.kind {
-                if !live.contains(*register) {
-                    gone.push(n);
-                    continue;
-                }
+            if let StmtKind::Assign(register, _) = &statement.kind
+                && !live.contains(*register)
+            {
+                gone.push(n);
+                continue;
             }
             live = self.statement(&mut statement.kind, live, around);
         }
