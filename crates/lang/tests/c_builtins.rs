@@ -489,6 +489,13 @@ fn counters_of_linux() {
 }
 
 #[test]
+fn a_variable_may_be_read_by_way_of_its_moved_address() {
+    let other = "int r = y ^ y; s = *(&x + r);";
+    check_two("int x, y, s;", "x = 1;", other, "assert(s == 0 || s == 1);", ALL);
+    check_two("int x, y, s;", "x = 1;", other, "assert(s == 0);", NONE);
+}
+
+#[test]
 fn memory_from_the_heap() {
     alone("", "int *p = malloc(sizeof *p); *p = 3; assert(*p == 3); free(p);", ALL);
     alone("", "int *p = calloc(4, sizeof *p); assert(p[3] == 0); p[2] = 5; assert(p[2] == 5);", ALL);
