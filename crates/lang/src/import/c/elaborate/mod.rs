@@ -1,9 +1,9 @@
 //! From the typed tree to core code: an online partial evaluator.
 //!
-//! Elaboration starts at `main` and walks the program as it would run. Calls are inlined, and what is known on the way (numbers, addresses, functions: [`env`]) is
-//! put in place of what computes it, so that `lock(&l)` accesses `l` itself. Every thread that is created is walked in the same way ([`threads`]). While `main` runs alone and
-//! everything is known, it is executed here and now, and what it leaves in memory is where the program starts ([`Phase`]); if that fails, all is done again without.
-//! Loops are walked until what is known at their head holds in every round ([`loops`]); the code of earlier attempts is thrown away.
+//! Elaboration starts at `main` and walks the program as it would run. Calls are inlined, and what is known on the way (numbers, addresses, functions: `env`) is
+//! put in place of what computes it, so that `lock(&l)` accesses `l` itself. Every thread that is created is walked in the same way (`threads`). While `main` runs alone and
+//! everything is known, it is executed here and now, and what it leaves in memory is where the program starts (`Phase`); if that fails, all is done again without.
+//! Loops are walked until what is known at their head holds in every round (`loops`); the code of earlier attempts is thrown away.
 
 mod aggregates;
 mod assign;

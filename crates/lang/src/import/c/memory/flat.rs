@@ -1,7 +1,7 @@
 //! Flat code: core code in which addresses are numbers, and places are cells of variables.
 //!
-//! [`super::resolve`] makes it, [`super::ranges`] takes out checks that cannot fail, [`super::tidy`] what nobody needs, and
-//! [`super::emit`] prints it as `.fw`.
+//! `resolve` makes it, `ranges` takes out checks that cannot fail, `tidy` what nobody needs, and
+//! `emit` prints it as `.fw`.
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
