@@ -230,6 +230,22 @@ fn tagged_pointers() {
     check(&threads(globals, "x.value = 7; head = (uintptr_t)&x", &[mark, forgot], ""), &["memory"]);
 }
 
+/// A locked instruction empties the buffer, whatever it is applied to; without it both loads can be early.
+#[test]
+fn memory_of_one_thread_drains_as_well() {
+    let globals = "int x, y, a, b; atomic_int mine[2];";
+    let own = |cell: usize, drains: bool| {
+        if drains { format!("atomic_fetch_add(&mine[{cell}], 1);") } else { String::new() }
+    };
+    for drains in [false, true] {
+        let one = format!("x = 1; {} a = y", own(0, drains));
+        let other = format!("y = 1; {} b = x", own(1, drains));
+        let text = threads(globals, "", &[&one, &other], "assert(a + b > 0)");
+        let expected: &[&str] = if drains { &[] } else { &["assertions"] };
+        assert_eq!(violated(&text, &Options::default(), MemoryModel::Tso), expected, "{text}");
+    }
+}
+
 #[test]
 fn pointers_to_locals() {
     let globals = "int *mail; atomic_int taken;";

@@ -134,8 +134,14 @@ fn emit_thread(
             false => String::new(),
         })
         .collect();
-    let arrays: Vec<String> = thread.arrays.iter().map(|array| own.fresh(&array.name, "r_", "_")).collect();
-    for (array, text) in thread.arrays.iter().zip(&arrays) {
+    let arrays: Vec<String> = (0..)
+        .zip(&thread.arrays)
+        .map(|(n, array)| match reads.is_array_mentioned(n) {
+            true => own.fresh(&array.name, "r_", "_"),
+            false => String::new(),
+        })
+        .collect();
+    for (array, text) in thread.arrays.iter().zip(&arrays).filter(|(_, text)| !text.is_empty()) {
         if let Some(class) = array.marks {
             evidence.marks.entry(class).or_default().push((name.to_string(), text.clone()));
         }
@@ -145,7 +151,7 @@ fn emit_thread(
     for (register, text) in thread.registers.iter().zip(&registers).filter(|(_, text)| !text.is_empty()) {
         declared.push(build::declarator(text, vocabulary.initial(&[register.init], span), span));
     }
-    for (array, text) in thread.arrays.iter().zip(&arrays) {
+    for (array, text) in thread.arrays.iter().zip(&arrays).filter(|(_, text)| !text.is_empty()) {
         declared.push(vocabulary.array(text, array.first, &array.init, span));
     }
     let mut body = Statements::new(vocabulary, evidence, name, registers, arrays, reads).block(&thread.code);

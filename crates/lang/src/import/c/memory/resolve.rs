@@ -229,7 +229,11 @@ impl Resolver<'_> {
             Some(when) => step(StepKind::If(when, vec![step(write)], Vec::new())),
         });
         match home {
-            Some(_) => self.out.extend(steps),
+            // It drains the buffers all the same.
+            Some(_) => {
+                self.push(StepKind::Fence);
+                self.out.extend(steps);
+            }
             None => self.push(StepKind::Atomic(steps)),
         }
     }
@@ -504,6 +508,10 @@ impl Resolver<'_> {
     /// An index, checked: an address may be that behind the last element.
     fn element(&mut self, index: &Value, length: u64, access: bool) -> Term {
         let index = self.value(index);
+        if length == 0 {
+            let message = "how long this array is, is not known";
+            self.errors.push(Diagnostic::new(self.span, message).help("give it a length"));
+        }
         let length = length.min(1 << 40) as i64;
         self.check(index.clone().within(0, if access { length - 1 } else { length }), Wrong::Bounds);
         index

@@ -14,6 +14,8 @@ pub(super) struct Reads {
     waited: HashSet<Register>,
     written: HashSet<Register>,
     arrays: HashSet<usize>,
+    /// The arrays that are written.
+    set: HashSet<usize>,
 }
 
 impl Reads {
@@ -39,6 +41,11 @@ impl Reads {
         self.is_read(register) || self.written.contains(&register)
     }
 
+    /// Whether the code says anything about an array.
+    pub fn is_array_mentioned(&self, array: usize) -> bool {
+        self.arrays.contains(&array) || self.set.contains(&array)
+    }
+
     fn term(&mut self, term: &Term) {
         term.registers(&mut |register| *self.read.entry(register).or_default() += 1);
         term.arrays(&mut |array| _ = self.arrays.insert(array));
@@ -47,6 +54,9 @@ impl Reads {
     fn step(&mut self, step: &StepKind) {
         if let Some(register) = step.writes() {
             self.written.insert(register);
+        }
+        if let StepKind::Set(array, ..) = step {
+            self.set.insert(*array);
         }
         match step {
             StepKind::Update { cell, old, when, new } => {
