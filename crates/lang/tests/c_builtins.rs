@@ -233,6 +233,8 @@ fn operations_compute_what_they_say() {
         "int x = 4, r; asm volatile(\"lock; cmpxchgl %2, %1\" : \"=a\"(r), \"+m\"(x) : \"r\"(7), \"0\"(5)); assert(x == 4 && r == 4);",
         "int x = 4; asm volatile(\"lock; orl %1, %0\" : \"+m\"(x) : \"r\"(3)); assert(x == 7);",
         "int x = 4; asm volatile(\"lock; decl %0\" : \"+m\"(x)); assert(x == 3);",
+        "int x = 4; asm volatile(\"movl $0, %0\" : \"+m\"(x)); assert(x == 0);",
+        "int x = 4, v = 6; asm volatile(\"movl %[from], %[to]\" : [to] \"=m\"(x) : [from] \"r\"(v)); assert(x == 6);",
         "assert(__builtin_popcount(0xf0f) == 8 && __builtin_clz(1) == 31 && __builtin_ctz(8) == 3 && __builtin_ffs(0) == 0);",
         "int r; assert(__builtin_add_overflow(2147483647, 1, &r) && r == -2147483647 - 1);",
         "int r; assert(!__builtin_mul_overflow(1000, 1000, &r) && r == 1000000);",

@@ -1,9 +1,14 @@
 //! Statements (C11 6.8), and assembly.
 
+use std::rc::Rc;
+
 use super::{MOST_ERRORS, Parser, Read};
 use crate::ast::{Assembly, Block, Expr, Statement, StatementKind};
 use crate::error::Error;
 use crate::token::Kind;
+
+/// Assembly has no more operands than this, as in gcc.
+const MOST_OPERANDS: usize = 30;
 
 impl Parser<'_> {
     /// `{ ... }`. The scope is up to the caller: parameters belong to the scope of a function's body.
@@ -239,11 +244,18 @@ impl Parser<'_> {
         let text = self.string()?;
         let mut found =
             Assembly { text, volatile, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
+        let mut names = Vec::new();
         if self.takes(":") {
-            found.outputs = self.operands()?;
+            found.outputs = self.operands(&mut names)?;
         }
         if self.takes(":") {
-            found.inputs = self.operands()?;
+            found.inputs = self.operands(&mut names)?;
+        }
+        // `%[name]` is the operand of that name, which has a number too.
+        for (number, name) in names.into_iter().enumerate() {
+            if let Some(name) = name {
+                found.text = found.text.replace(&format!("[{name}]"), &number.to_string());
+            }
         }
         if self.takes(":") {
             while !self.is(")") {
@@ -258,13 +270,22 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// Operands of assembly: `[name] "constraint" (expression)`.
-    fn operands(&mut self) -> Read<Vec<(String, Expr)>> {
+    /// Operands of assembly: `[name] "constraint" (expression)`. Their names, where they have any, are added to `names`.
+    fn operands(&mut self, names: &mut Vec<Option<Rc<str>>>) -> Read<Vec<(String, Expr)>> {
         let mut operands = Vec::new();
         while !self.is(":") && !self.is(")") {
+            let mut name = None;
             if self.takes("[") {
-                self.name("the name of an operand")?;
+                let symbol = self.name("the name of an operand")?.symbol;
+                name = Some(self.names.spelling(symbol).clone());
                 self.expect("]")?;
+            }
+            names.push(name);
+            if names.len() > MOST_OPERANDS {
+                return Err(Error::new(
+                    self.span(),
+                    format!("more than {MOST_OPERANDS} operands of assembly"),
+                ));
             }
             let constraint = self.string()?;
             self.expect("(")?;

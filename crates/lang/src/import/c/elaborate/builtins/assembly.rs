@@ -133,7 +133,7 @@ impl Elaborator<'_> {
         self.error(span, format!("the assembly `{}` is not understood", text.trim()), INSTEAD)
     }
 
-    /// An instruction with operands: a read-modify-write of the one in memory.
+    /// An instruction with operands: a read-modify-write of the one in memory, or a store to it.
     fn instruction(&mut self, instruction: &Instruction, assembly: &Assembly, span: Span) -> Result<()> {
         let numbers: Option<Vec<usize>> = instruction
             .operands
@@ -153,6 +153,15 @@ impl Elaborator<'_> {
         let target = self.place(&assembly.outputs[at].1)?;
         let place = self.scalar(target, span)?.accessed(Access::Atomic);
         let other = operands.iter().copied().find(|number| *number != at);
+        if instruction.stem() == "mov" && !locked {
+            let to = instruction.operands.last().and_then(|last| number_of(last));
+            let value = match (immediate, other, to == Some(at)) {
+                (Some(number), None, true) => Operand::number(number),
+                (None, Some(register), true) => self.operand_value(assembly, register, &place, span)?,
+                _ => return self.not_understood(&assembly.text, span),
+            };
+            return self.write(&place.accessed(Access::Volatile), value, span);
+        }
         let modify = match instruction.stem() {
             "xchg" => {
                 let (Some(register), None) = (other, immediate) else {
