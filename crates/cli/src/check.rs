@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Reduction};
 use fencewright_engines::extrapolate::Record;
 use fencewright_engines::lazy::{self, OracleName};
+use fencewright_engines::races::{self, Race};
 use fencewright_engines::{
     Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
     contexts, extrapolate, registry,
 };
-use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
+use fencewright_lang::{Diagnostic, Loaded};
 use fencewright_memory::{Bound, Kept};
 use fencewright_program::{MemoryModel, Property, Span};
 use fencewright_report::json::Failure;
@@ -63,10 +65,12 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
         }
     }
     each_file(&args.common, out, |path, limits, out| {
-        let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
+        let mut loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
             Err(status) => return status,
         };
+        let races = races(&loaded, limits);
+        loaded.warnings.extend(races);
         let bound = match args.buffer.as_ref().map(|buffer| buffer.bound(&loaded.program)).transpose() {
             Ok(bound) => bound,
             Err(why) => {
@@ -77,6 +81,27 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
         let Some(engine) = engine(args, bound, record.clone(), out) else { return Status::Bad };
         Checker { args, engine: &*engine, record: record.as_deref() }.check_file(&loaded, limits, out)
     })
+}
+
+/// How long races of plain accesses are looked for.
+const TIME_FOR_RACES: Duration = Duration::from_secs(1);
+
+/// The races between plain accesses that are found in a moment.
+fn races(loaded: &Loaded, limits: &Limits) -> Vec<Diagnostic> {
+    if loaded.plain.is_empty() {
+        return Vec::new();
+    }
+    let _search = stop::Search::begin();
+    let is_plain = |span: Span| loaded.plain.contains(&span.text());
+    let races = races::races(&loaded.program, &is_plain, &limits.within(TIME_FOR_RACES));
+    let warning = |Race { plain, other, variable }: Race| {
+        let name = &loaded.program.variables[variable.index()].name;
+        let other = loaded.sources.position(other);
+        let message =
+            format!("this access of `{name}` races with the one at {other}: a compiler may move it");
+        Diagnostic::new(plain, message)
+    };
+    races.into_iter().map(warning).collect()
 }
 
 /// The engine that was asked for, with this bound on the buffers of the program.

@@ -29,6 +29,7 @@ mod looks;
 pub mod loops;
 mod nonlinear;
 pub mod overflow;
+pub mod races;
 pub mod robust;
 pub mod search;
 pub mod task;

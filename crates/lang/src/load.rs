@@ -1,5 +1,6 @@
 //! From bytes to a program: decode, recognise the language, parse, lower.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use fencewright_program::{Call, Formula, Program, Property, PropertyKind, Span};
@@ -40,6 +41,8 @@ pub struct Loaded {
     pub sites: Option<Sites>,
     /// What somebody should look at although it is no error.
     pub warnings: Vec<Diagnostic>,
+    /// The accesses that a compiler may move, by their places: they must not race.
+    pub plain: HashSet<Span>,
     /// The constants that were given other values.
     pub defines: Vec<(String, i64)>,
     /// How it was read.
@@ -154,6 +157,7 @@ impl Loader<'_> {
                     calls: parsed.calls,
                     sites: parsed.sites,
                     warnings: parsed.warnings,
+                    plain: parsed.plain,
                     defines,
                     options: self.options.clone(),
                 })

@@ -37,7 +37,7 @@ impl Preprocessor<'_> {
                 }
                 Some(parameters) => self.call(&used, parameters, token, &mut input, depth)?,
             };
-            self.spend(replaced.len() + 1, token.span)?;
+            self.spend(replaced.len() + 1, token)?;
             let first = replaced.first().map(|first| Token { spaced: token.spaced, ..*first });
             input.extend(replaced.iter().skip(1).rev());
             input.extend(first);
@@ -45,15 +45,16 @@ impl Preprocessor<'_> {
         Ok(output)
     }
 
-    /// Counts tokens that macros made.
-    fn spend(&mut self, tokens: usize, span: Span) -> Result<(), Error> {
+    /// Counts tokens that a use of a macro made.
+    fn spend(&mut self, tokens: usize, token: Token) -> Result<(), Error> {
         self.spent += tokens;
         if self.spent > MOST_TOKENS {
             let message = format!("macros stand for more than {MOST_TOKENS} tokens");
+            let span = self.outermost(token);
             return Err(Error::new(span, message).help("macros that use themselves twice grow without end"));
         }
         if (self.stop)() {
-            return Err(Error::new(span, "stopped while macros were replaced"));
+            return Err(Error::new(token.span, "stopped while macros were replaced"));
         }
         Ok(())
     }
@@ -211,7 +212,7 @@ impl Preprocessor<'_> {
                             tokens
                         }
                     };
-                    self.spend(argument.len(), token.span)?;
+                    self.spend(argument.len(), own)?;
                     let mut first = true;
                     for part in argument.iter() {
                         let outer = if part.expansion == inside { expansion } else { part.expansion };

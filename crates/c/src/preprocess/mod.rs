@@ -116,12 +116,19 @@ impl Words {
 /// An `#if` that is open.
 struct Branch {
     opened: Token,
-    /// Whether the lines here count.
+    /// Whether the lines around it count.
+    around: bool,
+    /// Whether the lines here count, if those around do.
     taken: bool,
     /// Whether some branch counted already, or none may.
     done: bool,
     /// Whether `#else` was there.
     last: bool,
+}
+
+/// Whether the lines inside all of these count.
+fn counts(branches: &[Branch]) -> bool {
+    branches.last().is_none_or(|branch| branch.around && branch.taken)
 }
 
 struct Preprocessor<'a> {
@@ -223,7 +230,7 @@ impl Preprocessor<'_> {
         let mut text: Vec<Token> = Vec::new();
         for line in tokens.split_inclusive(|token| token.kind == Kind::Newline) {
             let line = &line[..line.len() - 1];
-            let counts = branches.iter().all(|branch| branch.taken);
+            let counts = counts(&branches);
             match line.split_first() {
                 Some((hash, directive)) if hash.is(self.words.hash) => {
                     if counts {
@@ -288,11 +295,12 @@ impl Preprocessor<'_> {
     ) -> Result<(), Error> {
         let Some((&name, rest)) = line.split_first() else { return Ok(()) };
         let spelling = self.names.spelling(name.symbol).clone();
-        let counts = branches.iter().all(|branch| branch.taken);
+        let counts = counts(branches);
         match &*spelling {
             "if" | "ifdef" | "ifndef" => {
                 let taken = counts && self.condition(name, rest, file)?;
-                branches.push(Branch { opened: name, taken, done: taken || !counts, last: false });
+                let done = taken || !counts;
+                branches.push(Branch { opened: name, around: counts, taken, done, last: false });
                 Ok(())
             }
             "elif" | "elifdef" | "elifndef" | "else" => {

@@ -8,6 +8,7 @@ mod litmus;
 mod rmm;
 mod trencher;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -126,6 +127,8 @@ pub struct Parsed {
     pub sites: Option<Sites>,
     /// What somebody should look at although it is no error.
     pub warnings: Vec<Diagnostic>,
+    /// The accesses that a compiler may move, by their places: they must not race.
+    pub plain: HashSet<Span>,
 }
 
 /// Reads a file that another one includes; in words why that is not possible.

@@ -6,6 +6,7 @@ mod files;
 pub mod memory;
 pub mod nodes;
 pub mod numbers;
+pub mod plain;
 mod sites;
 
 use fencewright_c::headers::PREDEFINED;
