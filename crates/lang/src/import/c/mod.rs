@@ -6,7 +6,7 @@ mod files;
 pub mod memory;
 pub mod nodes;
 pub mod numbers;
-pub mod plain;
+mod plain;
 mod sites;
 
 use fencewright_c::headers::PREDEFINED;
@@ -50,6 +50,7 @@ fn translated(
     let waiting_is_a_step = options.spins == Spins::Step;
     let options = memory::Options { heap, reuse: options.reuse, waiting_is_a_step };
     parsed.file = memory::emit(&core, nodes, sources, options)?;
+    parsed.plain = plain::plain(&core);
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.append(&mut core.warnings);

@@ -38,14 +38,30 @@ pub(super) fn clean(mut code: Vec<Stmt>, registers: usize, awaits: bool) -> Clea
 
 /// Takes out what does nothing, and groups of one.
 fn prune(code: &mut Vec<Stmt>) {
+    prune_each(code);
+    // A block that is not one of several steps is as good as its statements.
+    if let [Stmt { kind: StmtKind::Block(inner), .. }] = code.as_mut_slice() {
+        let inner = std::mem::take(inner);
+        *code = inner;
+    }
+}
+
+/// Every statement without what does nothing.
+fn prune_each(code: &mut Vec<Stmt>) {
     let old = std::mem::take(code);
     for mut statement in old {
         match &mut statement.kind {
             StmtKind::Steps(inner) => {
-                prune(inner);
-                match inner.len() {
-                    0 => continue,
-                    1 => {
+                prune_each(inner);
+                match inner.as_mut_slice() {
+                    [] => continue,
+                    // What is left of a call is the body of the function: between its statements a fence can stand.
+                    [Stmt { kind: StmtKind::Block(body), .. }] => {
+                        code.append(body);
+                        continue;
+                    }
+                    [only] => {
+                        only.span = statement.span;
                         code.append(inner);
                         continue;
                     }
@@ -78,11 +94,6 @@ fn prune(code: &mut Vec<Stmt>) {
             _ => {}
         }
         code.push(statement);
-    }
-    // A block that is not one of several steps is as good as its statements.
-    if let [Stmt { kind: StmtKind::Block(inner), .. }] = code.as_mut_slice() {
-        let inner = std::mem::take(inner);
-        *code = inner;
     }
 }
 

@@ -436,7 +436,10 @@ impl<'u> Elaborator<'u> {
                     self.block().extend(inner);
                 }
             }
-            [_] => self.block().append(&mut steps),
+            [_] => {
+                steps[0].span = self.here(span);
+                self.block().append(&mut steps);
+            }
             _ => {
                 let span = self.here(span);
                 self.block().push(Stmt { kind: StmtKind::Steps(steps), span });
