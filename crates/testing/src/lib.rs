@@ -11,6 +11,7 @@ pub mod apart;
 pub mod arithmetic;
 pub mod bounds;
 pub mod bystanders;
+pub mod c;
 pub mod corpora;
 pub mod families;
 pub mod hard;

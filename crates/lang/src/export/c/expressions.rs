@@ -11,6 +11,8 @@ use crate::lower::values_of;
 pub(super) struct Written {
     pub text: String,
     shape: Shape,
+    /// Whether its type is `int` although integers are `int64_t`: numbers, and what is 0 or 1.
+    narrow: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,19 +29,24 @@ enum Shape {
 
 impl Written {
     pub fn plain(text: String) -> Self {
-        Written { text, shape: Shape::Plain }
+        Written { text, shape: Shape::Plain, narrow: false }
     }
 
-    pub fn prefix(text: String) -> Self {
-        Written { text, shape: Shape::Prefix }
+    /// A number, or something else of type `int`.
+    pub fn narrow(text: String) -> Self {
+        Written { text, shape: Shape::Plain, narrow: true }
+    }
+
+    fn prefix(text: String) -> Self {
+        Written { text, shape: Shape::Prefix, narrow: false }
     }
 
     fn binary(text: String) -> Self {
-        Written { text, shape: Shape::Binary }
+        Written { text, shape: Shape::Binary, narrow: false }
     }
 
     fn truth(text: String, op: Option<BinaryOp>) -> Self {
-        Written { text, shape: Shape::Truth(op) }
+        Written { text, shape: Shape::Truth(op), narrow: true }
     }
 
     /// `c ? a : b`
@@ -49,7 +56,9 @@ impl Written {
             Shape::Truth(Some(_)) => format!("({})", condition.text),
             _ => condition.text,
         };
-        Written::binary(format!("{condition} ? {} : {}", then.operand(), otherwise.operand()))
+        let narrow = then.narrow && otherwise.narrow;
+        let text = format!("{condition} ? {} : {}", then.operand(), otherwise.operand());
+        Written { narrow, ..Written::binary(text) }
     }
 
     /// As an operand of an arithmetic operator or a comparison.
@@ -111,7 +120,7 @@ impl Writer {
 
     pub(super) fn write(&mut self, e: &Expr) -> Result<Written> {
         Ok(match &e.kind {
-            ExprKind::Int(value) => Written::plain(self.number(*value)),
+            ExprKind::Int(value) => Written::narrow(self.number(*value)),
             ExprKind::Place(place) => self.read(place)?,
             ExprKind::Unary(op, operand) => {
                 let operand = self.write(operand)?;
@@ -126,15 +135,19 @@ impl Writer {
                 let known = self.known(&place.name)?.clone();
                 let at = self.place(&known, place)?;
                 let old = self.value(old)?;
-                let new = self.exchanged(&known, new, e.span)?;
+                // What `cas` writes is checked only if it does.
+                if known.range.is_some_and(|range| !self.is_inside(new, range)) {
+                    return Err(cannot("a `cas` that is checked against a range", e.span));
+                }
+                let new = self.converted(known.wraps, new)?;
                 let c_type = self.type_of(known.wraps);
                 self.helpers.insert(Helper::Cas(c_type));
-                Written::plain(format!("{}(&{at}, {old}, {new})", cas(c_type, self.integer())))
+                Written::narrow(format!("{}(&{at}, {old}, {new})", cas(c_type, self.integer())))
             }
             ExprKind::Swap(place, value) => {
                 let known = self.known(&place.name)?.clone();
                 let at = self.place(&known, place)?;
-                let value = self.exchanged(&known, value, e.span)?;
+                let value = self.written(&known, value)?;
                 self.widened(&known, format!("atomic_exchange(&{at}, {value})"))
             }
             ExprKind::FetchAdd(place, value) => {
@@ -171,8 +184,8 @@ impl Writer {
                 self.widened(&known, at)
             }
             Role::Constant => {
-                self.read.insert(known.text.trim_start_matches("(int64_t)").to_owned());
-                if at.starts_with("(int64_t)") { Written::prefix(at) } else { Written::plain(at) }
+                self.read.insert(known.text.clone());
+                Written::narrow(at)
             }
         })
     }
@@ -243,19 +256,21 @@ impl Writer {
     pub(super) fn written(&mut self, known: &Known, value: &Expr) -> Result<String> {
         let Some(range) = known.range else { return self.converted(known.wraps, value) };
         let text = self.value(value)?;
-        if self.constants.eval(value).is_ok_and(|value| range.contains(value)) {
+        if self.is_inside(value, range) {
             return Ok(text);
         }
         self.helpers.insert(Helper::Within);
         Ok(format!("within({text}, {}, {})", self.number(range.low), self.number(range.high)))
     }
 
-    /// What a read-modify-write operation writes: `cas` checks only what it does write, so nothing may be checked before.
-    fn exchanged(&mut self, known: &Known, value: &Expr, span: Span) -> Result<String> {
-        let range = known.range;
-        match range.is_none_or(|range| self.constants.eval(value).is_ok_and(|value| range.contains(value))) {
-            true => self.converted(known.wraps, value),
-            false => Err(cannot("a read-modify-write operation that is checked against a range", span)),
+    /// Whether a value is certain to be in a range: a constant, or 0 or 1.
+    fn is_inside(&self, value: &Expr, range: Range) -> bool {
+        use BinaryOp::*;
+        match &value.kind {
+            ExprKind::Binary(Eq | Ne | Lt | Le | Gt | Ge | And | Or, ..)
+            | ExprKind::Unary(UnaryOp::Not, _)
+            | ExprKind::Cas(..) => range.contains(0) && range.contains(1),
+            _ => self.constants.eval(value).is_ok_and(|value| range.contains(value)),
         }
     }
 
@@ -273,10 +288,9 @@ impl Writer {
 
     pub(super) fn unary(&mut self, op: UnaryOp, operand: Written, span: Span) -> Result<Written> {
         Ok(match op {
-            UnaryOp::Neg if operand.shape == Shape::Plain => Written::prefix(format!("-{}", operand.text)),
-            UnaryOp::Neg => Written::prefix(format!("-({})", operand.text)),
+            UnaryOp::Neg => Written::prefix(format!("-{}", enclosed(self.computed(operand)))),
             UnaryOp::Not => operand.negated(),
-            UnaryOp::BitNot => Written::prefix(format!("~{}", operand.operand())),
+            UnaryOp::BitNot => Written::prefix(format!("~{}", self.computed(operand).operand())),
             UnaryOp::Unsigned(_) if values_of(op).is_none() => return Err(cannot("`u64`", span)),
             UnaryOp::Unsigned(_) | UnaryOp::Signed(_) => {
                 let wide = if self.wide { "(int64_t)" } else { "" };
@@ -289,6 +303,14 @@ impl Writer {
         let by = self.constants.eval(right).ok();
         let (left, right) = (self.write(left)?, self.write(right)?);
         Ok(self.combined(op, left, right, by))
+    }
+
+    /// An operand in the type in which everything is computed.
+    fn computed(&self, operand: Written) -> Written {
+        match self.wide && operand.narrow {
+            true => Written::prefix(format!("(int64_t){}", enclosed(operand))),
+            false => operand,
+        }
     }
 
     /// Two operands and what is between them; `constant` is the value of the right one, if it has one.
@@ -313,9 +335,11 @@ impl Writer {
             }
             // A negative number is not shifted in C, but multiplied.
             (Shl, Some(by)) => {
+                let left = self.computed(left);
                 return Written::binary(format!("{} * {}", left.operand(), self.number(1 << by)));
             }
             (Add | Sub | Mul | Div | Rem | BitAnd | BitOr | BitXor, _) | (Shr, Some(_)) => {
+                let left = if right.narrow { self.computed(left) } else { left };
                 return Written::binary(format!("{} {} {}", left.operand(), op.symbol(), right.operand()));
             }
             (Shl, None) => (Helper::ShiftLeft, "shift_left"),

@@ -220,7 +220,7 @@ impl Writer {
     }
 
     fn number(&self, value: i64) -> String {
-        write::constant(value, self.wide)
+        write::constant(value, i32::try_from(value).is_err())
     }
 
     fn fresh(&mut self, like: &str) -> String {
@@ -249,8 +249,7 @@ impl Writer {
                     Ok(_) => self.line(&format!("enum {{ {name} = {value} }};")),
                     Err(_) => self.line(&format!("#define {name} {number}")),
                 }
-                let text = if self.wide { format!("(int64_t){name}") } else { name };
-                self.know(&constant.name.text, Known::constant(text));
+                self.know(&constant.name.text, Known::constant(name));
             }
             Item::Shared(variables) => variables.iter().try_for_each(|v| self.shared(v))?,
             Item::Mutex(mutexes) => mutexes.iter().try_for_each(|m| self.mutex(m))?,
@@ -313,7 +312,7 @@ impl Writer {
 /// The declaration of a variable or an array with its initial values.
 fn declaration(c_type: &str, known: &Known, values: &[String]) -> String {
     let name = &known.text;
-    let zero = values.iter().all(|value| value == "0" || value == "0LL");
+    let zero = values.iter().all(|value| value == "0");
     match (known.indices, zero) {
         (None, true) => format!("{c_type} {name};"),
         (None, false) => format!("{c_type} {name} = {};", values.join(", ")),

@@ -143,7 +143,7 @@ impl Writer {
 
     fn formula(&mut self, program: &Program, formula: &Formula, span: Span) -> Result<Written> {
         Ok(match formula {
-            Expr::Const(value) => Written::plain(self.number(*value)),
+            Expr::Const(value) => Written::narrow(self.number(*value)),
             Expr::Leaf(leaf) => self.observable(program, leaf, span)?,
             Expr::Unary(op, operand) => {
                 let operand = self.formula(program, operand, span)?;
@@ -176,7 +176,7 @@ impl Writer {
                 let all = ends.clone().filter(|l| thread.is_end(*l)).all(|l| locations.contains(&l));
                 match ends.any(|l| thread.is_end(l) && locations.contains(&l)) {
                     true if !all => return Err(cannot("at which of several ends a thread is", span)),
-                    is_there => Written::plain(self.number(i64::from(is_there))),
+                    is_there => Written::narrow(self.number(i64::from(is_there))),
                 }
             }
             Observable::Register(id, register) => {

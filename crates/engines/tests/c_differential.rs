@@ -1,0 +1,138 @@
+//! C against `.fw`: random programs in both languages have the same verdicts under all memory models, however the C is written; and programs
+//! that are printed as C are read back as what they were.
+//!
+//! `FENCEWRIGHT_PROGRAMS=N` takes N programs; `FENCEWRIGHT_SEED=N` takes that one and shows it.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use fencewright_engines::explicit::{Explicit, Options};
+use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
+use fencewright_lang::{Loaded, export, front_end, load};
+use fencewright_program::{MemoryModel, Property, PropertyKind};
+use fencewright_testing::c::{Pair, pair};
+use fencewright_testing::corpora::tell_skipped;
+use fencewright_testing::{Random, programs_or};
+
+/// Whether all asserts, and what should hold at the end, hold; nothing if the program is too large.
+fn holds(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
+    let asked = |p: &&Property| {
+        matches!(p.kind, PropertyKind::Assertions | PropertyKind::Finally(..)) && p.name != "memory"
+    };
+    let properties: Vec<Property> = loaded.program.properties.iter().filter(asked).cloned().collect();
+    if properties.is_empty() {
+        return Some(true);
+    }
+    let task = Task::new(&loaded.program, model, properties);
+    let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
+    let limits = Limits::starting_now(Some(Duration::from_secs(20)), Some(1 << 30), Default::default());
+    let found = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
+    let mut all = true;
+    for checked in found {
+        match checked.verdict() {
+            Verdict::Safe => {}
+            Verdict::Unsafe => return Some(false),
+            Verdict::Unknown(_) => all = false,
+        }
+    }
+    all.then_some(true)
+}
+
+fn read(name: &str, text: &str) -> Result<Loaded, String> {
+    load(name, text.as_bytes(), None, &[]).map_err(|e| e.sources.render(&e.diagnostics, false))
+}
+
+fn seeds(otherwise: usize) -> Vec<u64> {
+    match std::env::var("FENCEWRIGHT_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (0..programs_or(otherwise) as u64).collect(),
+    }
+}
+
+/// Compares a program with what it is in C. True if it was small enough.
+fn compare(seed: u64, fw: &Loaded, text: &str) -> bool {
+    let shown = || format!("seed {seed}\n{}\n{text}", fw.sources.main().text);
+    let c = read("test.c", text).unwrap_or_else(|why| panic!("not read: {why}\n{}", shown()));
+    for model in MemoryModel::ALL {
+        let expected = holds(fw, model);
+        if expected.is_none() {
+            return false;
+        }
+        let found = holds(&c, model);
+        let translated = || front_end::named("fw").expect("it is there").print(&c).unwrap_or_default();
+        assert_eq!(found, expected, "{}: {}\n{}", model.name(), shown(), translated());
+    }
+    true
+}
+
+#[test]
+fn c_means_what_fw_means_however_it_is_written() {
+    let seeds = seeds(60);
+    let compared = seeds.iter().filter(|&&seed| {
+        let Pair { fw, c } = pair(&mut Random::new(seed));
+        let fw = read("test.fw", &fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        compare(seed, &fw, &c)
+    });
+    assert!(compared.count() * 10 >= seeds.len() * 9);
+}
+
+#[test]
+fn what_is_printed_as_c_is_read_back() {
+    let seeds = seeds(40);
+    let compared = seeds.iter().filter(|&&seed| {
+        let fw = pair(&mut Random::new(seed)).fw;
+        let fw = read("test.fw", &fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        let text = export::c(&fw.file, &fw.program, "test").expect("C can say this");
+        compare(seed, &fw, &text)
+    });
+    assert!(compared.count() * 10 >= seeds.len() * 9);
+}
+
+/// Random programs are interesting: they are safe in some models and unsafe in others.
+#[test]
+fn verdicts_differ_between_models() {
+    let mut differ = [0; 4];
+    for seed in 0..200 {
+        let fw = read("test.fw", &pair(&mut Random::new(seed)).fw).expect("it is well formed");
+        let holds = MemoryModel::ALL.map(|model| holds(&fw, model) == Some(true));
+        differ[holds.into_iter().filter(|holds| *holds).count()] += 1;
+    }
+    assert!(differ[0] > 20 && differ[3] > 20 && differ[1] + differ[2] > 2, "{differ:?}");
+}
+
+/// A compiler takes the programs, and so do we: otherwise they would test nothing.
+#[test]
+fn random_programs_are_c() {
+    for seed in seeds(20) {
+        let Pair { c, fw } = pair(&mut Random::new(seed));
+        let fw = read("test.fw", &fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        let printed = export::c(&fw.file, &fw.program, "test").expect("C can say this");
+        // Nobody compares a variable with itself, except at random.
+        for (text, warnings) in [(&c, "-w"), (&printed, "-Wno-tautological-compare")] {
+            let gcc = Command::new("gcc")
+                .args([
+                    "-std=gnu11",
+                    "-O1",
+                    "-Wall",
+                    "-Wextra",
+                    warnings,
+                    "-Werror",
+                    "-fsyntax-only",
+                    "-x",
+                    "c",
+                    "-",
+                ])
+                .stdin(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn();
+            let Ok(mut gcc) = gcc else { return tell_skipped("random_programs_are_c", "there is no gcc") };
+            let mut stdin = gcc.stdin.take().expect("it is piped");
+            stdin.write_all(text.as_bytes()).expect("gcc reads it");
+            drop(stdin);
+            let output = gcc.wait_with_output().expect("gcc ends");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "seed {seed}: {said}\n{text}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Shared cells and where they live.
+
+use std::fmt::Write;
+
+use fencewright_generate::Random;
+
+use super::Writer;
+
+/// The type of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Bool,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+}
+
+impl Type {
+    pub fn c(self) -> &'static str {
+        match self {
+            Type::Bool => "bool",
+            Type::I8 => "int8_t",
+            Type::U8 => "uint8_t",
+            Type::I16 => "short",
+            Type::U16 => "uint16_t",
+            Type::I32 => "int",
+            Type::U32 => "unsigned int",
+            Type::I64 => "long",
+        }
+    }
+
+    /// In names.
+    pub fn word(self) -> String {
+        self.c().replace(' ', "_")
+    }
+
+    fn fw(self) -> &'static str {
+        match self {
+            Type::Bool => "0..2",
+            Type::I8 => "i8",
+            Type::U8 => "u8",
+            Type::I16 => "i16",
+            Type::U16 => "u16",
+            Type::I32 => "i32",
+            Type::U32 => "u32",
+            Type::I64 => "i64",
+        }
+    }
+
+    /// The values that occur: cells of large types only ever hold what small registers held, and what was added to it.
+    pub fn values(self) -> (i64, i64) {
+        match self {
+            Type::Bool => (0, 1),
+            Type::I8 => (-128, 127),
+            Type::U8 => (0, 255),
+            Type::I16 => (-32_768, 32_767),
+            Type::U16 => (0, 65_535),
+            Type::I32 | Type::I64 => (-1_000_000, 1_000_000),
+            Type::U32 => (0, u32::MAX.into()),
+        }
+    }
+
+    /// What a value becomes when it is stored, as an expression of `.fw`.
+    pub fn converted(self, fw: &str) -> String {
+        match self {
+            Type::Bool => format!("(({fw}) != 0)"),
+            _ => format!("{}({fw})", self.fw()),
+        }
+    }
+}
+
+/// Where a cell lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    Global,
+    /// Global, and reached through a pointer that is global too.
+    Behind,
+    Field,
+    Inner,
+    Row,
+}
+
+/// A shared variable or array.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub name: String,
+    pub of: Type,
+    pub atomic: bool,
+    volatile: bool,
+    pub length: Option<usize>,
+    init: Vec<i64>,
+    home: Home,
+    /// Whether `main` assigns the initial values before it starts threads.
+    assigned: bool,
+}
+
+/// The structure in which some cells live.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    pub is_local: bool,
+    pub is_passed: bool,
+}
+
+pub(super) fn cells(random: &mut Random) -> (Vec<Cell>, State) {
+    let is_local = random.one_in(4);
+    let state = State { is_local, is_passed: is_local || random.one_in(3) };
+    let count = 2 + random.below(2);
+    let mut cells: Vec<Cell> = (0..count)
+        .map(|n| {
+            use Type::*;
+            let of = *random.pick(&[I32, I32, I32, U8, U8, I8, U16, I16, U32, I64, Bool]);
+            let length = random.one_in(4).then(|| 2 + random.below(2));
+            let (low, high) = of.values();
+            let init = (0..length.unwrap_or(1)).map(|_| match random.below(6) {
+                0 => high,
+                1 => low,
+                2 => 1,
+                _ => 0,
+            });
+            let init = init.collect();
+            use Home::*;
+            let home = *random.pick(&[Global, Global, Behind, Field, Inner, Row]);
+            let atomic = random.one_in(2);
+            let volatile = !atomic && random.one_in(3);
+            // A local structure starts with 0 and gets its values by assignment.
+            let assigned = random.one_in(4) || (is_local && matches!(home, Field | Inner | Row));
+            Cell { name: format!("x{n}"), of, atomic, volatile, length, init, home, assigned }
+        })
+        .collect();
+    // Four that a litmus test needs: two that threads share, two for what they saw.
+    for n in count..count + 4 {
+        let of = *random.pick(&[Type::I32, Type::U8, Type::I16, Type::U32, Type::Bool]);
+        let home = *random.pick(&[Home::Global, Home::Behind, Home::Field, Home::Inner, Home::Row]);
+        let (name, atomic, assigned) = (format!("x{n}"), random.one_in(2), random.one_in(4));
+        cells.push(Cell { name, of, atomic, volatile: false, length: None, init: vec![0], home, assigned });
+    }
+    (cells, state)
+}
+
+impl Cell {
+    fn is_in_state(&self) -> bool {
+        matches!(self.home, Home::Field | Home::Inner | Home::Row)
+    }
+
+    /// The type with what qualifies it.
+    pub fn qualified(&self) -> String {
+        match (self.atomic, self.volatile) {
+            (true, _) => format!("_Atomic({})", self.of.c()),
+            (_, true) => format!("volatile {}", self.of.c()),
+            _ => self.of.c().into(),
+        }
+    }
+
+    /// The cell as an lvalue, with what stands before its name if it is in the structure.
+    fn lvalue(&self, state: &str) -> String {
+        let name = &self.name;
+        match self.home {
+            Home::Global => name.clone(),
+            Home::Behind if self.length.is_some() => format!("at_{name}"),
+            Home::Behind => format!("(*at_{name})"),
+            Home::Field => format!("{state}{name}"),
+            Home::Inner => format!("{state}inner.{name}"),
+            Home::Row => format!("{state}rows[1].{name}"),
+        }
+    }
+
+    fn declared(&self) -> String {
+        let size = self.length.map_or(String::new(), |n| format!("[{n}]"));
+        format!("{} {}{size}", self.qualified(), self.name)
+    }
+
+    fn list(&self) -> String {
+        let values: Vec<String> = self.init.iter().map(i64::to_string).collect();
+        match self.length {
+            Some(_) => format!("{{ {} }}", values.join(", ")),
+            None => values.join(", "),
+        }
+    }
+
+    pub fn assigned_in_main(&self) -> String {
+        if !self.assigned {
+            return String::new();
+        }
+        let lvalue = self.lvalue("state.");
+        let elements = self.init.iter().enumerate().map(|(n, value)| match self.length {
+            Some(_) => format!("{lvalue}[{n}] = {value};\n"),
+            None => format!("{lvalue} = {value};\n"),
+        });
+        elements.collect()
+    }
+}
+
+impl Writer<'_> {
+    /// A cell, or an element of it, as a thread writes it.
+    pub(super) fn lvalue(&mut self, cell: &Cell, index: Option<&str>) -> String {
+        let state = match (self.state.is_passed, self.random.below(3)) {
+            (true, 0) => "(*s).",
+            (true, _) => "s->",
+            (false, 0) => "(&state)->",
+            (false, _) => "state.",
+        };
+        let lvalue = cell.lvalue(state);
+        match index {
+            None => lvalue,
+            Some(index) if self.random.one_in(4) => format!("(*({lvalue} + ({index})))"),
+            Some(index) => format!("{lvalue}[{index}]"),
+        }
+    }
+
+    /// A cell as `main` writes it.
+    pub(super) fn lvalue_in_main(&self, cell: &Cell, index: Option<usize>) -> String {
+        let lvalue = cell.lvalue("state.");
+        index.map_or(lvalue.clone(), |index| format!("{lvalue}[{index}]"))
+    }
+
+    pub(super) fn fw_declarations(&self) -> String {
+        let mut text = String::new();
+        for cell in &self.cells {
+            let size = cell.length.map_or(String::new(), |n| format!("[{n}]"));
+            let values: Vec<String> = cell.init.iter().map(i64::to_string).collect();
+            let init = match cell.length {
+                Some(_) => format!("[{}]", values.join(", ")),
+                None => values.join(", "),
+            };
+            let _ = writeln!(text, "shared {}{size}: {} = {init};", cell.name, cell.of.fw());
+        }
+        (0..self.mutexes).for_each(|m| text.push_str(&format!("mutex m{m};\n")));
+        text
+    }
+
+    pub(super) fn c_declarations(&self) -> String {
+        let mut text = String::new();
+        for cell in self.cells.iter().filter(|c| !c.is_in_state()) {
+            let init = if cell.assigned { String::new() } else { format!(" = {}", cell.list()) };
+            let _ = writeln!(text, "{}{init};", cell.declared());
+            if cell.home == Home::Behind {
+                let from = if cell.length.is_some() { "" } else { "&" };
+                let _ = writeln!(text, "{} *at_{} = {from}{};", cell.qualified(), cell.name, cell.name);
+            }
+        }
+        let fields = |home: Home| {
+            let fields = self.cells.iter().filter(|c| c.home == home).map(|c| format!("{}; ", c.declared()));
+            fields.collect::<String>()
+        };
+        let (inner, rows) = (fields(Home::Inner), fields(Home::Row));
+        let _ = writeln!(text, "struct inner {{ char pad; {inner}}};\nstruct row {{ int other; {rows}}};");
+        let _ = writeln!(
+            text,
+            "struct state {{ {}struct inner inner; struct row rows[2]; }};",
+            fields(Home::Field)
+        );
+        if !self.state.is_local {
+            let named = |home: Home, path: &str| {
+                let given = self.cells.iter().filter(|c| c.home == home && !c.assigned);
+                given.map(|c| format!(".{path}{} = {}, ", c.name, c.list())).collect::<String>()
+            };
+            let given = [(Home::Field, ""), (Home::Inner, "inner."), (Home::Row, "rows[1].")];
+            let given: String = given.into_iter().map(|(home, path)| named(home, path)).collect();
+            let given = if given.is_empty() { "0".into() } else { given };
+            let _ = writeln!(text, "struct state state = {{ {given} }};");
+        }
+        let declared =
+            (0..self.mutexes).map(|m| format!("pthread_mutex_t m{m} = PTHREAD_MUTEX_INITIALIZER;\n"));
+        text.extend(declared);
+        text
+    }
+}

@@ -1,0 +1,207 @@
+//! Statements, and the shapes that control flow takes.
+
+use std::fmt::Write;
+
+use super::values::Value;
+use super::{Registers, Writer};
+
+impl Writer<'_> {
+    /// Up to so many statements, nested at most so deep.
+    pub(super) fn block(&mut self, length: usize, depth: usize) {
+        for _ in 0..1 + self.random.below(length) {
+            self.statement(depth);
+        }
+    }
+
+    /// What a block does, in both languages, without writing it.
+    fn inner(&mut self, depth: usize) -> (String, String) {
+        let outer = (std::mem::take(&mut self.fw), std::mem::take(&mut self.c));
+        self.block(2, depth - 1);
+        let inner = (std::mem::take(&mut self.fw), std::mem::take(&mut self.c));
+        (self.fw, self.c) = outer;
+        inner
+    }
+
+    pub(super) fn statement(&mut self, depth: usize) {
+        match self.random.below(if depth > 0 { 24 } else { 15 }) {
+            0..=3 => self.store(),
+            4..=6 => self.load_or_update(),
+            7 | 8 => self.read_modify_write(),
+            9 => self.fence(),
+            10 => self.compute(),
+            11 | 12 => self.assertion(),
+            13 => self.wait(),
+            14 => self.choice(),
+            15..=17 => self.if_statement(depth),
+            18 => self.switch(depth),
+            19 | 20 => self.repeat(depth),
+            21 => self.forward_jump(depth),
+            22 => self.function(depth),
+            _ => self.locked(depth),
+        }
+    }
+
+    fn compute(&mut self) {
+        let value = self.value(2, false);
+        let value = self.small(value);
+        let number = self.random.below(3);
+        let register = self.register(number);
+        let c = match self.random.below(4) {
+            0 => {
+                let condition = self.condition(0, false);
+                let line = format!("r{number} = {} ? {} : r{number};", condition.fw, value.fw);
+                let c = format!("{register} = EITHER({}, {}, {register});", condition.c, value.c);
+                self.both(&line, &c);
+                return;
+            }
+            1 => format!("if (1) {register} = {};", value.c),
+            2 => format!("{{ int copy = {}; {register} = copy; }}", value.c),
+            _ => format!("{register} = {};", value.c),
+        };
+        self.both(&format!("r{number} = {};", value.fw), &c);
+    }
+
+    fn assertion(&mut self) {
+        let condition = self.condition(1, true);
+        // Most conditions are violated; together with another one, fewer are.
+        let other = self.condition(0, false);
+        let (fw, c) = match self.random.one_in(3) {
+            true => (condition.fw, condition.c),
+            false => (format!("{} || {}", condition.fw, other.fw), format!("{} || {}", condition.c, other.c)),
+        };
+        match self.random.below(8) {
+            0 => self.both(&format!("assume {fw};"), &format!("__VERIFIER_assume({c});")),
+            1 => self.both(&format!("assume {fw};"), &format!("if (!({c})) for (;;);")),
+            2 => self.both(&format!("assert {fw};"), &format!("assert(({c}) && \"text\");")),
+            _ => self.both(&format!("assert {fw};"), &format!("assert({c});")),
+        }
+    }
+
+    /// Waits until a condition about one cell holds.
+    fn wait(&mut self) {
+        let Value { fw, c, .. } = self.load();
+        let (op, value) = (*self.random.pick(&["==", "!="]), self.random.below(2));
+        let c = match self.random.below(3) {
+            0 => format!("while (!({c} {op} {value}));"),
+            1 => format!("do {{ }} while (!({c} {op} {value}));"),
+            _ => format!("for (;;) {{ if ({c} {op} {value}) break; asm volatile(\"pause\"); }}"),
+        };
+        self.both(&format!("await {fw} {op} {value};"), &c);
+    }
+
+    fn choice(&mut self) {
+        let number = self.random.below(3);
+        let register = self.register(number);
+        let c = match self.random.below(3) {
+            0 => format!("{register} = __VERIFIER_nondet_int() != 0;"),
+            1 => format!(
+                "{register} = __VERIFIER_nondet_int(); __VERIFIER_assume({register} >= 0 && {register} <= 1);"
+            ),
+            _ => format!("{register} = 0; if (__VERIFIER_nondet_int()) {register}++;"),
+        };
+        self.both(&format!("r{number} = * in 0..2;"), &c);
+    }
+
+    fn if_statement(&mut self, depth: usize) {
+        let condition = self.condition(1, true);
+        let ((fw_then, c_then), (fw_else, c_else)) = (self.inner(depth), self.inner(depth));
+        let Value { fw, c, .. } = condition;
+        match self.random.below(3) {
+            0 => self.both(&format!("if {fw} {{\n{fw_then}}}"), &format!("if ({c}) {{\n{c_then}}}")),
+            1 => self.both(
+                &format!("if {fw} {{\n{fw_then}}} else {{\n{fw_else}}}"),
+                &format!("if (!({c})) {{\n{c_else}}} else {{\n{c_then}}}"),
+            ),
+            _ => self.both(
+                &format!("if {fw} {{\n{fw_then}}} else {{\n{fw_else}}}"),
+                &format!("if ({c}) {{\n{c_then}}} else {{\n{c_else}}}"),
+            ),
+        }
+    }
+
+    fn switch(&mut self, depth: usize) {
+        let Value { fw, c, .. } = self.read_register();
+        let first = self.inner(depth);
+        let second = self.inner(depth);
+        let third = self.inner(depth);
+        match self.random.one_in(2) {
+            true => self.both(
+                &format!("if {fw} == 0 {{\n{}}} else if {fw} == 1 || {fw} == 2 {{\n{}}} else {{\n{}}}", first.0, second.0, third.0),
+                &format!(
+                    "switch ({c}) {{\ncase 0: {{\n{}break; }}\ncase 1:\ncase 2: {{\n{}}} break;\ndefault: {{\n{}}}\n}}",
+                    first.1, second.1, third.1
+                ),
+            ),
+            // The first case falls through.
+            false => self.both(
+                &format!("if {fw} == 1 || {fw} == 0 {{\nif {fw} == 1 {{\n{}}}\n{}}}", first.0, second.0),
+                &format!("switch ({c}) {{\ncase 1: {{\n{}}}\n/* fall through */\ncase 0: {{\n{}}}\n}}", first.1, second.1),
+            ),
+        }
+    }
+
+    /// A loop of one or two rounds, in one of the ways of C.
+    fn repeat(&mut self, depth: usize) {
+        let (fw, c) = self.inner(depth);
+        let i = self.name("i");
+        let rounds = 1 + self.random.below(2);
+        let leave = self.random.one_in(3).then(|| self.condition(0, true));
+        let (fw_leave, c_leave) = leave.map_or((String::new(), String::new()), |leave| {
+            (format!("if {} {{ break; }}\n", leave.fw), format!("if ({}) break;\n", leave.c))
+        });
+        let fw = format!("for {i} in 0..{rounds} {{\n{fw_leave}{fw}}}");
+        let c = match self.random.below(4) {
+            0 => format!("int {i} = 0;\nwhile ({i} < {rounds}) {{\n{c_leave}{c}{i}++;\n}}"),
+            1 => format!("int {i} = {rounds};\ndo {{\n{c_leave}{c}}} while (--{i});"),
+            2 => format!("int {i} = {rounds};\nwhile ({i}-- > 0) {{\n{c_leave}{c}}}"),
+            _ => format!("for (unsigned {i} = 0; {i} != {rounds}; {i} += 1) {{\n{c_leave}{c}}}"),
+        };
+        self.both(&fw, &c);
+    }
+
+    fn forward_jump(&mut self, depth: usize) {
+        let condition = self.condition(0, true);
+        let (fw, c) = self.inner(depth);
+        let over = self.name("over");
+        self.both(
+            &format!("if {} {{ goto {over}; }}\n{fw}{over}: skip;", condition.fw),
+            &format!("if ({}) goto {over};\n{{\n{c}}}\n{over}:;", condition.c),
+        );
+    }
+
+    /// A block that is a function of its own; where registers are locals it stays a block.
+    fn function(&mut self, depth: usize) {
+        let (fw, c) = self.inner(depth);
+        let parameters = match self.registers {
+            Registers::ThreadLocal => Vec::new(),
+            Registers::Passed => vec![("struct locals *", "p")],
+            _ => {
+                self.both(&format!("{{\n{fw}}}"), &format!("do {{\n{c}}} while (0);"));
+                return;
+            }
+        };
+        let mut parameters = parameters;
+        if self.state.is_passed {
+            parameters.push(("struct state *", "s"));
+        }
+        let name = self.name("part");
+        let declared: Vec<String> = parameters.iter().map(|(of, name)| format!("{of}{name}")).collect();
+        let declared = if declared.is_empty() { "void".into() } else { declared.join(", ") };
+        let unused: String = parameters.iter().map(|(_, name)| format!("(void){name};\n")).collect();
+        let _ = write!(self.functions, "static void {name}({declared})\n{{\n{unused}{c}}}\n\n");
+        let arguments: Vec<&str> = parameters.iter().map(|(_, name)| *name).collect();
+        self.both(&format!("{{\n{fw}}}"), &format!("{name}({});", arguments.join(", ")));
+    }
+
+    fn locked(&mut self, depth: usize) {
+        if self.mutexes == 0 {
+            return self.store();
+        }
+        // A block inside may take the mutex again, and then waits for ever, in both languages.
+        let (fw, c) = self.inner(depth);
+        self.both(
+            &format!("lock m0;\n{fw}unlock m0;"),
+            &format!("pthread_mutex_lock(&m0);\n{c}pthread_mutex_unlock(&m0);"),
+        );
+    }
+}
