@@ -361,8 +361,6 @@ impl Elaborator<'_> {
     fn back_to_labels(&mut self, mark: &super::labels::Mark) {
         // Labels keep their names and what is supposed there.
         self.back_to(mark);
-        let labels = self.frame().labels.values().map(|join| join.label.0 + 1).max().unwrap_or(0);
-        self.writer.labels = self.writer.labels.max(labels);
         let (registers, objects) = (self.writer.registers.len(), self.objects.len());
         for join in self.frame().labels.values_mut() {
             join.supposed = None;

@@ -27,7 +27,6 @@ pub(super) struct Mark {
     registers: usize,
     objects: usize,
     calls: usize,
-    labels: u32,
     pub env: Env,
     reachable: bool,
     pending: BTreeSet<usize>,
@@ -107,7 +106,6 @@ impl Elaborator<'_> {
             registers: self.writer.registers.len(),
             objects: self.objects.len(),
             calls: self.calls.len(),
-            labels: self.writer.labels,
             env: self.writer.env.clone(),
             reachable: self.writer.reachable,
             pending: self.writer.pending.clone(),
@@ -117,7 +115,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Throws away what was done since.
+    /// Throws away what was done since. Numbers of labels are not given again: a function keeps those of its labels.
     pub(super) fn back_to(&mut self, mark: &Mark) {
         self.uncreate(mark.instances, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);
@@ -125,7 +123,6 @@ impl Elaborator<'_> {
         self.reach.truncate(mark.objects);
         self.globals.retain(|_, object| (object.0 as usize) < mark.objects);
         self.calls.truncate(mark.calls);
-        self.writer.labels = mark.labels;
         self.writer.env = mark.env.clone();
         self.writer.reachable = mark.reachable;
         self.writer.pending.clone_from(&mark.pending);
