@@ -40,9 +40,8 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "posix_memalign" => Operation::AllocateAt,
         "free" | "kfree" | "vfree" | "cfree" => Operation::Free,
         "printf" | "fprintf" | "puts" | "fputs" | "putchar" | "fputc" | "putc" | "vprintf" | "vfprintf"
-        | "dprintf" | "fwrite" | "write" | "printk" | "pr_info" | "pr_err" | "putchar_unlocked" => {
-            Operation::Print
-        }
+        | "dprintf" | "fwrite" | "write" | "printk" | "pr_info" | "pr_err" | "pr_warn"
+        | "putchar_unlocked" => Operation::Print,
         "fflush" | "perror" | "setbuf" | "setvbuf" | "sleep" | "usleep" | "nanosleep" | "sched_yield"
         | "pthread_yield" | "thrd_yield" | "thrd_sleep" | "srand" | "srandom" | "msleep" | "udelay"
         | "ndelay" | "cond_resched" | "schedule" | "prefetch" | "atexit" | "setlocale" => Operation::Pass,
