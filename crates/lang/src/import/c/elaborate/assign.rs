@@ -5,7 +5,7 @@ use fencewright_c::ast::{BinaryOp as Operator, Integer};
 use fencewright_c::typed::tree::{Expr, Place, Step, Type, TypeKind};
 use fencewright_program::Span;
 
-use super::super::core::{Known, Value};
+use super::super::core::{Known, StmtKind, Value};
 use super::super::numbers::{self, Operand, convert, truth};
 use super::expressions::pointee;
 use super::facts::known;
@@ -251,6 +251,12 @@ impl Elaborator<'_> {
         let target = self.place(place)?;
         if place.ty.atomic {
             let value = self.value(value)?;
+            if matches!(
+                op,
+                Operator::Divide | Operator::Remainder | Operator::ShiftLeft | Operator::ShiftRight
+            ) {
+                return self.modify_checked(&target, (op, left), value, old, span);
+            }
             let mut new = None;
             let before = self.update(
                 &target,
@@ -273,6 +279,32 @@ impl Elaborator<'_> {
             (super::Spot::Register(register), false) => Ok(self.register_value(*register)),
             (super::Spot::Memory(_), false) => Ok(new),
         }
+    }
+
+    /// `place op= value` on an atomic place, for an operation that can go wrong: what is found there is checked before it is used, in one indivisible step.
+    fn modify_checked(
+        &mut self,
+        target: &Target,
+        (op, left): (Operator, &Type),
+        value: Operand,
+        old: bool,
+        span: Span,
+    ) -> Result<Operand> {
+        let mut result = Operand::number(0);
+        let steps = self.written(|this| {
+            let before = this.read(target, span)?;
+            let before = this.kept_value(before, &target.ty, span)?;
+            let new = this.operated(before.clone(), op, &target.ty, left, value, true, span)?;
+            let new = this.kept_value(new, &target.ty, span)?;
+            this.write(target, new.clone(), span)?;
+            result = if old { before } else { new };
+            Ok(())
+        })?;
+        match steps.is_empty() {
+            true => self.emit(StmtKind::Fence, span),
+            false => self.emit(StmtKind::Atomic(steps), span),
+        }
+        Ok(result)
     }
 
     /// What `op=` writes.

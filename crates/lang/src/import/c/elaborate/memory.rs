@@ -91,6 +91,10 @@ impl Elaborator<'_> {
         });
         self.globals.insert((global, thread), object);
         self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
+        if self.repeated() {
+            // This is the first access in the text, but an earlier round may have written it.
+            self.writer.env.objects.remove(&object);
+        }
         if let Some(initial) = &variable.initial {
             let parts = self.initial_parts(initial, &variable.ty)?;
             for (way, known) in &parts {
@@ -322,7 +326,7 @@ impl Elaborator<'_> {
             Spot::Register(register) => return Ok(self.register_value(*register)),
             Spot::Memory(location) => location.clone(),
         };
-        if let Some((object, way)) = target.known() {
+        if let Some((object, way)) = target.known().filter(|_| is_certain(&location)) {
             if let Some(operand) = self.constant(object, &way) {
                 return Ok(operand);
             }
@@ -399,7 +403,8 @@ impl Elaborator<'_> {
             }
             return Ok(true);
         }
-        let known_way = way(location);
+        // A place that is not there is no part of the object: the access is written down, and checked.
+        let known_way = way(location).filter(|_| is_certain(location));
         let fact = operand.map(fact);
         let executed =
             self.executing() && known_way.is_some() && fact.as_ref().is_some_and(|fact| fact.known.is_some());

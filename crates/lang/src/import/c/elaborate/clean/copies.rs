@@ -59,6 +59,10 @@ fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count]) {
 fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
     let StmtKind::Assign(to, Value::Register(from)) = &statement.kind else { return false };
     let Count { writes: 1, reads: 1 } = counts[from.0 as usize] else { return false };
+    // What an update writes, and where, is said in terms of its own register: `r = exchange(&x, r + 1)` writes what `r` was before.
+    if matches!(last.kind, StmtKind::Update { .. }) && mentions(&last.kind, *to) {
+        return false;
+    }
     match &mut last.kind {
         StmtKind::Steps(inner) | StmtKind::Block(inner) => {
             inner.last_mut().is_some_and(|last| passed_on(last, statement, counts))
@@ -77,6 +81,13 @@ fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
     }
 }
 
+/// Whether a value that a statement evaluates is about a register.
+fn mentions(kind: &StmtKind, register: Register) -> bool {
+    let mut found = false;
+    values(kind, &mut |value| registers(value, &mut |other| found |= other == register));
+    found
+}
+
 /// `t = e; ... t ...` becomes `... e ...`.
 fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
     let StmtKind::Assign(register, value) = &last.kind else { return false };
@@ -84,8 +95,15 @@ fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
     if matches!(statement.kind, StmtKind::Await(..)) {
         return false;
     }
-    let mut reads = false;
-    values(&statement.kind, &mut |inner| registers(inner, &mut |other| reads |= other == *register));
+    // In an update, its own register is what it finds there.
+    if let StmtKind::Update { old, .. } = &statement.kind {
+        let mut same = false;
+        registers(value, &mut |other| same |= other == *old);
+        if same {
+            return false;
+        }
+    }
+    let reads = mentions(&statement.kind, *register);
     if reads {
         let by = value.clone();
         let register: Register = *register;
