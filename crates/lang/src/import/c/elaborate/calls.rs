@@ -3,7 +3,7 @@
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Callee, Expr, FunctionId, TypeKind};
 use fencewright_program::{Call, CallId, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::num::NonZeroU32;
 
 use super::super::core::{Origin, Register, StmtKind, Value};
@@ -263,6 +263,7 @@ impl Elaborator<'_> {
             at: span,
             slots: vec![None; callee.locals.len()],
             labels: FxHashMap::default(),
+            placed: FxHashSet::default(),
             exit,
             result,
             contexts: Vec::new(),
@@ -315,11 +316,9 @@ impl Elaborator<'_> {
                 (super::labels::Join { label, env, supposed: None }, callee.body.span)
             };
             if let Some(mark) = &mark {
-                let missed = self
-                    .frame()
-                    .labels
-                    .iter()
-                    .find(|(_, join)| join.env.is_some() && join.supposed.is_none());
+                let Frame { labels, placed, .. } = self.frame();
+                let missed =
+                    labels.iter().find(|(label, join)| join.env.is_some() && !placed.contains(label));
                 if let Some((label, _)) = missed {
                     let span = callee.labels[label.index()].span;
                     return self.error(

@@ -148,11 +148,13 @@ impl Elaborator<'_> {
         }
         while let Some(object) = found.pop() {
             let reach = &mut self.reach[object.0 as usize];
-            if std::mem::replace(&mut reach.shared, true) {
-                continue;
-            }
+            let before = std::mem::replace(&mut reach.shared, true);
             // What is in it can be reached as well.
             let contents = self.writer.env.objects.remove(&object);
+            // What is written to it once others can see it was published then. (In an attempt that is thrown away they could see it too early.)
+            if before && contents.is_none() {
+                continue;
+            }
             match contents {
                 Some(Contents { parts, rest: Some(_) }) if parts.values().all(Option::is_some) => {
                     for fact in parts.into_values().flatten() {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fencewright_c::typed::tree::{FunctionId, Initial, LabelId, LocalId, TypeKind};
 use fencewright_program::{CallId, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::core::{Known, Label, ObjectId, Register};
 use super::env::{Contents, Env, Fact};
@@ -30,6 +30,8 @@ pub(super) struct Frame {
     pub at: Span,
     pub slots: Vec<Option<Slot>>,
     pub labels: FxHashMap<LabelId, Join>,
+    /// The labels that stand in what was walked, reachable or not.
+    pub placed: FxHashSet<LabelId>,
     /// Where `return` goes.
     pub exit: Join,
     /// Where the value goes.

@@ -33,6 +33,7 @@ pub(super) struct Mark {
     level: usize,
     instances: usize,
     sites: FxHashMap<Span, usize>,
+    phase: super::Phase,
 }
 
 /// What holds here too.
@@ -112,6 +113,7 @@ impl Elaborator<'_> {
             level: self.writer.level,
             instances: self.instances.len(),
             sites: self.sites(),
+            phase: self.phase,
         }
     }
 
@@ -127,6 +129,8 @@ impl Elaborator<'_> {
         self.writer.reachable = mark.reachable;
         self.writer.pending.clone_from(&mark.pending);
         self.writer.level = mark.level;
+        // If what is executed beforehand ended in between, that was written down in what is thrown away.
+        self.phase = mark.phase;
         let (registers, objects) = (mark.registers, mark.objects);
         // What is known at labels must not be about what is gone.
         for env in self.frame().labels.values_mut().filter_map(|join| join.env.as_mut()) {

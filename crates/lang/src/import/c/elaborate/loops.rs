@@ -63,7 +63,6 @@ impl Elaborator<'_> {
         }
         if waits {
             let mark = self.mark();
-            let phase = self.phase;
             let mut done = false;
             let code = self.written(|this| {
                 done = this.unrolled(parts, false)?;
@@ -72,10 +71,6 @@ impl Elaborator<'_> {
             if done {
                 self.block().extend(code);
                 return Ok(());
-            }
-            if phase != self.phase {
-                // What was executed beforehand ended in an attempt that is thrown away: it ends here.
-                self.phase = phase;
             }
             self.back_to(&mark);
         }

@@ -290,8 +290,12 @@ impl Elaborator<'_> {
         };
         match &target.ty.kind {
             TypeKind::Integer(arithmetic) => {
-                let wide = arithmetic.greatest() > u32::MAX.into();
-                Operand { points: node.filter(|_| wide), ..Operand::of(value, *arithmetic) }
+                let node = node.filter(|_| arithmetic.greatest() > u32::MAX.into());
+                // It may be an address that was written as one, and then it has all the bits of one.
+                if let Some(node) = node {
+                    self.nodes.mark_integer(node);
+                }
+                Operand { points: node, ..Operand::of(value, *arithmetic) }
             }
             _ => Operand { points: node, range: (0, u64::MAX.into()), value },
         }
@@ -328,18 +332,14 @@ impl Elaborator<'_> {
         };
         if let Some((object, way)) = target.known().filter(|_| is_certain(&location)) {
             if let Some(operand) = self.constant(object, &way) {
-                return Ok(operand);
+                return Ok(self.seen_as(operand, &target.ty));
             }
             self.used(object, true);
             if self.is_private(object) {
                 let fact = self.writer.env.objects.get(&object).and_then(|contents| contents.part(&way));
                 let operand = fact.and_then(|fact| Some((fact.known?, fact.range)));
                 if let Some(operand) = operand.and_then(|(known, range)| self.known_operand(&known, range)) {
-                    // What was written as one type may be read as another of the same size.
-                    return Ok(match target.ty.kind {
-                        TypeKind::Integer(arithmetic) => numbers::convert(arithmetic, operand),
-                        _ => operand,
-                    });
+                    return Ok(self.seen_as(operand, &target.ty));
                 }
             }
         } else if let Base::Object(object) = location.base {
@@ -348,6 +348,16 @@ impl Elaborator<'_> {
         let register = self.copy_of(target, span)?;
         self.emit(StmtKind::Load(register, location, target.access), span);
         Ok(self.loaded(register, target))
+    }
+
+    /// A value that is known, as one of the type that it is read as. What was written as one type may be read as another of the same size.
+    fn seen_as(&mut self, operand: Operand, ty: &Type) -> Operand {
+        let TypeKind::Integer(arithmetic) = ty.kind else { return operand };
+        // An address that is read as a number has all the bits of one.
+        if let Some(points) = operand.points {
+            self.nodes.mark_integer(points);
+        }
+        numbers::convert(arithmetic, operand)
     }
 
     /// What a part of a variable holds that nobody ever writes.
@@ -387,6 +397,12 @@ impl Elaborator<'_> {
         if let Some(points) = operand.and_then(|operand| operand.points) {
             let pointee = self.nodes.pointee(location.node);
             self.unify(pointee, points, span)?;
+        }
+        let number = matches!(target.ty.kind, TypeKind::Integer(ty) if ty.greatest() > u32::MAX.into());
+        if number && operand.is_some_and(|operand| operand.known() != Some(0)) {
+            // It may be read as an address, and then it is none of those that it could be taken for.
+            let pointee = self.nodes.pointee(location.node);
+            self.nodes.mark_integer(pointee);
         }
         let Base::Object(object) = location.base else {
             if self.writer.reachable {

@@ -177,6 +177,7 @@ impl Elaborator<'_> {
             Some(join) => join,
             None => self.join(),
         };
+        self.frame().placed.insert(label);
         // A label that nobody jumps to is nothing.
         let function = self.frame().function;
         if self.graph.is_target(function, label) {

@@ -81,17 +81,24 @@ impl Elaborator<'_> {
 
     /// A `case` or `default` of the switch around it.
     pub(super) fn case(&mut self, key: Key, inner: &Statement, span: Span) -> Result<()> {
-        let contexts = &mut self.frame().contexts;
-        let found = contexts.iter_mut().rev().find_map(|context| context.cases.as_mut());
-        let join = found
-            .and_then(|cases| cases.0.iter_mut().find(|(other, _)| *other == key))
-            .map(|(_, join)| Join { label: join.label, env: join.env.clone(), supposed: None });
-        if let Some(mut join) = join
-            && join.env.is_some()
-        {
+        let Some(join) = self.case_join(key) else { return self.statement(inner) };
+        let label = join.label;
+        let mut join = std::mem::replace(join, Join { label, env: None, supposed: None });
+        if join.env.is_some() {
             self.arrive(&mut join, span);
         }
+        // A loop in the switch may be looked at once more, and then control comes here once more.
+        if let (true, Some(place)) = (self.repeated(), self.case_join(key)) {
+            *place = join;
+        }
         self.statement(inner)
+    }
+
+    /// What jumps to a case of the switch around it.
+    fn case_join(&mut self, key: Key) -> Option<&mut Join> {
+        let mut contexts = self.frame().contexts.iter_mut().rev();
+        let cases = contexts.find_map(|context| context.cases.as_mut())?;
+        cases.0.iter_mut().find(|(other, _)| *other == key).map(|(_, join)| join)
     }
 }
 
