@@ -67,7 +67,10 @@ impl Elaborator<'_> {
             }
             Operation::Assume => {
                 let condition = self.argument_value(call, 0)?;
-                self.assume(condition, span);
+                match self.options.spurious {
+                    true => self.assume(condition, span),
+                    false => self.branch(condition, span, |_| Ok(()), |this| this.end_all(span))?,
+                }
             }
             Operation::Fail => {
                 let text = match call.name {
@@ -82,7 +85,7 @@ impl Elaborator<'_> {
             }
             Operation::End => {
                 self.evaluated(call)?;
-                self.assume(Operand::number(0), span);
+                self.end_all(span)?;
             }
             Operation::Any | Operation::AnyNatural => {
                 self.evaluated(call)?;
@@ -103,6 +106,19 @@ impl Elaborator<'_> {
             Operation::Nothing => self.evaluated(call)?,
         }
         Ok(Operand::number(0))
+    }
+
+    /// All threads end here, or what happens does not count. Where the question is whether threads wait for ever, a thread that goes round and round for ever says
+    /// that the others do not: those that wait for a thread that ended the program do not wait for it.
+    fn end_all(&mut self, span: Span) -> Result<()> {
+        match self.options.spurious {
+            true => self.assume(Operand::number(0), span),
+            false => {
+                self.emit(StmtKind::Loop(Vec::new()), span);
+                self.writer.reachable = false;
+            }
+        }
+        Ok(())
     }
 
     /// Arguments that matter only for their effects.

@@ -220,11 +220,15 @@ impl Elaborator<'_> {
 
     /// One indivisible step that drains: reads, writes, assumptions and assertions.
     fn atomically(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let before = self.writer.reachable;
         let block = self.written(work)?;
+        // If control cannot come behind it, it is stuck in it.
+        let after = std::mem::replace(&mut self.writer.reachable, before);
         match block.is_empty() {
             true => self.emit(StmtKind::Fence, span),
             false => self.emit(StmtKind::Atomic(block), span),
         }
+        self.writer.reachable = after;
         Ok(())
     }
 
