@@ -1,0 +1,216 @@
+//! C programs in which it is easy to know too much: values kept across rounds of loops, jumps and what is executed before the program starts, and values
+//! that are seen in two ways. Their verdicts under all models are found by exploring everything on the reference semantics.
+
+use fencewright_executions::oracle;
+use fencewright_lang::options::Options;
+use fencewright_lang::{COptions, Loader, Stop, fw};
+use fencewright_program::{MemoryModel, Property};
+
+const HEADERS: &str =
+    "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <assert.h>\n";
+const MODELS: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
+
+/// A property under SC, TSO and PSO: `s` for safe, `u` for unsafe.
+fn verdicts(text: &str, options: &Options, property: &str) -> String {
+    let text = format!("{HEADERS}{text}");
+    let open = |name: &str| Err(format!("there is no `{name}`"));
+    let loader = Loader { front_end: None, options, stop: &Stop::never(), open: &open };
+    let loaded = match loader.load("test.c", text.as_bytes()) {
+        Ok(loaded) => loaded,
+        Err(fencewright_lang::load::Failure::Wrong(error)) => {
+            panic!("{}\n{text}", error.sources.render(&error.diagnostics, false))
+        }
+        Err(_) => unreachable!("nobody stops it"),
+    };
+    let (program, deadlock) = (&loaded.program, Property::deadlock());
+    let property = match property {
+        "deadlock" => Some(&deadlock),
+        name => program.properties.iter().find(|property| property.name == name),
+    };
+    let property = property.unwrap_or_else(|| panic!("no such property\n{}", fw::print(&loaded.file)));
+    let verdict = |model: &MemoryModel| {
+        let reachable = oracle::explore(program, *model, 200_000, &mut || false);
+        let reachable = reachable.unwrap_or_else(|why| panic!("{why:?}\n{text}\n{}", fw::print(&loaded.file)));
+        match reachable.satisfies(program, *model, property) {
+            Some(true) => 's',
+            Some(false) => 'u',
+            None => '?',
+        }
+    };
+    MODELS.iter().map(verdict).collect()
+}
+
+#[track_caller]
+fn assertions(text: &str, expected: &str) {
+    assert_eq!(verdicts(text, &Options::default(), "assertions"), expected, "{text}");
+}
+
+#[track_caller]
+fn memory(text: &str, expected: &str) {
+    assert_eq!(verdicts(text, &Options::default(), "memory"), expected, "{text}");
+}
+
+#[track_caller]
+fn deadlock(text: &str, expected: &str) {
+    let c = COptions { exact_waits: true, ..COptions::default() };
+    assert_eq!(verdicts(text, &Options { c, ..Options::default() }, "deadlock"), expected, "{text}");
+}
+
+/// A thread beside `main`, which does `body` while the thread changes `go`.
+fn beside(globals: &str, body: &str) -> String {
+    format!(
+        "int go; {globals}
+         void *thread(void *argument) {{ go = 1; return 0; }}
+         int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); {body} return 0; }}"
+    )
+}
+
+/// A thread that does `body` while `main` changes `go`.
+fn inside(globals: &str, before: &str, body: &str) -> String {
+    format!(
+        "int go; {globals}
+         void *thread(void *argument) {{ {body} return 0; }}
+         int main(void) {{ pthread_t t; {before} pthread_create(&t, 0, thread, 0); go = 1; return 0; }}"
+    )
+}
+
+#[test]
+fn what_is_written_at_once_is_computed_from_what_was_before() {
+    let exchange = |written: &str, holds: &str| {
+        let text = format!(
+            "atomic_int x = 10; int y;
+             void *thread(void *argument) {{ y = 1; int z = x; return 0; }}
+             int main(void) {{
+                 pthread_t t; pthread_create(&t, 0, thread, 0);
+                 int r = y; {written} assert({holds}); assert(r == 10); return 0;
+             }}"
+        );
+        assertions(&text, "sss");
+    };
+    exchange("r = atomic_exchange(&x, r + 1);", "x == 1 || x == 2");
+    exchange("int n = r + 1; r = atomic_exchange(&x, n);", "x == 1 || x == 2");
+    exchange("int e = 10; atomic_compare_exchange_strong(&x, &e, r); r = e;", "x == 0 || x == 1");
+}
+
+#[test]
+fn what_can_be_read_by_way_of_a_pointer_is_written() {
+    assertions(
+        "int x; int *p;
+         void *thread(void *argument) { assert(*p == 0); return 0; }
+         int main(void) { pthread_t t; p = &x; pthread_create(&t, 0, thread, 0); x = 1; return 0; }",
+        "uuu",
+    );
+}
+
+#[test]
+fn thread_local_variables_keep_their_values_from_round_to_round() {
+    let body = |holds: &str| {
+        format!("for (int i = 0; i < 3; i++) {{ assert({holds}); own = 1; }} assert(own == 1); int z = go;")
+    };
+    assertions(&inside("_Thread_local int own;", "", &body("own == 0")), "uuu");
+    assertions(&inside("_Thread_local int own;", "", &body("own == 0 || i > 0")), "sss");
+    let counts = "for (int i = 0; i < 2; i++) own += 1; assert(own == 5); int z = go;";
+    assertions(&inside("_Thread_local int own = 3;", "", counts), "sss");
+}
+
+#[test]
+fn what_is_executed_beforehand_is_kept_where_a_function_is_looked_at_again() {
+    let again = "int turns(void) { int i = 0; again: i++; if (go == 0 && i < 3) goto again; return i; }";
+    let body =
+        |holds: &str| format!("int n = 5; turns(); while (go == 0 && n < 8) n++; assert({holds}); int z = n;");
+    let text = |holds: &str| {
+        beside("", &body(holds)).replacen("int main", &format!("{again}\n int main"), 1)
+    };
+    assertions(&text("n >= 5 && n <= 8"), "sss");
+    assertions(&text("n != 5"), "uuu");
+    assertions(&text("n != 6"), "uuu");
+    memory(&text("n >= 5"), "sss");
+}
+
+#[test]
+fn a_place_that_is_not_there_is_not_there_before_the_program_starts_either() {
+    memory(&inside("int a[3];", "a[5] = 1;", "int z = go;"), "uuu");
+    memory(&inside("int a[3];", "a[2] = 1;", "int z = go + a[2];"), "sss");
+    memory(&inside("static const int a[3] = { 1 };", "", "int z = a[4]; if (z) go = 2;"), "uuu");
+    memory(&inside("", "", "int *p = calloc(2, sizeof *p); if (p[3]) go = 2;"), "uuu");
+}
+
+#[test]
+fn operations_on_atomic_variables_check_what_they_find() {
+    let text = |body: &str| {
+        format!(
+            "atomic_int z = 100; atomic_uint u = 3;
+             void *thread(void *argument) {{ int a = z + (int)u; return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); {body} return 0; }}"
+        )
+    };
+    assertions(&text("z /= 3; assert(z == 33); z %= 5; int r = z <<= 2; assert(z == 12 && r == 12);"), "sss");
+    assertions(&text("u <<= 31; assert(u == 1u << 31); u >>= 30; assert(u == 2);"), "sss");
+    assertions(&text("z <<= 25;"), "uuu");
+    assertions(&text("z -= 101; z <<= 1;"), "uuu");
+}
+
+#[test]
+fn threads_are_waited_for_in_loops_that_nobody_can_count() {
+    let text = |holds: &str| {
+        format!(
+            "int g, k;
+             void *one(void *a) {{ g = 1; return 0; }}
+             void *other(void *a) {{ k = 1; return 0; }}
+             int main(void) {{
+                 pthread_t t[2]; pthread_create(&t[0], 0, one, 0); pthread_create(&t[1], 0, other, 0);
+                 int n = 0; while (n < 1 + k) {{ pthread_join(t[n], 0); n++; }}
+                 assert(g == 1); assert({holds}); return 0;
+             }}"
+        )
+    };
+    assertions(&text("n == 1 || n == 2"), "sss");
+    assertions(&text("n == 1"), "uuu");
+    assertions(&text("n == 2"), "uuu");
+}
+
+#[test]
+fn jumps_into_loops_and_back_over_labels() {
+    let device = "int c = go, n = 0, k = 3;
+        switch (c) { case 0: do { n++; case 1: n++; } while (--k > 0); }
+        assert(n == 6 || n == 5);";
+    assertions(&inside("", "", device), "sss");
+    assertions(&inside("", "", &device.replace(" || n == 5", "")), "uuu");
+    let back = "int n = go, i = 0; goto middle; top: i++; middle: n += 2; if (i < 3) goto top;
+        assert(n == 8 || n == 9);";
+    assertions(&inside("", "", back), "sss");
+    assertions(&inside("", "", &back.replace(" || n == 9", "")), "uuu");
+}
+
+#[test]
+fn addresses_read_as_numbers_have_the_bits_of_addresses() {
+    let globals = "struct node { int v; struct node *next; } a, b; union word { struct node *p; uintptr_t v; } q;
+        struct node *r;";
+    let before = "a.v = 7; q.p = &a; r = &b;";
+    let body = "union word w = q; assert((w.v & 1) == 0); w.v |= 1; assert(w.p != &a && w.p != &b);
+        w.v &= ~(uintptr_t)1; assert(w.p == &a && w.p->v == 7);
+        uintptr_t bits = *(uintptr_t *)&r; assert((bits & 3) == 0 && bits != 0); go = 2;";
+    assertions(&inside(globals, before, body), "sss");
+    assertions(&inside(globals, before, &body.replace("w.p->v == 7", "w.p->v != 7")), "uuu");
+    // The same where others can change what is read.
+    let main = "q.p = &b; r = &a;";
+    let shared = inside(globals, before, &body.replace("w.p == &a && w.p->v == 7", "w.p == &a || w.p == &b"));
+    assertions(&shared.replacen("go = 1;", main, 1), "sss");
+}
+
+#[test]
+fn who_is_stuck_and_who_has_ended_the_program() {
+    let own = "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m);";
+    deadlock(&inside("", "", &format!("{own} pthread_mutex_unlock(&m); pthread_mutex_lock(&m); int z = go;")), "sss");
+    deadlock(&inside("", "", &format!("{own} pthread_mutex_lock(&m); int z = go;")), "uuu");
+    let ended = |end: &str| {
+        format!(
+            "int go; void __VERIFIER_assume(int);
+             void *thread(void *argument) {{ {end} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); go = 1; pthread_join(t, 0); return 0; }}"
+        )
+    };
+    deadlock(&ended("if (go) exit(1);"), "sss");
+    deadlock(&ended("__VERIFIER_assume(go == 0);"), "sss");
+    deadlock(&ended("pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m); if (go) pthread_mutex_lock(&m);"), "uuu");
+}
