@@ -6,8 +6,7 @@ use fencewright_lang::options::Options;
 use fencewright_lang::{COptions, Loader, Stop, fw};
 use fencewright_program::{MemoryModel, Property};
 
-const HEADERS: &str =
-    "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <assert.h>\n";
+const HEADERS: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <assert.h>\n";
 const MODELS: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
 
 /// A property under SC, TSO and PSO: `s` for safe, `u` for unsafe.
@@ -30,7 +29,8 @@ fn verdicts(text: &str, options: &Options, property: &str) -> String {
     let property = property.unwrap_or_else(|| panic!("no such property\n{}", fw::print(&loaded.file)));
     let verdict = |model: &MemoryModel| {
         let reachable = oracle::explore(program, *model, 200_000, &mut || false);
-        let reachable = reachable.unwrap_or_else(|why| panic!("{why:?}\n{text}\n{}", fw::print(&loaded.file)));
+        let reachable =
+            reachable.unwrap_or_else(|why| panic!("{why:?}\n{text}\n{}", fw::print(&loaded.file)));
         match reachable.satisfies(program, *model, property) {
             Some(true) => 's',
             Some(false) => 'u',
@@ -116,11 +116,10 @@ fn thread_local_variables_keep_their_values_from_round_to_round() {
 #[test]
 fn what_is_executed_beforehand_is_kept_where_a_function_is_looked_at_again() {
     let again = "int turns(void) { int i = 0; again: i++; if (go == 0 && i < 3) goto again; return i; }";
-    let body =
-        |holds: &str| format!("int n = 5; turns(); while (go == 0 && n < 8) n++; assert({holds}); int z = n;");
-    let text = |holds: &str| {
-        beside("", &body(holds)).replacen("int main", &format!("{again}\n int main"), 1)
+    let body = |holds: &str| {
+        format!("int n = 5; turns(); while (go == 0 && n < 8) n++; assert({holds}); int z = n;")
     };
+    let text = |holds: &str| beside("", &body(holds)).replacen("int main", &format!("{again}\n int main"), 1);
     assertions(&text("n >= 5 && n <= 8"), "sss");
     assertions(&text("n != 5"), "uuu");
     assertions(&text("n != 6"), "uuu");
@@ -184,7 +183,8 @@ fn jumps_into_loops_and_back_over_labels() {
 
 #[test]
 fn addresses_read_as_numbers_have_the_bits_of_addresses() {
-    let globals = "struct node { int v; struct node *next; } a, b; union word { struct node *p; uintptr_t v; } q;
+    let globals =
+        "struct node { int v; struct node *next; } a, b; union word { struct node *p; uintptr_t v; } q;
         struct node *r;";
     let before = "a.v = 7; q.p = &a; r = &b;";
     let body = "union word w = q; assert((w.v & 1) == 0); w.v |= 1; assert(w.p != &a && w.p != &b);
@@ -201,7 +201,10 @@ fn addresses_read_as_numbers_have_the_bits_of_addresses() {
 #[test]
 fn who_is_stuck_and_who_has_ended_the_program() {
     let own = "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m);";
-    deadlock(&inside("", "", &format!("{own} pthread_mutex_unlock(&m); pthread_mutex_lock(&m); int z = go;")), "sss");
+    deadlock(
+        &inside("", "", &format!("{own} pthread_mutex_unlock(&m); pthread_mutex_lock(&m); int z = go;")),
+        "sss",
+    );
     deadlock(&inside("", "", &format!("{own} pthread_mutex_lock(&m); int z = go;")), "uuu");
     let ended = |end: &str| {
         format!(
@@ -212,5 +215,10 @@ fn who_is_stuck_and_who_has_ended_the_program() {
     };
     deadlock(&ended("if (go) exit(1);"), "sss");
     deadlock(&ended("__VERIFIER_assume(go == 0);"), "sss");
-    deadlock(&ended("pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m); if (go) pthread_mutex_lock(&m);"), "uuu");
+    deadlock(
+        &ended(
+            "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m); if (go) pthread_mutex_lock(&m);",
+        ),
+        "uuu",
+    );
 }

@@ -143,7 +143,11 @@ fn unary(op: UnaryOp, a: Range) -> Range {
 fn wrapped(low: i128, high: i128, least: i128, greatest: i128) -> Range {
     // At the ends of 64 bits a range may stand for more: what wraps around has not been computed in them.
     let (open, closed) = (i128::from(i64::MIN), i128::from(i64::MAX));
-    if low >= least && high <= greatest && low > open && high < closed { Range::clamped(low, high) } else { Range::clamped(least, greatest) }
+    if low >= least && high <= greatest && low > open && high < closed {
+        Range::clamped(low, high)
+    } else {
+        Range::clamped(least, greatest)
+    }
 }
 
 fn binary(op: BinaryOp, a: Range, b: Range) -> Range {
