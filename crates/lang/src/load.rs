@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
 use crate::import::View;
 use crate::lower::{self, Defines};
-use crate::options::{Options, Spins};
+use crate::options::{COptions, Options, Spins};
 use crate::places::Sites;
 use crate::source::{self, SourceFile};
 use crate::sources::Sources;
@@ -143,7 +143,7 @@ impl Loader<'_> {
             _ if self.stop.was_stopped() => Err(Failure::Stopped),
             Ok((parsed, mut program, filter)) => {
                 if front_end.is_c() {
-                    c_properties(&mut program, self.options.c.spins);
+                    c_properties(&mut program, &self.options.c);
                 }
                 Ok(Loaded {
                     sources,
@@ -169,7 +169,7 @@ impl Loader<'_> {
 
 /// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
 /// that only wait are steps: that no thread waits for ever.
-pub(crate) fn c_properties(program: &mut Program, spins: Spins) {
+pub(crate) fn c_properties(program: &mut Program, options: &COptions) {
     let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
     if !stated(program, "assertions") {
         program.properties.push(Property::assertions());
@@ -178,7 +178,7 @@ pub(crate) fn c_properties(program: &mut Program, spins: Spins) {
         let never = PropertyKind::Never(Formula::Const(0));
         program.properties.push(Property { name: "memory".into(), kind: never, span: Span::default() });
     }
-    if spins == Spins::Step {
+    if options.spins == Spins::Step && options.exact_waits {
         program.properties.push(Property { name: "termination".into(), ..Property::deadlock() });
     }
 }

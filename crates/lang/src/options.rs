@@ -27,11 +27,11 @@ pub struct COptions {
 /// What becomes of a loop that does nothing but wait for other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spins {
-    /// It stays a loop: a thread in it can always take a step.
-    #[default]
+    /// It stays a loop: a thread in it can always take a step, and is not stuck.
     Loop,
     /// It becomes one step that can be taken when there is nothing left to wait for (`snapshot { assume x == 1; }`): a thread that waits in
     /// vain is stuck. Then the property `termination` is that there is no deadlock.
+    #[default]
     Step,
 }
 

@@ -199,7 +199,7 @@ fn marked<'l>(
     }
     let mut program = lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines)?;
     if loaded.front_end.is_c() {
-        c_properties(&mut program, loaded.options.c.spins);
+        c_properties(&mut program, &loaded.options.c);
     }
     Ok((program, marks))
 }

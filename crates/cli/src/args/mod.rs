@@ -113,11 +113,10 @@ impl Command {
             Command::Certify(args) => (&mut args.input, &args.property),
             _ => return,
         };
-        if properties.iter().any(|property| property == TERMINATION) {
-            input.spins = Spins::Step;
-        }
-        input.exact_waits =
-            properties.iter().any(|property| [TERMINATION, DEADLOCK].contains(&property.as_str()));
+        let asked = |name: &str| properties.iter().any(|property| property == name);
+        let (termination, deadlock) = (asked(TERMINATION), asked(DEADLOCK));
+        input.spins = if deadlock && !termination { Spins::Loop } else { Spins::Step };
+        input.exact_waits = termination || deadlock;
     }
 }
 

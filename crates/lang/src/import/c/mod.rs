@@ -48,7 +48,8 @@ fn translated(
     let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration)?;
     let heap = options.heap.unwrap_or(memory::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
-    let options = memory::Options { heap, reuse: options.reuse, waiting_is_a_step };
+    let suppositions_wait = !options.exact_waits;
+    let options = memory::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
     parsed.file = memory::emit(&core, nodes, sources, options)?;
     parsed.plain = plain::plain(&core);
     parsed.calls = std::mem::take(&mut core.calls);

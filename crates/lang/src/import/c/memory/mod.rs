@@ -33,11 +33,14 @@ pub struct Options {
     pub reuse: bool,
     /// Whether a loop that only waits is one step, which can be taken when there is nothing left to wait for.
     pub waiting_is_a_step: bool,
+    /// Whether what is supposed about a value that was just read may wait until it holds. Then a thread that supposes something wrong waits, and
+    /// for `deadlock` that would count.
+    pub suppositions_wait: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { heap: 4, reuse: false, waiting_is_a_step: false }
+        Options { heap: 4, reuse: false, waiting_is_a_step: true, suppositions_wait: true }
     }
 }
 
@@ -59,6 +62,9 @@ pub fn emit(
     for thread in &mut program.threads {
         failures::move_failures(thread);
         tidy::tidy(thread);
+        if options.suppositions_wait {
+            tidy::wait(&mut thread.code);
+        }
     }
     Ok(emit::emit(core, &layout, &program))
 }

@@ -12,6 +12,9 @@ use super::tidy::Reads;
 use crate::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind};
 use crate::import::build;
 
+/// What an assertion says that an undefined value makes fail.
+const UNDEFINED_DECIDES: &str = "an undefined value decides what happens";
+
 /// Prints the statements of one thread.
 pub(super) struct Statements<'a> {
     vocabulary: &'a mut Vocabulary,
@@ -146,12 +149,22 @@ impl<'a> Statements<'a> {
         self.evidence.failed.push((self.thread.to_string(), label.clone()));
         let labels = vec![build::name(label, span)];
         let stop = Statement { labels, kind: StatementKind::Stop, span };
+        let plain = |kind| Statement { labels: Vec::new(), kind, span };
+        let failure = match wrong {
+            // Whatever an undefined value decides, it may just as well decide that an assertion fails.
+            Wrong::Undefined => {
+                let fails = StatementKind::Assert(build::int(0, span), Some(UNDEFINED_DECIDES.to_string()));
+                let ways = [vec![plain(StatementKind::Skip), stop], vec![plain(fails)]];
+                plain(StatementKind::Choose(ways.map(|way| build::block(way, span)).into()))
+            }
+            _ => stop,
+        };
+        let failure = build::block(vec![failure], span);
         if condition.number() == Some(0) {
-            let kind = StatementKind::Block(build::block(vec![stop], span));
-            return self.push(kind, span, out);
+            return self.push(StatementKind::Block(failure), span, out);
         }
         let failed = self.expression(&Term::unary(UnaryOp::Not, condition.clone()), span);
-        self.push(StatementKind::If(failed, build::block(vec![stop], span), None), span, out);
+        self.push(StatementKind::If(failed, failure, None), span, out);
     }
 
     /// A read-modify-write, by its name in `.fw` if it has one there.

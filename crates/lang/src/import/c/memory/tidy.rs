@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::core::Register;
-use super::flat::{Step, StepKind, Term, Thread};
+use super::flat::{Step, StepKind, Term, Thread, Waiting};
 
 /// Which registers and arrays of a thread are read.
 #[derive(Debug, Default)]
@@ -144,6 +144,26 @@ fn join(code: &mut Vec<Step>, reads: &Reads) -> bool {
         }
     }
     changed
+}
+
+/// Where something is supposed about a value that the statement before has read, both are one step, which waits: `r = x; assume r == 1;` goes on only
+/// if it reads 1, and what happens until then is the same whether it has read something else already or not.
+pub(super) fn wait(code: &mut Vec<Step>) {
+    let mut n = 0;
+    while n < code.len() {
+        if let (StepKind::Load(register, cell), Some(StepKind::Assume(condition))) =
+            (&code[n].kind, code.get(n + 1).map(|step| &step.kind))
+            && condition.has(*register)
+        {
+            let kind = StepKind::Await(*register, cell.clone(), condition.clone(), Waiting::Step);
+            let span = code[n + 1].span;
+            code.splice(n..n + 2, [Step { kind, span }]);
+        }
+        if !matches!(code[n].kind, StepKind::Atomic(_)) {
+            code[n].kind.blocks_mut().into_iter().for_each(wait);
+        }
+        n += 1;
+    }
 }
 
 fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
