@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use fencewright_program::{UnaryOp, Width};
+
 use super::super::core::Register;
 use super::flat::{Step, StepKind, Term, Thread, Waiting};
 
@@ -175,6 +177,10 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
         (StepKind::Load(_, cell), StepKind::Assign(target, Term::Register(read))) if *read == register => {
             StepKind::Load(*target, cell.clone())
         }
+        (StepKind::Havoc(_, low, high), StepKind::Assign(target, value)) => {
+            let (low, high) = converted(register, (*low, *high), value)?;
+            StepKind::Havoc(*target, low, high)
+        }
         (StepKind::Assign(_, value), second) => {
             // What stands in an update or behind `await` means by its own register what is there.
             let own = match second {
@@ -196,4 +202,24 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
         _ => return None,
     };
     Some(Step { kind, span: second.span })
+}
+
+/// The values that a conversion of a register has, if that may have any value from the least to the greatest: those of the type if it is as
+/// wide. So `t = * in 0..=255; r = i8(t);` is `r = * in -128..=127;`.
+fn converted(register: Register, (least, greatest): (i64, i64), value: &Term) -> Option<(i64, i64)> {
+    let is_it = |term: &Term| *term == Term::Register(register);
+    let is_all_of = |width: Width| i128::from(greatest) - i128::from(least) + 1 == 1 << width.bits();
+    match value {
+        value if is_it(value) => Some((least, greatest)),
+        Term::Unary(UnaryOp::Signed(width), operand) if is_it(operand) && is_all_of(*width) => {
+            let half = 1i128 << (width.bits() - 1);
+            Some(((-half) as i64, (half - 1) as i64))
+        }
+        Term::Unary(UnaryOp::Unsigned(width), operand)
+            if is_it(operand) && is_all_of(*width) && width.bits() < 64 =>
+        {
+            Some((0, (1 << width.bits()) - 1))
+        }
+        _ => None,
+    }
 }
