@@ -307,7 +307,7 @@ fn waiting_is_awaiting() {
             int main() {{ pthread_t s; pthread_create(&s, 0, t, 0); f = 1; }}");
         let shown = printed(&text);
         let is_loop = waiting.contains("goto");
-        assert_eq!(shown.contains("await f != 0"), !is_loop, "{waiting}\n{shown}");
+        assert_eq!(shown.contains("assume f != 0"), !is_loop, "{waiting}\n{shown}");
     }
     // These do more than wait.
     for waiting in [
@@ -321,7 +321,7 @@ fn waiting_is_awaiting() {
             "{SB}volatile int f, x; void *t(void *a) {{ {waiting} return 0; }}
             int main() {{ pthread_t s; pthread_create(&s, 0, t, 0); f = 1; x = 2; assert(x < 9); }}"
         );
-        assert!(!printed(&text).contains("await f"), "{waiting}\n{}", printed(&text));
+        assert!(!printed(&text).contains("assume f"), "{waiting}\n{}", printed(&text));
     }
 }
 

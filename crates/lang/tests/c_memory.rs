@@ -135,7 +135,7 @@ fn values_that_nobody_wrote() {
     let globals = "int x, y;";
     check(
         &threads(globals, "", &["int n; if (x) n = 1; if (n) y = 1", "x = 1"], "assert(y < 2)"),
-        &["memory"],
+        &["memory", "assertions"],
     );
     check(&threads(globals, "", &["int n; if (x) n = 1; if (x) y = 1", "x = 1"], "assert(y < 2)"), &[]);
     check(&threads(globals, "", &["int n; int m; if (x) n = 1; m = n; y = m", "x = 1"], ""), &[]);
@@ -144,7 +144,7 @@ fn values_that_nobody_wrote() {
     let read = "struct node *n = p; if (n) assert(n->value == 1)";
     check(&threads(allocated, "", &[publish, read], ""), &[]);
     let publish = "struct node *n = malloc(sizeof *n); p = n; n->value = 1";
-    check(&threads(allocated, "", &[publish, read], ""), &["memory"]);
+    check(&threads(allocated, "", &[publish, read], ""), &["memory", "assertions"]);
     let publish = "struct node *n = calloc(1, sizeof *n); p = n; n->value = 1";
     check(&threads(allocated, "", &[publish, "struct node *n = p; if (n) assert(n->value < 2)"], ""), &[]);
 }

@@ -222,3 +222,27 @@ fn who_is_stuck_and_who_has_ended_the_program() {
         "uuu",
     );
 }
+
+#[test]
+fn termination_is_not_claimed_for_loops_that_may_spin() {
+    let waits = |waiting: &str| {
+        format!(
+            "#include <pthread.h>
+            volatile int f, g; void *t(void *a) {{ {waiting} return 0; }}
+            int main(void) {{ pthread_t s; pthread_create(&s, 0, t, 0); f = 1; g = 1; return 0; }}"
+        )
+    };
+    let c = COptions { exact_waits: true, ..COptions::default() };
+    let options = Options { c, ..Options::default() };
+    for (waiting, decided) in [
+        ("while (!f) ;", true),
+        ("while (f && g == 1) ;", false),
+        ("again: if (!f) goto again;", false),
+        ("for (int i = 0; i < 3; i++) if (f && g) break;", true),
+    ] {
+        let text = waits(waiting);
+        let open = |_: &str| Err("there are no other files".to_owned());
+        let loader = Loader { front_end: None, options: &options, stop: &Stop::never(), open: &open };
+        assert_eq!(loader.load("waits.c", text.as_bytes()).is_ok(), decided, "{waiting}");
+    }
+}

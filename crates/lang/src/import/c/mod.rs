@@ -8,6 +8,7 @@ pub mod nodes;
 pub mod numbers;
 mod plain;
 mod sites;
+mod spinning;
 
 use fencewright_c::headers::PREDEFINED;
 use fencewright_c::typed::tree::Unit;
@@ -46,6 +47,12 @@ fn translated(
     let (spurious, reuse) = (!options.exact_waits, options.reuse);
     let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
     let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration)?;
+    if options.exact_waits && options.spins == Spins::Step {
+        let undecided = spinning::spinning(&core);
+        if !undecided.is_empty() {
+            return Err(undecided);
+        }
+    }
     let heap = options.heap.unwrap_or(memory::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;

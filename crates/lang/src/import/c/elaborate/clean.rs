@@ -174,7 +174,7 @@ pub(super) fn values_of_place_mut(place: &mut Location, visit: &mut dyn FnMut(&m
 }
 
 /// Calls `visit` for every register in a value.
-pub(super) fn registers(value: &Value, visit: &mut dyn FnMut(Register)) {
+pub(in super::super) fn registers(value: &Value, visit: &mut dyn FnMut(Register)) {
     match value {
         Value::Number(_) | Value::Function(_) => {}
         Value::Register(register) => visit(*register),

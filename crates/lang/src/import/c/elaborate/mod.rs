@@ -24,6 +24,8 @@ mod statements;
 mod switches;
 mod threads;
 
+pub(super) use clean::registers;
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
