@@ -71,7 +71,12 @@ fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
     for &seed in seeds {
         let pair = pair(&mut Random::new(seed));
         let fw = read("test.fw", &pair.fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-        match compare(&fw, &written(&pair, &fw)) {
+        let text = written(&pair, &fw);
+        // A choice from a range is one among all values of `int` that is assumed to be in the range: too many for explicit search.
+        if text.contains("__VERIFIER_nondet_int") {
+            continue;
+        }
+        match compare(&fw, &text) {
             Ok(decided) => compared += usize::from(decided),
             Err(why) => {
                 differ.push(seed);
@@ -80,8 +85,7 @@ fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
         }
     }
     assert!(differ.is_empty(), "seeds {differ:?}, the first:\n{}", shown.unwrap_or_default());
-    // Explicit search does not decide programs that choose among all values of `int`.
-    assert!(compared * 2 >= seeds.len(), "{compared} of {}", seeds.len());
+    assert!(compared * 10 >= seeds.len() * 6, "{compared} of {}", seeds.len());
 }
 
 #[test]

@@ -93,11 +93,9 @@ impl Writer<'_> {
         let number = self.random.below(3);
         let register = self.register(number);
         let c = match self.random.below(3) {
-            0 => format!("{register} = __VERIFIER_nondet_int() != 0;"),
-            1 => format!(
-                "{register} = __VERIFIER_nondet_int(); __VERIFIER_assume({register} >= 0 && {register} <= 1);"
-            ),
-            _ => format!("{register} = 0; if (__VERIFIER_nondet_int()) {register}++;"),
+            0 => format!("{register} = __VERIFIER_nondet_bool();"),
+            1 => format!("{register} = __VERIFIER_nondet_bool() ? 1 : 0;"),
+            _ => format!("{register} = 0; if (__VERIFIER_nondet_bool()) {register}++;"),
         };
         self.both(&format!("r{number} = * in 0..2;"), &c);
     }

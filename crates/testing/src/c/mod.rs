@@ -315,7 +315,7 @@ const HEADERS: &str = "#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
-extern int __VERIFIER_nondet_int(void);
+extern bool __VERIFIER_nondet_bool(void);
 extern void __VERIFIER_assume(int);
 #ifndef READ_ONCE
 #define READ_ONCE(x) (*(volatile __typeof__(x) *)&(x))
