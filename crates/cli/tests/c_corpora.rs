@@ -9,7 +9,7 @@ use common::run;
 use fencewright_testing::corpora::{corpora, tell_skipped};
 
 /// Programs that take more than a second or two.
-const SLOW: [&str; 0] = [];
+const SLOW: [&str; 2] = ["cna.c", "dglm.c"];
 
 /// A table of the corpora, without its head; nothing if it is not there.
 fn rows(test: &str, corpus: &str) -> Option<(std::path::PathBuf, Vec<Vec<String>>)> {
