@@ -5,7 +5,7 @@
 //! C11, `__atomic`, `__sync` or in the style of Linux; registers are locals, elements, fields, thread-local; blocks are functions. Which way is chosen
 //! must not matter for any verdict.
 //!
-//! Values stay in the range of their C types: [`values`] keeps an interval with each expression, so that no signed operation overflows.
+//! Values stay in the range of their C types: `values` keeps an interval with each expression, so that no signed operation overflows.
 
 mod atomics;
 mod cells;
