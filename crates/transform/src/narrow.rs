@@ -1,7 +1,7 @@
 //! Choices with fewer values: `r = *` where most values do the same.
 //!
 //! A value that is chosen, copied, stored and loaded, and then only compared, need not be tried with all numbers of its type. Where each
-//! *site* (an operation `r = *` with very many values) can be seen to lead is computed by one flow analysis: a [`Value`] says which constants
+//! *site* (an operation `r = *` with very many values) can be seen to lead is computed by one flow analysis: a `Value` says which constants
 //! and which sites what is in a register at a location, or in a shared variable, may come from. Sites whose values are compared by `==` or `!=`
 //! with each other are in one *group*, and the constants that its values are compared with are the constants of the group. A site whose values are
 //! used in any other way (as an operand, as an index, where a range is checked, in a comparison with what is not known, in one by `<` with a value of
