@@ -95,3 +95,15 @@ fn fences_make_examples_in_c_right() {
         }
     }
 }
+
+#[test]
+fn more_objects_than_the_heap_holds_are_not_looked_at() {
+    let text = "#include <stdlib.h>\n#include <assert.h>\nint main(void) {\n    int n = 0;\n    for (int i = 0; i < 3; i++) {\n        int *p = malloc(4);\n        *p = i;\n        n += *p;\n    }\n    assert(n == 3);\n}\n";
+    let files = Files::new(&[("heap.c", text)]);
+    let path = files.text("heap.c");
+    let few = run(["check", "--heap", "2", &path]);
+    assert_eq!(few.stdout.matches("more than 2 objects from line 6").count(), 2, "{few:?}");
+    assert!(!few.stdout.contains(": safe"), "{few:?}");
+    let enough = run(["check", "--heap", "3", &path]);
+    assert_eq!((enough.status, enough.stdout.matches(": safe").count()), (0, 2), "{enough:?}");
+}

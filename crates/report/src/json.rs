@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::remarks::Remarks;
 use crate::step::{Step, cell_of, steps};
-use crate::text::{explanations, slices, up_to_versions};
+use crate::text::{explanations, slices, up_to_versions, why};
 use crate::words::Source;
 
 /// If memory has more cells than this, only those are shown that the execution touches.
@@ -21,7 +21,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
     let (verdict, reason) = match checked.verdict() {
         Verdict::Safe => ("safe", None),
         Verdict::Unsafe => ("unsafe", None),
-        Verdict::Unknown(reason) => ("unknown", Some(reason.to_string())),
+        Verdict::Unknown(reason) => ("unknown", Some(why(source, reason))),
     };
     let explanations = explanations(checked);
     let growth = explanations.iter().map(|(message, span)| Growth { message, at: At::new(source, *span) });

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use fencewright_certify::{Claim, Proof};
 use fencewright_engines::{Checked, EngineName, Evidence, Reason, Tried, Verdict};
 use fencewright_lang::source::escape;
-use fencewright_program::reference::Access;
+use fencewright_program::reference::{Access, Limit};
 use fencewright_program::{
-    CallId, Init, MemoryModel, Observable, Property, PropertyKind, Quantifier, Replayed, Span, State, Thread,
-    ThreadId,
+    CallId, Init, MemoryModel, Observable, Op, Property, PropertyKind, Quantifier, Replayed, Span, State,
+    Thread, ThreadId,
 };
 
 use crate::rows::{self, Passes, Row};
@@ -109,7 +109,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         seconds(checked.seconds),
     );
     let how = match (checked.verdict(), checked.evidence()) {
-        (Verdict::Unknown(reason), _) => format!("): {reason}"),
+        (Verdict::Unknown(reason), _) => format!("): {}", escape(&why(source, reason))),
         (_, Evidence::Replayed(_)) => "; replayed on the reference semantics)".into(),
         (_, Evidence::Explored) => "; confirmed by the reference semantics)".into(),
         (_, Evidence::Certified(_)) => {
@@ -125,6 +125,26 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
     line.push_str(&how);
     line.push('\n');
     line
+}
+
+/// Why there is no verdict. Where a translation ends what it models, the name of the open array there says what it would have taken.
+pub(crate) fn why(source: Source<'_>, reason: &Reason) -> String {
+    let span = match reason {
+        Reason::Limit(Limit::Window, span) => Some(*span),
+        Reason::Unsupported(_, span) => *span,
+        _ => None,
+    };
+    let Some(span) = span.filter(|_| source.front_end.is_c()) else { return reason.to_string() };
+    let edges = source.program.threads.iter().flat_map(|thread| &thread.edges);
+    let mut ops = edges.filter(|edge| edge.span.text() == span.text()).flat_map(|edge| edge.action.ops());
+    let open = ops.find_map(|op| match op {
+        Op::Load(_, address) => {
+            let variable = &source.program.variables[address.variable.index()];
+            variable.open.then(|| variable.name.replace('_', " "))
+        }
+        _ => None,
+    });
+    open.unwrap_or_else(|| reason.to_string())
 }
 
 /// Why there is no verdict: sentences, each with the place in the source that it speaks of.
