@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 pub mod arithmetic;
 pub mod ast;
 mod error;
@@ -17,6 +18,7 @@ mod token;
 pub mod typed;
 pub mod write;
 
+pub use advice::nearest;
 pub use error::Error;
 pub use lexer::lex;
 pub use token::{ExpansionId, Kind, Names, Symbol, Token};

@@ -75,6 +75,8 @@ pub enum Init {
     Any(Option<Range>),
 }
 
+/// A type of numbers that name something: `id!(/// A thread. ThreadId);`
+#[macro_export]
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

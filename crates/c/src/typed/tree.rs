@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use fencewright_program::Span;
+use fencewright_program::{Span, id};
 
 use crate::arithmetic::Arithmetic;
 use crate::ast::{Assembly as ParsedAssembly, BinaryOp, RecordId};
@@ -24,19 +24,6 @@ pub struct Unit {
     pub warnings: Vec<crate::Error>,
 }
 
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub u32);
-        impl $name {
-            /// The number as an index.
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
 id!(
     /// A variable with static storage, by its number in [`Unit::globals`].
     GlobalId

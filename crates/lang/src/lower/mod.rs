@@ -20,7 +20,6 @@ use fencewright_program::{
     Call, CallId, Init, Numbers, Program, Property, Range, Span, Thread, ThreadId, UnaryOp, Variable,
     VariableId,
 };
-use strsim::osa_distance;
 
 use crate::ast::{self, Item, Name};
 use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
@@ -394,25 +393,7 @@ fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>
     }
 }
 
-/// Among more names than this no advice is given: looking for it would take longer than reading the program.
-const MOST_COMPARED: usize = 1_000;
-/// Of longer names only so many characters are compared.
-const COMPARED_LENGTH: usize = 40;
-
-/// The known name that differs least from `name`, if any is close.
+/// The known name that differs least from `name`, if any is close. Names of temporaries are no advice.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
-    let length = name.chars().count();
-    let start = |name: &str| name.chars().take(COMPARED_LENGTH).collect::<String>();
-    let allowed = (length / 3).clamp(1, 3);
-    let known: Vec<&str> = known.take(MOST_COMPARED + 1).collect();
-    if known.len() > MOST_COMPARED {
-        return None;
-    }
-    known
-        .into_iter()
-        .filter(|other| !other.starts_with('%') && other.chars().count().abs_diff(length) <= allowed)
-        .map(|other| (osa_distance(&start(name), &start(other)), other))
-        .filter(|&(distance, _)| distance <= allowed)
-        .min()
-        .map(|(_, other)| other.to_string())
+    fencewright_c::nearest(name, known.filter(|other| !other.starts_with('%')))
 }

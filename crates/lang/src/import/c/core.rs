@@ -3,11 +3,15 @@
 //! Elaboration writes it; layout decides which variable each [`Location`] is, and emission prints it as `.fw`. Pointers are still symbolic here: a [`Value`]
 //! says which place is meant, and which [`NodeId`] a pointer points to, and numbers for them are chosen once all of the program is known.
 
+mod walk;
+
 use fencewright_c::ast::RecordId;
 use fencewright_c::typed::tree::{Step, Type};
 use fencewright_program::{BinaryOp, Call, Span, UnaryOp};
 
 use crate::diagnostic::Diagnostic;
+
+pub use walk::each_statement;
 
 /// A set of places of the same kind, which a pointer may point to: up to unification one of the classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

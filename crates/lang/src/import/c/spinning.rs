@@ -1,23 +1,17 @@
 //! Loops in which a thread could spin for ever, and which are not known as loops that only wait: they look at memory, write nothing, and count
 //! nothing. Whether a thread is stuck in one is not decided, so `termination` is not claimed for programs that have one.
 
-use super::core::{Core, Label, Register, Stmt, StmtKind, Value};
-use super::elaborate::registers;
+use super::core::{Core, Label, Stmt, StmtKind, each_statement};
 use crate::diagnostic::Diagnostic;
 
 /// What to say about each such loop.
 pub(super) fn spinning(core: &Core) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for thread in &core.threads {
-        let mut row = Vec::new();
-        flatten(&thread.code, &mut row);
+        let row = row(&thread.code);
         for (n, statement) in row.iter().enumerate() {
             let spins = match &statement.kind {
-                StmtKind::Loop(body) => {
-                    let mut inside = Vec::new();
-                    flatten(body, &mut inside);
-                    only_looks(&inside)
-                }
+                StmtKind::Loop(body) => only_looks(&self::row(body)),
                 StmtKind::Goto(label) => {
                     position(&row[..n], *label).is_some_and(|start| only_looks(&row[start..n]))
                 }
@@ -39,19 +33,11 @@ pub(super) fn spinning(core: &Core) -> Vec<Diagnostic> {
     found
 }
 
-/// All statements in the order of the text, those in blocks behind the one that they are blocks of.
-fn flatten<'a>(code: &'a [Stmt], row: &mut Vec<&'a Stmt>) {
-    for statement in code {
-        row.push(statement);
-        match &statement.kind {
-            StmtKind::Steps(inner) | StmtKind::Block(inner) | StmtKind::Loop(inner) => flatten(inner, row),
-            StmtKind::If(_, then, otherwise) => {
-                flatten(then, row);
-                flatten(otherwise, row);
-            }
-            _ => {}
-        }
-    }
+/// All statements, those in blocks behind the one that they are blocks of.
+fn row(code: &[Stmt]) -> Vec<&Stmt> {
+    let mut row = Vec::new();
+    each_statement(code, &mut |statement| row.push(statement));
+    row
 }
 
 fn position(row: &[&Stmt], wanted: Label) -> Option<usize> {
@@ -64,7 +50,7 @@ fn only_looks(row: &[&Stmt]) -> bool {
     for statement in row {
         match &statement.kind {
             StmtKind::Load(..) | StmtKind::Await(..) => looks = true,
-            StmtKind::Assign(register, value) if mentions(value, *register) => return false,
+            StmtKind::Assign(register, value) if value.has(*register) => return false,
             StmtKind::Store(..)
             | StmtKind::Update { .. }
             | StmtKind::Atomic(_)
@@ -74,10 +60,4 @@ fn only_looks(row: &[&Stmt]) -> bool {
         }
     }
     looks
-}
-
-fn mentions(value: &Value, wanted: Register) -> bool {
-    let mut found = false;
-    registers(value, &mut |register| found |= register == wanted);
-    found
 }

@@ -6,7 +6,7 @@ mod jumps;
 
 use rustc_hash::FxHashSet;
 
-use super::super::core::{Base, Location, Projection, Register, Stmt, StmtKind, Value};
+use super::super::core::{Register, Stmt, StmtKind};
 use super::super::numbers::{Operand, not};
 use super::spins;
 
@@ -94,130 +94,5 @@ fn prune_each(code: &mut Vec<Stmt>) {
             _ => {}
         }
         code.push(statement);
-    }
-}
-
-/// Calls `visit` for every value that a statement itself evaluates, not those of statements in it.
-pub(super) fn values<'a>(kind: &'a StmtKind, visit: &mut dyn FnMut(&'a Value)) {
-    match kind {
-        StmtKind::Assign(_, value)
-        | StmtKind::Assume(value)
-        | StmtKind::Assert(value, _)
-        | StmtKind::Check(value, _)
-        | StmtKind::If(value, ..)
-        | StmtKind::Free(value, _) => visit(value),
-        StmtKind::Load(_, place, _) => values_of_place(place, visit),
-        StmtKind::Store(place, value, _) => {
-            values_of_place(place, visit);
-            visit(value);
-        }
-        StmtKind::Update { place, when, new, .. } => {
-            values_of_place(place, visit);
-            when.iter().for_each(&mut *visit);
-            visit(new);
-        }
-        StmtKind::Await(_, place, value, _) => {
-            values_of_place(place, visit);
-            visit(value);
-        }
-        _ => {}
-    }
-}
-
-pub(super) fn values_of_place<'a>(place: &'a Location, visit: &mut dyn FnMut(&'a Value)) {
-    if let Base::Pointed(pointer, _) = &place.base {
-        visit(pointer);
-    }
-    for projection in &place.path {
-        if let Projection::Element(index, _) = projection {
-            visit(index);
-        }
-    }
-}
-
-/// The same, to change them.
-pub(super) fn values_mut(kind: &mut StmtKind, visit: &mut dyn FnMut(&mut Value)) {
-    match kind {
-        StmtKind::Assign(_, value)
-        | StmtKind::Assume(value)
-        | StmtKind::Assert(value, _)
-        | StmtKind::Check(value, _)
-        | StmtKind::If(value, ..)
-        | StmtKind::Free(value, _) => visit(value),
-        StmtKind::Load(_, place, _) => values_of_place_mut(place, visit),
-        StmtKind::Store(place, value, _) => {
-            values_of_place_mut(place, visit);
-            visit(value);
-        }
-        StmtKind::Update { place, when, new, .. } => {
-            values_of_place_mut(place, visit);
-            when.iter_mut().for_each(&mut *visit);
-            visit(new);
-        }
-        StmtKind::Await(_, place, value, _) => {
-            values_of_place_mut(place, visit);
-            visit(value);
-        }
-        _ => {}
-    }
-}
-
-pub(super) fn values_of_place_mut(place: &mut Location, visit: &mut dyn FnMut(&mut Value)) {
-    if let Base::Pointed(pointer, _) = &mut place.base {
-        visit(pointer);
-    }
-    for projection in &mut place.path {
-        if let Projection::Element(index, _) = projection {
-            visit(index);
-        }
-    }
-}
-
-/// Calls `visit` for every register in a value.
-pub(in super::super) fn registers(value: &Value, visit: &mut dyn FnMut(Register)) {
-    match value {
-        Value::Number(_) | Value::Function(_) => {}
-        Value::Register(register) => visit(*register),
-        Value::Unary(_, inner) | Value::Container { member: inner, .. } => registers(inner, visit),
-        Value::Binary(_, a, b) | Value::Move(a, b, _) | Value::Difference(a, b, _) => {
-            registers(a, visit);
-            registers(b, visit);
-        }
-        Value::If(condition, a, b) => [condition, a, b].into_iter().for_each(|part| registers(part, visit)),
-        Value::Address(place) => values_of_place(place, &mut |value| registers(value, visit)),
-    }
-}
-
-/// Puts a value in place of a register.
-pub(super) fn substitute(value: &mut Value, register: Register, by: &Value) {
-    match value {
-        Value::Number(_) | Value::Function(_) => {}
-        Value::Register(this) => {
-            if *this == register {
-                *value = by.clone();
-            }
-        }
-        Value::Unary(_, inner) | Value::Container { member: inner, .. } => substitute(inner, register, by),
-        Value::Binary(_, a, b) | Value::Move(a, b, _) | Value::Difference(a, b, _) => {
-            substitute(a, register, by);
-            substitute(b, register, by);
-        }
-        Value::If(condition, a, b) => {
-            [condition, a, b].into_iter().for_each(|part| substitute(part, register, by))
-        }
-        Value::Address(place) => values_of_place_mut(place, &mut |value| substitute(value, register, by)),
-    }
-}
-
-/// The register that a statement writes.
-pub(super) fn written(kind: &StmtKind) -> Option<Register> {
-    match kind {
-        StmtKind::Assign(register, _)
-        | StmtKind::Havoc(register, ..)
-        | StmtKind::Load(register, ..)
-        | StmtKind::Update { old: register, .. }
-        | StmtKind::Await(register, ..)
-        | StmtKind::Allocate(register, _) => Some(*register),
-        _ => None,
     }
 }

@@ -23,28 +23,24 @@ mod spins;
 mod statements;
 mod switches;
 mod threads;
+mod writer;
 
-pub(super) use clean::registers;
-
-use std::collections::BTreeSet;
-use std::rc::Rc;
-
-use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, TypeKind, Unit};
+use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
 use fencewright_program::{BinaryOp, Call, CallId, Span};
 use rustc_hash::FxHashMap;
 
 use super::core::{
-    Core, Label, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber,
-    Value,
+    Core, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
+    each_statement,
 };
 use super::nodes::{Clash, Nodes};
-use super::numbers::{Operand, Range, Sink};
+use super::numbers::Operand;
 use crate::diagnostic::Diagnostic;
 use env::Env;
 use facts::Uses;
-use frames::Frame;
 use graph::Graph;
 pub use memory::{Spot, Target};
+use writer::{RegisterState, Writer};
 
 /// A result of elaboration: errors are rare and large.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -192,39 +188,6 @@ pub struct Elaborator<'u> {
     writer: Writer,
 }
 
-/// The thread in hand.
-#[derive(Debug)]
-struct Writer {
-    number: ThreadNumber,
-    registers: Vec<RegisterState>,
-    labels: u32,
-    /// The blocks that are open, the innermost last.
-    blocks: Vec<Vec<Stmt>>,
-    env: Env,
-    /// Whether control can come here.
-    reachable: bool,
-    frames: Vec<Frame>,
-    /// How many loops are around that are kept as loops.
-    loops: usize,
-    /// How many branches are around that need not be taken.
-    branches: usize,
-    /// How deep the functions, loops and switches that are being written are in each other.
-    level: usize,
-    /// Jumps that need not be taken and have not landed yet, by the level at whose end they land: they go around what comes next.
-    pending: BTreeSet<usize>,
-    /// Where the thread ends.
-    end: Label,
-    result: Option<Register>,
-    span: Span,
-}
-
-#[derive(Clone, Debug)]
-struct RegisterState {
-    name: Rc<str>,
-    range: Range,
-    points: Option<NodeId>,
-}
-
 impl<'u> Elaborator<'u> {
     fn new(unit: &'u Unit, options: &'u Options, graph: &'u Graph, premises: Premises) -> Self {
         Elaborator {
@@ -315,80 +278,6 @@ impl<'u> Elaborator<'u> {
         self.error(span, message, "use one type for each piece of memory: a `union` with members of the same size, or a variable for each")
     }
 
-    /// Writes a statement.
-    pub fn emit(&mut self, kind: StmtKind, span: Span) {
-        if !self.writer.reachable {
-            return;
-        }
-        if self.executing() {
-            match kind {
-                StmtKind::Fence | StmtKind::StoreFence => return,
-                StmtKind::Assert(Value::Number(1..), _) | StmtKind::Assume(Value::Number(1..)) => return,
-                // Whoever waits for main, or for what main can see, is past the point where nothing happens.
-                _ if self.phase == Phase::Creating => self.run(),
-                _ => {
-                    self.refuted = true;
-                    return;
-                }
-            }
-        }
-        match &kind {
-            StmtKind::Load(..) => self.accesses.reads += 1,
-            StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
-            // What is given back is looked at no more without saying so.
-            StmtKind::Free(value, _) => self.publish(&value.clone()),
-            _ => {}
-        }
-        self.statements += 1;
-        let span = self.here(span);
-        self.block().push(Stmt { kind, span });
-    }
-
-    fn block(&mut self) -> &mut Vec<Stmt> {
-        self.writer.blocks.last_mut().expect("a block is open")
-    }
-
-    /// A new register, for a value of an expression.
-    pub fn temporary(&mut self, name: &str, ty: &Type) -> Register {
-        self.register(name.into(), ty)
-    }
-
-    fn register(&mut self, name: Rc<str>, ty: &Type) -> Register {
-        let register = Register(self.writer.registers.len() as u32);
-        let (range, points) = match &ty.kind {
-            TypeKind::Integer(arithmetic) => {
-                let wide = arithmetic.greatest() > u32::MAX.into();
-                ((arithmetic.least(), arithmetic.greatest()), wide.then(|| self.nodes.unknown()))
-            }
-            _ => ((0, u64::MAX.into()), Some(self.nodes.unknown())),
-        };
-        self.writer.registers.push(RegisterState { name, range, points });
-        register
-    }
-
-    fn label(&mut self) -> Label {
-        self.writer.labels += 1;
-        Label(self.writer.labels - 1)
-    }
-
-    /// What is read from a register.
-    pub fn register_value(&mut self, register: Register) -> Operand {
-        let state = &self.writer.registers[register.0 as usize];
-        let fact = self.writer.env.registers.get(&register);
-        let (range, points) = (fact.map_or(state.range, |fact| fact.range), state.points);
-        if let Some(known) = fact.and_then(|fact| fact.known.clone())
-            && let Some(operand) = self.known_operand(&known, range)
-        {
-            return operand;
-        }
-        let range = if range.0 < state_range(&self.writer, register).0 {
-            state_range(&self.writer, register)
-        } else {
-            range
-        };
-        Operand { points, ..Operand::new(Value::Register(register), range) }
-    }
-
     /// One step of work, within the limits.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
@@ -418,36 +307,6 @@ impl<'u> Elaborator<'u> {
         let result = work(self);
         self.depth -= 1;
         result
-    }
-
-    /// What work writes, as a block of its own.
-    fn written(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Vec<Stmt>> {
-        self.writer.blocks.push(Vec::new());
-        let result = work(self);
-        let block = self.writer.blocks.pop().expect("it was pushed");
-        result.map(|()| block)
-    }
-
-    /// Writes what one statement of C does.
-    fn group(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        let mut steps = self.written(work)?;
-        match steps.as_slice() {
-            [] => {}
-            [Stmt { kind: StmtKind::Block(_), .. }] => {
-                if let Some(Stmt { kind: StmtKind::Block(inner), .. }) = steps.pop() {
-                    self.block().extend(inner);
-                }
-            }
-            [_] => {
-                steps[0].span = self.here(span);
-                self.block().append(&mut steps);
-            }
-            _ => {
-                let span = self.here(span);
-                self.block().push(Stmt { kind: StmtKind::Steps(steps), span });
-            }
-        }
-        Ok(())
     }
 
     fn is_null(operand: &Operand) -> bool {
@@ -494,8 +353,7 @@ impl<'u> Elaborator<'u> {
     /// What registers point to, as far as something that is executed puts it there.
     fn pointees(&mut self, code: &[Stmt], registers: &[RegisterState]) -> Result<()> {
         for statement in code {
-            let into =
-                clean::written(&statement.kind).and_then(|register| registers[register.0 as usize].points);
+            let into = statement.kind.writes().and_then(|register| registers[register.0 as usize].points);
             if let Some(points) = into {
                 let nodes = match &statement.kind {
                     StmtKind::Assign(_, value) => pointed_to(value, registers),
@@ -511,7 +369,7 @@ impl<'u> Elaborator<'u> {
                     self.unify(points, node, statement.span)?;
                 }
             }
-            for block in blocks(&statement.kind) {
+            for block in statement.kind.blocks() {
                 self.pointees(block, registers)?;
             }
         }
@@ -522,30 +380,14 @@ impl<'u> Elaborator<'u> {
 /// For each assertion in the code whether it depends on what happens.
 fn open_asserts(code: &[Stmt]) -> Vec<bool> {
     let mut found = Vec::new();
-    for statement in code {
+    each_statement(code, &mut |statement| {
         if let StmtKind::Assert(value, _) = &statement.kind {
             let mut open = matches!(value, Value::Number(0));
-            clean::registers(value, &mut |_| open = true);
+            value.registers(&mut |_| open = true);
             found.push(open);
         }
-        found.extend(blocks(&statement.kind).into_iter().flat_map(|block| open_asserts(block)));
-    }
+    });
     found
-}
-
-fn state_range(writer: &Writer, register: Register) -> Range {
-    writer.registers[register.0 as usize].range
-}
-
-/// The blocks of a statement.
-fn blocks(kind: &StmtKind) -> Vec<&Vec<Stmt>> {
-    match kind {
-        StmtKind::Steps(block) | StmtKind::Block(block) | StmtKind::Atomic(block) | StmtKind::Loop(block) => {
-            vec![block]
-        }
-        StmtKind::If(_, then, otherwise) => vec![then, otherwise],
-        _ => Vec::new(),
-    }
 }
 
 /// The nodes that a value may point to.
@@ -562,43 +404,5 @@ fn pointed_to(value: &Value, registers: &[RegisterState]) -> Vec<NodeId> {
         }
         Value::Address(place) => vec![place.node],
         Value::Move(.., node) | Value::Container { node, .. } => vec![*node],
-    }
-}
-
-impl Sink for Elaborator<'_> {
-    fn check(&mut self, condition: Value, fault: &'static str) {
-        let span = self.writer.frames.last().map_or(Span::default(), |frame| frame.at);
-        self.emit(StmtKind::Assert(condition, fault.to_string()), span);
-    }
-
-    fn name(&mut self, value: Value) -> Value {
-        let span = self.writer.frames.last().map_or(Span::default(), |frame| frame.at);
-        let points = pointed_to(&value, &self.writer.registers).first().copied();
-        let range = (i64::MIN.into(), u64::MAX.into());
-        let register = Register(self.writer.registers.len() as u32);
-        self.writer.registers.push(RegisterState { name: "t".into(), range, points });
-        self.emit(StmtKind::Assign(register, value), span);
-        Value::Register(register)
-    }
-}
-
-impl Writer {
-    fn new(number: ThreadNumber, span: Span) -> Self {
-        Writer {
-            number,
-            registers: Vec::new(),
-            labels: 1,
-            blocks: vec![Vec::new()],
-            env: Env::default(),
-            reachable: true,
-            frames: Vec::new(),
-            loops: 0,
-            branches: 0,
-            level: 1,
-            pending: BTreeSet::new(),
-            end: Label(0),
-            result: None,
-            span,
-        }
     }
 }

@@ -4,7 +4,6 @@ use rustc_hash::FxHashSet;
 
 use super::super::core::{Register, Stmt, StmtKind, Value};
 use super::super::numbers::{Operand, not};
-use super::clean::{registers, substitute, values_of_place, values_of_place_mut, written};
 
 /// Makes steps that wait of loops that only wait.
 pub(super) fn wait(code: &mut Vec<Stmt>) {
@@ -59,7 +58,7 @@ fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
         _ => return None,
     };
     let assigned: FxHashSet<Register> =
-        before.iter().filter_map(|statement| written(&statement.kind)).collect();
+        before.iter().filter_map(|statement| statement.kind.writes()).collect();
     if assigned.len() != before.len() {
         return None;
     }
@@ -67,7 +66,7 @@ fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut known: FxHashSet<Register> = FxHashSet::default();
     let fresh = |value: &Value, known: &FxHashSet<Register>| {
         let mut fresh = true;
-        registers(value, &mut |register| fresh &= !assigned.contains(&register) || known.contains(&register));
+        value.registers(&mut |register| fresh &= !assigned.contains(&register) || known.contains(&register));
         fresh
     };
     let mut load = None;
@@ -81,7 +80,7 @@ fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
             }
             StmtKind::Load(register, place, access) if load.is_none() => {
                 let mut same = true;
-                values_of_place(place, &mut |value| same &= fresh(value, &known));
+                place.values(&mut |value| same &= fresh(value, &known));
                 if !same {
                     return None;
                 }
@@ -96,13 +95,11 @@ fn awaited(body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut substituted = place;
     for statement in first.iter().chain(&rest).rev() {
         if let StmtKind::Assign(register, value) = &statement.kind {
-            substitute(&mut until, *register, value);
-            values_of_place_mut(&mut substituted, &mut |inner| substitute(inner, *register, value));
+            until.substitute(*register, value);
+            substituted.values_mut(&mut |inner| inner.substitute(*register, value));
         }
     }
-    let mut about = false;
-    registers(&until, &mut |other| about |= other == register);
-    if !about || !fresh(&until, &known) {
+    if !until.has(register) || !fresh(&until, &known) {
         return None;
     }
     first.push(Stmt { kind: StmtKind::Await(register, substituted, until, access), span });

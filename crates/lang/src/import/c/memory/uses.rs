@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::core::{
-    Base, Core, Known, Location, NodeId, ObjectId, Projection, Stmt, StmtKind, ThreadNumber, Value,
+    Base, Core, Known, Location, NodeId, ObjectId, StmtKind, ThreadNumber, Value, each_statement,
 };
 use super::super::nodes::Nodes;
 
@@ -44,7 +44,7 @@ impl<'a> Uses<'a> {
         }
         for (number, thread) in core.threads.iter().enumerate() {
             uses.thread = ThreadNumber(number as u32);
-            uses.block(&thread.code);
+            each_statement(&thread.code, &mut |statement| uses.statement(&statement.kind));
         }
         uses
     }
@@ -76,117 +76,51 @@ impl<'a> Uses<'a> {
         }
     }
 
-    fn block(&mut self, block: &[Stmt]) {
-        block.iter().for_each(|statement| self.statement(&statement.kind));
-    }
-
     fn statement(&mut self, statement: &StmtKind) {
+        statement.values(&mut |value| self.value(value));
         match statement {
-            StmtKind::Steps(block)
-            | StmtKind::Block(block)
-            | StmtKind::Atomic(block)
-            | StmtKind::Loop(block) => {
-                self.block(block);
-            }
-            StmtKind::Assign(_, value)
-            | StmtKind::Assume(value)
-            | StmtKind::Assert(value, _)
-            | StmtKind::Check(value, _) => self.value(value),
-            StmtKind::Load(_, place, _) => self.access(place, false),
-            StmtKind::Store(place, value, _) => {
-                self.access(place, true);
-                self.value(value);
-            }
-            StmtKind::Update { place, when, new, .. } => {
-                self.access(place, true);
-                when.iter().for_each(|when| self.value(when));
-                self.value(new);
-            }
-            StmtKind::Await(_, place, condition, _) => {
-                self.access(place, false);
-                self.value(condition);
-            }
-            StmtKind::If(condition, then, otherwise) => {
-                self.value(condition);
-                self.block(then);
-                self.block(otherwise);
-            }
+            StmtKind::Load(_, place, _) | StmtKind::Await(_, place, ..) => self.access(place, false),
+            StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => self.access(place, true),
             StmtKind::Allocate(_, object) => {
                 let node = self.objects[object.0 as usize];
                 self.at(node).addressed = true;
             }
-            StmtKind::Free(value, node) => {
-                self.value(value);
+            StmtKind::Free(_, node) => {
                 let thread = self.thread;
                 self.at(*node).freed_by.insert(thread);
             }
-            StmtKind::Havoc(..)
-            | StmtKind::Lock
-            | StmtKind::Unlock
-            | StmtKind::Fence
-            | StmtKind::StoreFence
-            | StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Label(_)
-            | StmtKind::Goto(_)
-            | StmtKind::Stop
-            | StmtKind::Beyond(_) => {}
+            _ => {}
         }
     }
 
     fn access(&mut self, place: &Location, written: bool) {
-        self.location(place);
+        self.start(place);
         let thread = self.thread;
         let used = self.at(place.node);
         used.accessed_by.insert(thread);
         used.written |= written;
     }
 
-    fn location(&mut self, place: &Location) {
-        if let Base::Pointed(pointer, node) = &place.base {
-            self.value(pointer);
+    /// Where the way to a place starts at a pointer, there is an address.
+    fn start(&mut self, place: &Location) {
+        if let Base::Pointed(_, node) = &place.base {
             self.at(*node).addressed = true;
-        }
-        for projection in &place.path {
-            if let Projection::Element(index, _) = projection {
-                self.value(index);
-            }
         }
     }
 
     fn value(&mut self, value: &Value) {
-        match value {
-            Value::Number(_) | Value::Register(_) | Value::Function(_) => {}
-            Value::Unary(_, a) => self.value(a),
-            Value::Binary(_, a, b) => {
-                self.value(a);
-                self.value(b);
-            }
-            Value::If(a, b, c) => {
-                self.value(a);
-                self.value(b);
-                self.value(c);
-            }
+        value.each(&mut |part| match part {
             Value::Address(place) => {
-                self.location(place);
+                self.start(place);
                 self.at(place.node).addressed = true;
             }
-            Value::Move(a, b, node) => {
-                self.value(a);
-                self.value(b);
+            Value::Move(.., node) => {
                 let used = self.at(*node);
                 used.addressed = true;
                 used.moved = true;
             }
-            Value::Difference(a, b, node) => {
-                self.value(a);
-                self.value(b);
-                self.at(*node).addressed = true;
-            }
-            Value::Container { member, node, .. } => {
-                self.value(member);
-                self.at(*node).addressed = true;
-            }
-        }
+            Value::Difference(.., node) | Value::Container { node, .. } => self.at(*node).addressed = true,
+            _ => {}
+        });
     }
 }

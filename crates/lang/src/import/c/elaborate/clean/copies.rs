@@ -1,8 +1,6 @@
 //! Registers that are written once and read once, by the next statement: what is written goes there at once.
 
-use super::super::super::core::{Register, Stmt, StmtKind, Value};
-use super::super::blocks;
-use super::{registers, substitute, values, values_mut, written};
+use super::super::super::core::{Register, Stmt, StmtKind, Value, each_statement};
 
 #[derive(Clone, Copy, Default)]
 struct Count {
@@ -18,15 +16,14 @@ pub(super) fn fuse(code: &mut Vec<Stmt>, registers: usize) {
 }
 
 fn count(code: &[Stmt], counts: &mut [Count]) {
-    for statement in code {
-        if let Some(register) = written(&statement.kind) {
+    each_statement(code, &mut |statement| {
+        if let Some(register) = statement.kind.writes() {
             counts[register.0 as usize].writes += 1;
         }
-        values(&statement.kind, &mut |value| {
-            registers(value, &mut |register| counts[register.0 as usize].reads += 1);
+        statement.kind.values(&mut |value| {
+            value.registers(&mut |register| counts[register.0 as usize].reads += 1);
         });
-        blocks(&statement.kind).into_iter().for_each(|block| count(block, counts));
-    }
+    });
 }
 
 fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count]) {
@@ -84,7 +81,7 @@ fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
 /// Whether a value that a statement evaluates is about a register.
 fn mentions(kind: &StmtKind, register: Register) -> bool {
     let mut found = false;
-    values(kind, &mut |value| registers(value, &mut |other| found |= other == register));
+    kind.values(&mut |value| found |= value.has(register));
     found
 }
 
@@ -96,18 +93,16 @@ fn taken(last: &Stmt, statement: &mut Stmt, counts: &[Count]) -> bool {
         return false;
     }
     // In an update, its own register is what it finds there.
-    if let StmtKind::Update { old, .. } = &statement.kind {
-        let mut same = false;
-        registers(value, &mut |other| same |= other == *old);
-        if same {
-            return false;
-        }
+    if let StmtKind::Update { old, .. } = &statement.kind
+        && value.has(*old)
+    {
+        return false;
     }
     let reads = mentions(&statement.kind, *register);
     if reads {
         let by = value.clone();
         let register: Register = *register;
-        values_mut(&mut statement.kind, &mut |inner| substitute(inner, register, &by));
+        statement.kind.values_mut(&mut |inner| inner.substitute(register, &by));
     }
     reads
 }

@@ -3,7 +3,6 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::super::core::{Label, Register, Stmt, StmtKind};
-use super::{registers, values, written};
 
 /// A set of registers.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -129,19 +128,17 @@ impl Liveness {
             StmtKind::Stop | StmtKind::Beyond(_) => return self.empty.clone(),
             _ => {}
         }
-        let old = written(kind);
+        let old = kind.writes();
         if let Some(register) = old {
             live.remove(register);
         }
-        values(kind, &mut |value| registers(value, &mut |register| live.insert(register)));
+        kind.values(&mut |value| value.registers(&mut |register| live.insert(register)));
         // What an update or an await reads into its own register is not live before.
         if let (StmtKind::Update { place, old, .. } | StmtKind::Await(old, place, ..), true) =
             (&*kind, old.is_some())
         {
             let mut uses = false;
-            super::values_of_place(place, &mut |value| {
-                registers(value, &mut |register| uses |= register == *old)
-            });
+            place.values(&mut |value| uses |= value.has(*old));
             if !uses {
                 live.remove(*old);
             }

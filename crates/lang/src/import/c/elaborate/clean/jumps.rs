@@ -47,7 +47,7 @@ fn targets(code: &[Stmt], used: &mut Labels) {
         if let StmtKind::Goto(label) = &statement.kind {
             used.insert(*label);
         }
-        super::super::blocks(&statement.kind).into_iter().for_each(|block| targets(block, used));
+        statement.kind.blocks().into_iter().for_each(|block| targets(block, used));
     }
 }
 
