@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Reduction};
@@ -83,17 +82,13 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
     })
 }
 
-/// How long races of plain accesses are looked for.
-const TIME_FOR_RACES: Duration = Duration::from_secs(1);
-
 /// The races between plain accesses that are found in a moment.
 fn races(loaded: &Loaded, limits: &Limits) -> Vec<Diagnostic> {
     if loaded.plain.is_empty() {
         return Vec::new();
     }
-    let _search = stop::Search::begin();
     let is_plain = |span: Span| loaded.plain.contains(&span.text());
-    let races = races::races(&loaded.program, &is_plain, &limits.within(TIME_FOR_RACES));
+    let races = races::races(&loaded.program, &is_plain, limits);
     let warning = |Race { plain, other, variable }: Race| {
         let name = &loaded.program.variables[variable.index()].name;
         let other = loaded.sources.position(other);

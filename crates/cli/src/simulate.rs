@@ -3,15 +3,12 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::rc::Rc;
 
-use fencewright_engines::Limits;
+use fencewright_engines::{Limits, chance};
 use fencewright_generate::Random;
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
 use fencewright_program::reference::{Access, Limit, Refusal, decided_by, holds};
-use fencewright_program::{
-    Action, EdgeId, Event, EventKind, Init, Numbers, Op, Property, PropertyKind, Range, Reference, State,
-    ThreadId,
-};
+use fencewright_program::{EdgeId, Event, EventKind, Property, PropertyKind, Reference, State, ThreadId};
 use fencewright_report::step::Step;
 use fencewright_report::text::{self, Cells, Table};
 use fencewright_report::{Source, Style};
@@ -25,8 +22,6 @@ use crate::status::Status;
 const STEPS: u64 = 50;
 /// How many ways to choose the values of an edge's `*`s are looked at in one step.
 const CHOICES: usize = 16;
-/// A `*` without a range is tried with this many values around 0.
-const SMALL_VALUES: i64 = 5;
 /// The longest answer that is read.
 const LONGEST_ANSWER: u64 = 1_000;
 
@@ -89,15 +84,7 @@ impl<'a> Simulation<'a> {
         let source = Source::from(loaded);
         let reference = Reference::new(program, args.model.0);
         let mut random = Random::new(seed);
-        let mut value = |init: &Init| match *init {
-            Init::Value(value) => value,
-            Init::Any(range) => choose_value(&mut random, range, program.numbers),
-        };
-        let registers =
-            program.threads.iter().map(|t| t.registers.iter().map(|r| value(&r.init)).collect()).collect();
-        let memory = program.variables.iter().flat_map(|v| &v.init).map(&mut value).collect();
-        let state =
-            reference.initial(registers, memory).expect("the values are chosen from the initial ranges");
+        let state = chance::initial(&reference, &mut random);
         let places = program.threads.iter().flat_map(|t| &t.edges).map(|e| e.span);
         Simulation {
             args,
@@ -189,7 +176,7 @@ impl<'a> Simulation<'a> {
             .map(|_| {
                 let mut event = self.random.pick(group).clone();
                 if let (Some(action), EventKind::Step { chosen, .. }) = (unlisted, &mut event.kind) {
-                    *chosen = self.values(action);
+                    *chosen = chance::values(action, program.numbers, &mut self.random);
                 }
                 event
             })
@@ -197,16 +184,6 @@ impl<'a> Simulation<'a> {
         events.sort_unstable_by(|a, b| chosen_by(a).cmp(chosen_by(b)));
         events.dedup();
         events
-    }
-
-    /// Random values for the `*`s of an action.
-    fn values(&mut self, action: &Action) -> Vec<i64> {
-        let numbers = self.reference.program.numbers;
-        let ranges = action.ops().iter().filter_map(|op| match op {
-            Op::Havoc(_, range) => Some(*range),
-            _ => None,
-        });
-        ranges.map(|range| choose_value(&mut self.random, range, numbers)).collect()
     }
 
     fn pick(&mut self, moves: &Moves) -> (usize, usize) {
@@ -324,22 +301,4 @@ fn chosen_by(event: &Event) -> &[i64] {
         EventKind::Step { chosen, .. } => chosen,
         EventKind::Flush { .. } => &[],
     }
-}
-
-/// A value for `*`: small if there is no range, or the range is very large.
-fn choose_value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
-    let small = match numbers {
-        Numbers::Nat => Range { low: 0, high: SMALL_VALUES - 1 },
-        Numbers::Int | Numbers::Real => Range { low: -SMALL_VALUES / 2, high: SMALL_VALUES / 2 },
-    };
-    let range = match range {
-        Some(range) if range.size() > 1_000 => {
-            let overlap = Range { low: range.low.max(small.low), high: range.high.min(small.high) };
-            if overlap.size() > 0 { overlap } else { range }
-        }
-        Some(range) => range,
-        None => small,
-    };
-    // An empty range has no values; the step that needs one is not enabled.
-    random.between(range.low, range.high.max(range.low))
 }

@@ -9,6 +9,7 @@
 pub mod auto;
 pub mod buffers;
 pub mod cegar;
+pub mod chance;
 mod check;
 mod constants;
 pub mod contexts;

@@ -38,3 +38,12 @@ fn different_elements_do_not() {
     assert_eq!(racing(&text("1")), []);
     assert_eq!(racing(&text("0")), [(3, 7)]);
 }
+
+#[test]
+fn races_far_into_an_execution_are_found_and_endless_programs_end() {
+    let late = "shared x, turn;\nthread p {\n  var i;\n  while i < 40 {\n    await turn == 0; // atomic\n    turn = 1; // atomic\n    i = i + 1;\n  }\n  x = 1;\n}\n\
+                thread q {\n  var i, r;\n  while i < 40 {\n    await turn == 1; // atomic\n    turn = 0; // atomic\n    i = i + 1;\n  }\n  r = x;\n}\n";
+    assert_eq!(racing(late), [(9, 18)]);
+    let endless = "shared x[200];\nthread p[i in 0..200] {\n  var r;\n  loop {\n    x[i] = r;\n    r = r + 1;\n  }\n}\n";
+    assert_eq!(racing(endless), []);
+}
