@@ -11,6 +11,8 @@
 //! Threads that cannot matter for a property are left out (`slices`) as soon as the explicit engine's first moment was not enough: then the question
 //! goes to the program without them, with everything there is.
 //!
+//! Properties that look at registers and properties that do not are asked about apart (`apart`), because together they have more states.
+//!
 //! Where a program chooses among very many values that are only compared, most of them do the same, and it is a question about the program with
 //! fewer values (`fewer_values`).
 //!
@@ -21,6 +23,7 @@
 //! knows no PSO, looks for violations with one store of each thread out of order at a time.
 
 mod answers;
+mod apart;
 mod by_way_of;
 mod fewer_values;
 mod portfolio;
@@ -163,6 +166,10 @@ impl Auto {
                 Some(sliced) => sliced.run(&auto, self.cores(limits), limits, progress),
                 None => auto.rest(task, limits, progress),
             };
+        }
+        // One certificate for all properties is easier to keep.
+        if let Some(groups) = apart::groups(task).filter(|_| !self.explicit.options.certificates) {
+            return apart::run(groups, self, task, limits, progress);
         }
         if let Some(way) = Reordered::new(task).filter(|way| way.suffices(limits)) {
             return way.under_tso(|task| self.rest(task, limits, progress));

@@ -518,3 +518,21 @@ fn executions_are_gone_through_where_there_are_too_many_states() {
     let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid two: x == 2;");
     assert!(!Traces::are_promising(&endless));
 }
+
+#[test]
+fn properties_that_look_at_registers_are_asked_about_apart() {
+    let program = program(
+        "shared x;\nthread p { var r; loop { r = x; x = 1; assert r < 2; } }\nthread q { var s; s = x; }\nforbid seen: p.r == 2;\nforbid at: x == 2;\n",
+    );
+    let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
+    let named = |n: &usize| task.properties[*n].name.as_str();
+    let groups = super::apart::groups(&task).expect("one of three looks at a register");
+    assert_eq!(
+        groups.each_ref().map(|group| group.iter().map(named).collect::<Vec<_>>()),
+        [vec!["at", "assertions"], vec!["seen"]]
+    );
+    let report = super::apart::run(groups, &Auto::default(), &task, &Limits::default(), &Progress::default());
+    assert!(report.answers.iter().all(|answer| answer.holds() == Some(true)), "{:?}", report.answers);
+    let without = task.properties.iter().filter(|property| property.name != "seen").cloned().collect();
+    assert!(super::apart::groups(&Task::new(&program, MemoryModel::Tso, without)).is_none());
+}
