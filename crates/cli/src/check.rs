@@ -26,13 +26,18 @@ use crate::args::{
 use crate::input::{describe, each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{certificate, files, progress, stop};
+use crate::{certificate, files, folder, progress, stop};
 
 /// Checks all files. These options are `given` on the command line, with their dashes.
 pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
     out.style.full = args.common.full;
     let record: Option<Arc<Mutex<Record>>> = args.emit_boolean.as_ref().map(|_| Arc::default());
-    let Some(asked) = engine(args, None, None, out) else { return Status::Bad };
+    let Some(asked) = engine(args, args.jobs, None, None) else {
+        let names: Vec<&str> = registry().iter().map(|info| info.name.as_str()).collect();
+        let why = format!("no such engine; there is {}", names.join(", "));
+        out.refuse(args.common.json, &args.engine, &why, None);
+        return Status::Bad;
+    };
     if !args.common.quiet {
         tell_meaningless(&*asked, given);
     }
@@ -63,6 +68,9 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             return Status::Bad;
         }
     }
+    if folder::is_asked(args) {
+        return folder::run(args, out);
+    }
     each_file(&args.common, out, |path, limits, out| {
         let mut loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
@@ -77,13 +85,13 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
                 return Status::Bad;
             }
         };
-        let Some(engine) = engine(args, bound, record.clone(), out) else { return Status::Bad };
+        let Some(engine) = engine(args, args.jobs, bound, record.clone()) else { return Status::Bad };
         Checker { args, engine: &*engine, record: record.as_deref() }.check_file(&loaded, limits, out)
     })
 }
 
 /// The races between plain accesses that are found in a moment.
-fn races(loaded: &Loaded, limits: &Limits) -> Vec<Diagnostic> {
+pub fn races(loaded: &Loaded, limits: &Limits) -> Vec<Diagnostic> {
     if loaded.plain.is_empty() {
         return Vec::new();
     }
@@ -99,14 +107,14 @@ fn races(loaded: &Loaded, limits: &Limits) -> Vec<Diagnostic> {
     races.into_iter().map(warning).collect()
 }
 
-/// The engine that was asked for, with this bound on the buffers of the program.
-fn engine(
+/// The engine that was asked for, with so many threads and this bound on the buffers of the program; nothing if there is no such engine.
+pub fn engine(
     args: &CheckArgs,
+    jobs: u16,
     buffer_bound: Option<Bound>,
     record: Option<Arc<Mutex<Record>>>,
-    out: &mut Output,
 ) -> Option<Box<dyn Engine>> {
-    let searched = args.search.options(args.jobs);
+    let searched = args.search.options(jobs);
     let explicit = Options {
         reduction: if args.no_local_first { Reduction::None } else { searched.reduction },
         symmetry: !args.no_symmetry,
@@ -155,11 +163,6 @@ fn engine(
         },
     };
     let found = registry().iter().find(|info| info.name.as_str() == args.engine);
-    if found.is_none() {
-        let names: Vec<&str> = registry().iter().map(|info| info.name.as_str()).collect();
-        let why = format!("no such engine; there is {}", names.join(", "));
-        out.refuse(args.common.json, &args.engine, &why, None);
-    }
     found.map(|info| (info.build)(&options))
 }
 
@@ -251,13 +254,7 @@ impl Checker<'_> {
         let results = progress::shown(show, &measured, || {
             check_each(self.engine, &task, limits, &measured, common.confirm(), &mut tell).verdicts
         });
-        let status = results.iter().fold(Status::Fine, |status, checked| {
-            status.and(match checked.verdict() {
-                Verdict::Safe => Status::Fine,
-                Verdict::Unsafe => Status::Violated,
-                Verdict::Unknown(_) => Status::Unknown,
-            })
-        });
+        let status = status(&results);
         let status = match (&self.args.emit_boolean, self.record) {
             (Some(path), Some(record)) => {
                 let record = record.lock().unwrap_or_else(PoisonError::into_inner);
@@ -291,6 +288,17 @@ impl Checker<'_> {
             stop::token().cancel();
         }
     }
+}
+
+/// What verdicts come to.
+pub fn status(results: &[Checked]) -> Status {
+    results.iter().fold(Status::Fine, |status, checked| {
+        status.and(match checked.verdict() {
+            Verdict::Safe => Status::Fine,
+            Verdict::Unsafe => Status::Violated,
+            Verdict::Unknown(_) => Status::Unknown,
+        })
+    })
 }
 
 /// Writes the boolean program of the proof, if there is one.
@@ -346,7 +354,7 @@ const NO_PROPERTY: &str = "the program states no property, so there is nothing t
         or ask for freedom from deadlock: --property deadlock";
 
 /// The properties with these names; without names, all that the program states.
-fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
+pub fn select(loaded: &Loaded, names: &[String]) -> Result<Vec<Property>, String> {
     let program = &loaded.program;
     if names.is_empty() {
         return match program.properties.is_empty() {

@@ -11,6 +11,7 @@ mod diff;
 mod engines;
 mod fences;
 mod files;
+mod folder;
 mod format;
 mod generate;
 mod input;

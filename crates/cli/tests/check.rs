@@ -214,7 +214,6 @@ fn errors_say_what_to_do() {
         &["silent.fw: the program states no property", "forbid NAME:", "--property deadlock"],
     );
     says(&[&path("missing.fw")], &["fencewright: ", "missing.fw: no such file"]);
-    says(&[&path(".")], &["this is a directory"]);
     says(&[&path("wrong.fw")], &["wrong.fw:1:26", "error: "]);
     says(
         &["--property", "x", &path("sb.fw")],

@@ -9,6 +9,7 @@
 //! * [`fences`]: where fences go and why;
 //! * [`robust`]: robustness, with its witnesses;
 //! * [`remarks`]: what an answer is about, and warnings;
+//! * [`table`]: many answers as one table;
 //! * [`engines`]: which engines there are;
 //! * [`dot`]: control-flow graphs.
 //!
@@ -29,6 +30,7 @@ pub mod robust;
 pub mod rows;
 pub mod step;
 pub mod style;
+pub mod table;
 pub mod text;
 pub mod words;
 

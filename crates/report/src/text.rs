@@ -42,7 +42,7 @@ fn symmetry(checked: &Checked) -> String {
     }
 }
 
-fn count(n: u64, what: &str) -> String {
+pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 

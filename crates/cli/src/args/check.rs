@@ -13,6 +13,7 @@ use super::{AnalysisArgs, ModelArg, SearchArgs};
 /// `check`
 #[derive(Args)]
 #[command(
+    mut_arg("files", |arg| arg.help("Programs, or folders of programs; `-` is the standard input").value_name("FILE|DIR")),
     mut_arg("json", |arg| arg.help("Print one JSON object for each verdict")),
     mut_arg("quiet", |arg| arg.help("Print the verdicts only: no counterexamples, no notes, no progress"))
 )]

@@ -13,9 +13,10 @@ use fencewright_program::MemoryModel;
 use crate::stop;
 
 use super::values::{Limit, define, memory, timeout};
+use super::{DEADLOCK, TERMINATION};
 
 /// How to read a program.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct InputArgs {
     /// Set a top-level constant of the program, or define a macro of a C program, may be repeated
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
@@ -41,6 +42,14 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
+    /// Derives what follows from the properties that are asked for.
+    pub fn settle(&mut self, properties: &[String]) {
+        let asked = |name: &str| properties.iter().any(|property| property == name);
+        let (termination, deadlock) = (asked(TERMINATION), asked(DEADLOCK));
+        self.spins = if deadlock && !termination { Spins::Loop } else { Spins::Step };
+        self.exact_waits = termination || deadlock;
+    }
+
     /// What is said about a program outside of its text.
     pub fn options(&self) -> Options {
         let folders = self.folders.clone();

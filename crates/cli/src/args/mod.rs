@@ -19,7 +19,6 @@ mod values;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
-use fencewright_lang::Spins;
 
 pub use buffer::BufferArg;
 pub use certify::CertifyArgs;
@@ -113,10 +112,7 @@ impl Command {
             Command::Certify(args) => (&mut args.input, &args.property),
             _ => return,
         };
-        let asked = |name: &str| properties.iter().any(|property| property == name);
-        let (termination, deadlock) = (asked(TERMINATION), asked(DEADLOCK));
-        input.spins = if deadlock && !termination { Spins::Loop } else { Spins::Step };
-        input.exact_waits = termination || deadlock;
+        input.settle(properties);
     }
 }
 
@@ -124,7 +120,7 @@ impl Command {
 pub const TERMINATION: &str = "termination";
 
 /// That some thread can always take a step until all have ended.
-const DEADLOCK: &str = "deadlock";
+pub const DEADLOCK: &str = "deadlock";
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,91 @@
+//! `expected.toml`: what the programs of a folder should answer.
+//!
+//! ```toml
+//! [[example]]
+//! file = "dekker.fw"
+//! property = "mutex"        # without it, the worst verdict over all properties of the file
+//! define = { N = 3 }        # as with -D
+//! tso = "unsafe"            # and sc, pso: "safe", "unsafe" or "unknown"
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use fencewright_program::MemoryModel;
+use toml::{Table, Value};
+
+use crate::input::{describe, read};
+
+/// The file that says what is expected in a folder.
+pub const NAME: &str = "expected.toml";
+
+/// What is expected of a program.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The program.
+    pub file: PathBuf,
+    /// The property asked for, if it is one.
+    pub property: Option<String>,
+    /// Constants or macros with their values.
+    pub define: Vec<(String, Option<String>)>,
+    /// The verdict under each model that is named.
+    verdicts: Vec<(MemoryModel, String)>,
+}
+
+impl Entry {
+    /// What is expected under a model, if that is said.
+    pub fn verdict(&self, model: MemoryModel) -> Option<&str> {
+        self.verdicts.iter().find(|(of, _)| *of == model).map(|(_, verdict)| verdict.as_str())
+    }
+}
+
+/// What is expected of the programs of a folder, if that is said; in words what is wrong with it.
+pub fn of(folder: &Path) -> Result<Vec<Entry>, String> {
+    let path = folder.join(NAME);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let bytes = read(&path).map_err(|error| describe(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| "this is not UTF-8".to_string())?;
+    let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let examples = match table.get("example") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(examples)) => examples,
+        Some(_) => return Err("`example` is not a list: write [[example]]".into()),
+    };
+    examples.iter().enumerate().map(|(n, entry)| self::entry(folder, n, entry)).collect()
+}
+
+fn entry(folder: &Path, number: usize, entry: &Value) -> Result<Entry, String> {
+    let wrong = |what: &str| format!("example {}: {what}", number + 1);
+    let text = |key: &str| match entry.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(&format!("`{key}` is not a string"))),
+    };
+    let file = text("file")?.ok_or_else(|| wrong("it names no `file`"))?;
+    let mut verdicts = Vec::new();
+    for model in MemoryModel::ALL {
+        let Some(verdict) = text(model.name())? else { continue };
+        if !["safe", "unsafe", "unknown"].contains(&verdict.as_str()) {
+            return Err(wrong(&format!("`{}` is none of safe, unsafe, unknown", model.name())));
+        }
+        verdicts.push((model, verdict));
+    }
+    let define = match entry.get("define") {
+        None => Vec::new(),
+        Some(Value::Table(table)) => {
+            table.iter().map(|(name, value)| (name.clone(), defined(value))).collect()
+        }
+        Some(_) => return Err(wrong("`define` is not a table: write { NAME = 1 }")),
+    };
+    Ok(Entry { file: folder.join(file), property: text("property")?, define, verdicts })
+}
+
+/// The value of a definition: as it stands, or nothing where it is only defined.
+fn defined(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.is_empty() => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,189 @@
+//! Many answers as one table, and what they come to.
+
+use std::fmt::Write;
+
+use fencewright_engines::{Checked, Verdict};
+use fencewright_lang::source::escape;
+use fencewright_program::MemoryModel;
+use serde::Serialize;
+
+use crate::Style;
+use crate::json::line;
+use crate::text::{count, seconds};
+use crate::words::Source;
+
+/// The narrowest column of properties.
+const PROPERTY: usize = 16;
+
+/// One answer, or why there is none.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The program.
+    pub file: String,
+    /// The memory model; nothing if the program could not even be read.
+    pub model: Option<MemoryModel>,
+    /// The property.
+    pub property: String,
+    /// The verdict in one word, or `error`.
+    pub verdict: &'static str,
+    /// The engine that answered.
+    pub engine: String,
+    /// How long that took, with the check of the answer.
+    pub seconds: f64,
+    /// Why there is no verdict.
+    pub reason: Option<String>,
+    /// What was expected, if it was something else.
+    pub expected: Option<String>,
+}
+
+impl Row {
+    /// The row of an answer.
+    pub fn new(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Self {
+        let (verdict, reason) = match checked.verdict() {
+            Verdict::Safe => ("safe", None),
+            Verdict::Unsafe => ("unsafe", None),
+            Verdict::Unknown(reason) => ("unknown", Some(crate::text::why(source, reason))),
+        };
+        Row {
+            file: source.name().to_owned(),
+            model: Some(model),
+            property: checked.property.name.clone(),
+            verdict,
+            engine: checked.engine.to_string(),
+            seconds: checked.seconds + checked.check_seconds,
+            reason,
+            expected: None,
+        }
+    }
+
+    /// The row of a program that could not be asked about.
+    pub fn error(file: &str, reason: &str) -> Self {
+        Row {
+            file: file.to_owned(),
+            model: None,
+            property: String::new(),
+            verdict: "error",
+            engine: String::new(),
+            seconds: 0.0,
+            reason: Some(reason.to_owned()),
+            expected: None,
+        }
+    }
+}
+
+/// How a table is laid out: programs take so many columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    file: usize,
+    style: Style,
+}
+
+impl Table {
+    /// A table about these programs.
+    pub fn new<'a>(files: impl Iterator<Item = &'a str>, style: Style) -> Self {
+        let longest = files.map(|file| escape(file).chars().count()).max().unwrap_or(0);
+        Table { file: longest.max(4), style }
+    }
+
+    /// The line above.
+    pub fn heading(&self) -> String {
+        let (file, property) = (self.file, PROPERTY);
+        let line = format!(
+            "{:file$}  {:5}  {:property$}  {:7}  {:10}  time",
+            "file", "model", "property", "verdict", "engine"
+        );
+        format!("{}\n", self.style.dim(&line))
+    }
+
+    /// One line.
+    pub fn row(&self, row: &Row) -> String {
+        let (file, property) = (self.file, PROPERTY);
+        let word = format!("{:7}", row.verdict);
+        let word = match row.verdict {
+            "safe" => self.style.good(&word),
+            "unsafe" => self.style.bad(&word),
+            _ => self.style.unsure(&word),
+        };
+        let model = row.model.map_or("", MemoryModel::name);
+        let mut line =
+            format!("{:file$}  {model:5}  {:property$}  {word}", escape(&row.file), escape(&row.property));
+        if row.model.is_some() {
+            let _ = write!(line, "  {:10}  {:>7}", row.engine, seconds(row.seconds));
+        }
+        if let Some(expected) = &row.expected {
+            let _ = write!(line, "  {}", self.style.bad(&format!("expected {expected}")));
+        }
+        if let Some(reason) = &row.reason {
+            let _ = write!(line, "  {}", escape(reason));
+        }
+        line.push('\n');
+        line
+    }
+}
+
+/// What the rows come to.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Summary {
+    /// How many programs there are.
+    pub programs: usize,
+    /// How many properties hold.
+    pub safe: usize,
+    /// How many are violated.
+    pub r#unsafe: usize,
+    /// How many are neither proved nor refuted.
+    pub unknown: usize,
+    /// How many programs could not be asked about.
+    pub errors: usize,
+    /// How many expectations hold.
+    pub expected: usize,
+    /// How many do not.
+    pub unexpected: usize,
+    /// How long everything took.
+    pub seconds: f64,
+}
+
+impl Summary {
+    /// Counts a row.
+    pub fn count(&mut self, row: &Row) {
+        match row.verdict {
+            "safe" => self.safe += 1,
+            "unsafe" => self.r#unsafe += 1,
+            "unknown" => self.unknown += 1,
+            _ => self.errors += 1,
+        }
+    }
+
+    /// The line below.
+    pub fn text(&self, style: Style) -> String {
+        let Summary { programs, safe, r#unsafe, unknown, errors, expected, unexpected, .. } = *self;
+        let mut line = format!(
+            "{}, {} in {}: {safe} safe, {} unsafe, {unknown} unknown",
+            count(programs as u64, "program"),
+            count((safe + r#unsafe + unknown) as u64, "answer"),
+            seconds(self.seconds),
+            r#unsafe,
+        );
+        if errors > 0 {
+            let _ = write!(line, ", {}", style.bad(&count(errors as u64, "error")));
+        }
+        match (expected, unexpected) {
+            (0, 0) => {}
+            (_, 0) => _ = write!(line, "; {}", style.good(&format!("all {expected} as expected"))),
+            _ => {
+                let told = format!("{unexpected} of {} not as expected", expected + unexpected);
+                _ = write!(line, "; {}", style.bad(&told));
+            }
+        }
+        line.push('\n');
+        line
+    }
+
+    /// The same for other programs, as the last line of JSON.
+    pub fn json(&self) -> String {
+        #[derive(Serialize)]
+        struct Last<'a> {
+            summary: &'a Summary,
+        }
+        line(&Last { summary: self })
+    }
+}
