@@ -85,8 +85,9 @@ fn what_is_wrong_in_a_folder_is_a_row_or_an_error() {
     let outcome = run(["check", &files.text("")]);
     assert_eq!(outcome.status, 2);
     let row = |name: &str| outcome.stdout.lines().find(|line| line.contains(name)).unwrap_or_default();
-    assert!(row("broken.fw").contains("error  1:8: "), "{outcome:?}");
+    assert!(row("broken.fw").contains("error    1:8: "), "{outcome:?}");
     assert!(row("missing.fw").contains("no such file"), "{outcome:?}");
+    assert!(outcome.stdout.ends_with("2 errors; 1 of 3 not as expected\n"), "{outcome:?}");
     assert!(row("b.fw").contains("unsafe"), "the others are answered");
     for expected in [
         "[[example",

@@ -308,7 +308,10 @@ impl Printer<'_> {
                     }
                 }
             }
-            _ => self.status = self.status.and(outcome.status),
+            _ => {
+                self.summary.unexpected += expected.is_some() as usize;
+                self.status = self.status.and(outcome.status);
+            }
         }
         progress::make_room(|| {
             for (n, row) in rows.iter().enumerate() {
