@@ -17,13 +17,14 @@ use fencewright_lang::{Diagnostic, Loaded};
 use fencewright_memory::{Bound, Kept};
 use fencewright_program::{MemoryModel, Property, Span};
 use fencewright_report::json::Failure;
+use fencewright_report::sarif::Log;
 use fencewright_report::{Source, invariants, json, remarks, text};
 use fencewright_transform::extend::AttackingStore;
 
 use crate::args::{
     BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg, TERMINATION,
 };
-use crate::input::{describe, each_file, load_or_tell, tell_notes};
+use crate::input::{describe, display_name, each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{certificate, files, folder, progress, stop};
@@ -68,13 +69,42 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             return Status::Bad;
         }
     }
+    let Some(path) = &args.sarif else { return run_all(args, record, &mut None, out) };
+    if let Some(why) = files::is_also_read(path, args.common.files.iter().map(PathBuf::as_path)) {
+        out.refuse(args.common.json, "--sarif", &why, None);
+        return Status::Bad;
+    }
+    let mut log = Some(Log::default());
+    let status = run_all(args, record, &mut log, out);
+    let text = log.map(|log| log.finish(!stop::is_asked())).unwrap_or_default();
+    status.and(match files::overwrite(path, text.as_bytes()) {
+        Ok(()) => Status::Fine,
+        Err(error) => {
+            let why = format!("cannot write it: {}", describe(&error));
+            out.refuse(args.common.json, &path.to_string_lossy(), &why, None);
+            Status::Bad
+        }
+    })
+}
+
+/// Checks all files, and adds the answers to a log if there is one.
+fn run_all(
+    args: &CheckArgs,
+    record: Option<Arc<Mutex<Record>>>,
+    log: &mut Option<Log>,
+    out: &mut Output,
+) -> Status {
     if folder::is_asked(args) {
-        return folder::run(args, out);
+        return folder::run(args, log, out);
     }
     each_file(&args.common, out, |path, limits, out| {
         let mut loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
-            Err(status) => return status,
+            Err(status) => {
+                log.iter_mut()
+                    .for_each(|log| log.fail(&display_name(path), "this could not be read as a program"));
+                return status;
+            }
         };
         let races = races(&loaded, limits);
         loaded.warnings.extend(races);
@@ -86,7 +116,8 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             }
         };
         let Some(engine) = engine(args, args.jobs, bound, record.clone()) else { return Status::Bad };
-        Checker { args, engine: &*engine, record: record.as_deref() }.check_file(&loaded, limits, out)
+        let mut checker = Checker { args, engine: &*engine, record: record.as_deref(), log: &mut *log };
+        checker.check_file(&loaded, limits, out)
     })
 }
 
@@ -198,11 +229,13 @@ struct Checker<'a> {
     engine: &'a dyn Engine,
     /// Where the engine leaves its boolean program, if that is wanted.
     record: Option<&'a Mutex<Record>>,
+    /// Where answers are gathered, if that is wanted.
+    log: &'a mut Option<Log>,
 }
 
 impl Checker<'_> {
     /// Checks a file under all models, the first of them with what loading it has left.
-    fn check_file(&self, loaded: &Loaded, limits: &Limits, out: &mut Output) -> Status {
+    fn check_file(&mut self, loaded: &Loaded, limits: &Limits, out: &mut Output) -> Status {
         let properties = match select(loaded, &self.args.property) {
             Ok(properties) => properties,
             Err(message) => {
@@ -236,7 +269,7 @@ impl Checker<'_> {
     }
 
     fn check_model(
-        &self,
+        &mut self,
         loaded: &Loaded,
         model: MemoryModel,
         properties: &[Property],
@@ -254,6 +287,9 @@ impl Checker<'_> {
         let results = progress::shown(show, &measured, || {
             check_each(self.engine, &task, limits, &measured, common.confirm(), &mut tell).verdicts
         });
+        if let Some(log) = self.log {
+            results.iter().for_each(|checked| log.add(source, model, checked));
+        }
         let status = status(&results);
         let status = match (&self.args.emit_boolean, self.record) {
             (Some(path), Some(record)) => {

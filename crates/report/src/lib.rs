@@ -5,6 +5,7 @@
 //! * [`rows`](mod@rows): which events are shown together;
 //! * [`text`]: verdicts and executions for a terminal;
 //! * [`json`]: the same for other programs, as `docs/json.md` describes it;
+//! * [`sarif`]: the same for editors and code hosts;
 //! * [`litmus`]: the final states of litmus tests;
 //! * [`fences`]: where fences go and why;
 //! * [`robust`]: robustness, with its witnesses;
@@ -28,6 +29,7 @@ pub mod litmus;
 pub mod remarks;
 pub mod robust;
 pub mod rows;
+pub mod sarif;
 pub mod step;
 pub mod style;
 pub mod table;

@@ -78,6 +78,9 @@ pub struct CheckArgs {
     /// Write the certificate of a proof to this file; one program and one model at a time
     #[arg(long, value_name = "OUT", display_order = 901)]
     pub certificate: Option<PathBuf>,
+    /// Write the answers to this file as SARIF 2.1.0, for editors and code hosts
+    #[arg(long, value_name = "OUT", display_order = 904)]
+    pub sarif: Option<PathBuf>,
     /// Print what was proved at each program point
     #[arg(long, display_order = 902)]
     pub invariants: bool,

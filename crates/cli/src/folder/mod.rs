@@ -16,6 +16,7 @@ use std::{fs, thread};
 use fencewright_engines::{Checked, Progress, Reason, Task, Verdict, check_each};
 use fencewright_lang::front_end;
 use fencewright_program::MemoryModel;
+use fencewright_report::sarif::Log;
 use fencewright_report::table::{Row, Summary, Table};
 use fencewright_report::{Source, json};
 
@@ -56,6 +57,8 @@ struct Outcome {
     rows: Vec<Row>,
     /// The same as JSON, a line for each row.
     lines: Vec<String>,
+    /// And as SARIF, if that is wanted.
+    log: Option<Log>,
     /// Whether it ran out of memory.
     is_pressed: bool,
     status: Status,
@@ -66,8 +69,8 @@ pub fn is_asked(args: &CheckArgs) -> bool {
     args.common.files.iter().any(|path| path.is_dir())
 }
 
-/// Checks all programs of all folders, and all other files.
-pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
+/// Checks all programs of all folders, and all other files, and adds the answers to a log if there is one.
+pub fn run(args: &CheckArgs, log: &mut Option<Log>, out: &mut Output) -> Status {
     let start = Instant::now();
     let one_program =
         [("--certificate", args.certificate.is_some()), ("--emit-boolean", args.emit_boolean.is_some())];
@@ -107,6 +110,7 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
         table: Table::new(names.iter().map(String::as_str), out.style),
         summary: Summary { programs: files.len(), ..Summary::default() },
         status: Status::Fine,
+        log,
         out,
     };
     printer.begin();
@@ -194,9 +198,11 @@ fn answer_all(args: &CheckArgs, questions: &[Question], measured: &Progress, pri
             measured.say(format!("{done} of {}", questions.len()));
             waiting.insert(n, outcome);
             // What had too little memory beside others waits until it can be alone.
-            while let Some(outcome) = waiting.get(&printed).filter(|o| !o.is_pressed || workers == 1) {
-                printer.print(&questions[printed], outcome);
-                waiting.remove(&printed);
+            while waiting.get(&printed).is_some_and(|outcome| !outcome.is_pressed || workers == 1) {
+                waiting
+                    .remove(&printed)
+                    .into_iter()
+                    .for_each(|outcome| printer.print(&questions[printed], outcome));
                 printed += 1;
             }
         }
@@ -204,7 +210,7 @@ fn answer_all(args: &CheckArgs, questions: &[Question], measured: &Progress, pri
             if outcome.is_pressed && workers > 1 && !stop::is_asked() {
                 outcome = answer(args, &questions[n], measured);
             }
-            printer.print(&questions[n], &outcome);
+            printer.print(&questions[n], outcome);
         }
     });
 }
@@ -216,7 +222,9 @@ fn answer(args: &CheckArgs, question: &Question, measured: &Progress) -> Outcome
         let at = failure.line.zip(failure.column).map(|(line, column)| format!("{line}:{column}: "));
         let reason = format!("{}{}", at.unwrap_or_default(), failure.error);
         let rows = vec![Row::error(&name, &reason)];
-        Outcome { rows, lines: vec![failure.json()], is_pressed: false, status }
+        let mut log = args.sarif.as_ref().map(|_| Log::default());
+        log.iter_mut().for_each(|log| log.fail(&name, &reason));
+        Outcome { rows, lines: vec![failure.json()], log, is_pressed: false, status }
     };
     if stop::is_asked() {
         return failed(json::Failure::new(&name, "stopped", None), Status::Unknown);
@@ -236,7 +244,7 @@ fn answer(args: &CheckArgs, question: &Question, measured: &Progress) -> Outcome
         Ok(loaded) => loaded,
         Err(unloadable) => return failed(unloadable.failure, unloadable.status),
     };
-    if args.common.json {
+    if args.common.json || args.sarif.is_some() {
         let races = check::races(&loaded, &limits);
         loaded.warnings.extend(races);
     }
@@ -261,8 +269,13 @@ fn answer(args: &CheckArgs, question: &Question, measured: &Progress) -> Outcome
     let rows = checks.verdicts.iter().map(row).collect();
     let line = |checked: &Checked| json::verdict(source, question.model, checked);
     let is_pressed = |checked: &Checked| matches!(checked.verdict(), Verdict::Unknown(Reason::Memory(_)));
+    let mut log = args.sarif.as_ref().map(|_| Log::default());
+    log.iter_mut().for_each(|log| {
+        checks.verdicts.iter().for_each(|checked| log.add(source, question.model, checked));
+    });
     Outcome {
         rows,
+        log,
         lines: if args.common.json { checks.verdicts.iter().map(line).collect() } else { Vec::new() },
         is_pressed: checks.verdicts.iter().any(is_pressed),
         status: check::status(&checks.verdicts),
@@ -275,6 +288,7 @@ struct Printer<'a> {
     table: Table,
     summary: Summary,
     status: Status,
+    log: &'a mut Option<Log>,
     out: &'a mut Output,
 }
 
@@ -285,10 +299,13 @@ impl Printer<'_> {
         }
     }
 
-    fn print(&mut self, question: &Question, outcome: &Outcome) {
-        let mut rows = outcome.rows.clone();
+    fn print(&mut self, question: &Question, outcome: Outcome) {
+        if let (Some(log), Some(more)) = (&mut *self.log, outcome.log) {
+            log.append(more);
+        }
+        let mut rows = outcome.rows;
         let expected = question.entry.as_ref().and_then(|entry| entry.verdict(question.model));
-        let is_answered = outcome.rows.iter().all(|row| row.model.is_some());
+        let is_answered = rows.iter().all(|row| row.model.is_some());
         match expected {
             Some(expected) if is_answered => {
                 // The worst verdict is what is compared.
