@@ -60,6 +60,7 @@ fn main() -> ExitCode {
             out.print(&String::from_utf8_lossy(&script));
             Status::Fine
         }
+        Command::Man { command } => manual(command.as_deref(), &mut out),
     };
     let status = match out.finish() {
         Ok(()) => status,
@@ -69,4 +70,25 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(status as u8)
+}
+
+/// Prints a manual page.
+fn manual(command: Option<&str>, out: &mut Output) -> Status {
+    let mut all = Cli::command();
+    all.build();
+    let page = match command {
+        None => Some(all),
+        // Its name is that of the page: `man fencewright-check`.
+        Some(name) => {
+            all.find_subcommand(name).map(|found| found.clone().name(format!("fencewright-{name}")))
+        }
+    };
+    let Some(page) = page else {
+        out.refuse(false, command.unwrap_or_default(), "there is no such command", None);
+        return Status::Bad;
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text).expect("writing into memory cannot fail");
+    out.print(&String::from_utf8_lossy(&text));
+    Status::Fine
 }

@@ -200,3 +200,13 @@ fn engines_know_their_options() {
         }
     }
 }
+
+#[test]
+fn manual_pages() {
+    let page = run(["man"]);
+    assert!(page.status == 0 && page.stdout.contains(".TH fencewright 1"), "{page:?}");
+    assert!(page.stdout.contains("fencewright\\-check(1)"), "{page:?}");
+    let check = run(["man", "check"]);
+    assert!(check.status == 0 && check.stdout.contains("\\-\\-timeout"), "{check:?}");
+    assert_eq!(run(["man", "chess"]).status, 2);
+}

@@ -194,3 +194,26 @@ fn every_verdict_on_an_attack_is_in_the_manual() {
         assert!(about.contains(&format!("`\"{verdict}\"`")), "{verdict}");
     }
 }
+
+/// The pages that a text links to, without what is behind `#`.
+fn links(text: &str) -> Vec<String> {
+    let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
+    let targets = ends.filter_map(|rest| rest.split(')').next());
+    let pages = targets.map(|target| target.split('#').next().unwrap_or_default().to_string());
+    pages.filter(|page| !page.is_empty() && !page.contains("://")).collect()
+}
+
+#[test]
+fn every_page_is_in_the_book_and_every_link_leads_somewhere() {
+    let book: BTreeSet<String> = links(&document("SUMMARY.md")).into_iter().collect();
+    let pages = std::fs::read_dir(repository("docs")).expect("the folder");
+    let names = pages.map(|page| page.expect("an entry").file_name().to_string_lossy().into_owned());
+    let pages: BTreeSet<String> =
+        names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect();
+    assert_eq!(book, pages);
+    for page in &pages {
+        for link in links(&document(page)) {
+            assert!(repository("docs").join(&link).exists(), "{page} links to {link}");
+        }
+    }
+}

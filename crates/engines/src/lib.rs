@@ -3,6 +3,29 @@
 //! An [`Engine`] answers a [`Task`]. Its answer is not visible outside this crate, because a [`Report`] is opaque: [`check`] replays every
 //! trace on the reference semantics, confirms what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness
 //! ([`robust::Robustness`]) leave in the same way.
+//!
+//! ```
+//! use fencewright_engines::auto::Auto;
+//! use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
+//! use fencewright_lang::load;
+//! use fencewright_program::MemoryModel;
+//!
+//! let text = "shared x, y;
+//!     thread p { var r; x = 1; r = y; }
+//!     thread q { var r; y = 1; r = x; }
+//!     finally both_missed: never p.r == 0 && q.r == 0;";
+//! let loaded = load("sb.fw", text.as_bytes(), None, &[]).expect("it is a program");
+//! let verdict = |model| {
+//!     let task = Task::new(&loaded.program, model, loaded.program.properties.clone());
+//!     check(&Auto::default(), &task, &Limits::default(), &Progress::default(), Confirm::default()).remove(0)
+//! };
+//! let under_sc = verdict(MemoryModel::Sc);
+//! assert!(matches!(under_sc.verdict(), Verdict::Safe) && under_sc.certificate().is_some());
+//! let under_tso = verdict(MemoryModel::Tso);
+//! assert!(matches!(under_tso.verdict(), Verdict::Unsafe));
+//! let execution = under_tso.trace().expect("it was replayed");
+//! assert_eq!(execution.events.len(), 6);
+//! ```
 
 #![forbid(unsafe_code)]
 

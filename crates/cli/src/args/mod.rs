@@ -102,6 +102,11 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual page of the command, or of one of its commands
+    Man {
+        /// The command
+        command: Option<String>,
+    },
 }
 
 impl Command {
