@@ -77,18 +77,18 @@ fn manual(command: Option<&str>, out: &mut Output) -> Status {
     let mut all = Cli::command();
     all.build();
     let page = match command {
-        None => Some(all),
+        None => Some(clap_mangen::Man::new(all)),
         // Its name is that of the page: `man fencewright-check`.
-        Some(name) => {
-            all.find_subcommand(name).map(|found| found.clone().name(format!("fencewright-{name}")))
-        }
+        Some(name) => all
+            .find_subcommand(name)
+            .map(|found| clap_mangen::Man::new(found.clone()).title(format!("fencewright-{name}"))),
     };
     let Some(page) = page else {
         out.refuse(false, command.unwrap_or_default(), "there is no such command", None);
         return Status::Bad;
     };
     let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text).expect("writing into memory cannot fail");
+    page.render(&mut text).expect("writing into memory cannot fail");
     out.print(&String::from_utf8_lossy(&text));
     Status::Fine
 }
