@@ -96,7 +96,9 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
         let engine = Explicit { options };
         let context = || format!("seed {seed}, {model:?}, {:?}", engine.options);
         let task = Task::new(program, model, asked.clone());
-        let answers = check(&engine, &task, &limits, &progress, Confirm::NOTHING);
+        // What is a proof is accepted by the checker of certificates, and what is none does not pass for one.
+        let confirm = Confirm { exploration: None, ..Confirm::default() };
+        let answers = check(&engine, &task, &limits, &progress, confirm);
         let mut seen = None;
         for checked in &answers {
             let holds = reachable.satisfies(program, model, &checked.property).expect("small values");
@@ -109,9 +111,9 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
             assert!(same, "{}, {name}: {checked:?}, but the oracle says {holds}", context());
             if checked.trace().is_none() {
                 seen = Some((checked.states, checked.transitions.expect("steps are counted")));
-                // A reduced search is no inductive invariant, and never passes for one.
-                let proof = matches!(reduction, Reduction::None | Reduction::Local);
+                let proof = matches!(reduction, Reduction::None | Reduction::Local | Reduction::Persistent);
                 assert_eq!(checked.certificate().is_some(), proof, "{}, {name}", context());
+                assert!(!proof || checked.checked() == Some(true), "{}, {name}: {checked:?}", context());
             }
         }
         match reduction {

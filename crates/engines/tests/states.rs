@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use fencewright_certify::states::{BufferFields, Field, Layout, PackedStates, StateSet, Steps};
+use fencewright_certify::states::{BufferFields, Field, Layout, PackedStates, Persistent, StateSet, Steps};
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
 use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Confirm, Limits, Progress, Task, check};
@@ -15,11 +15,13 @@ use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
-    Init, LocationId, MemoryModel, Program, Property, PropertyKind, Quantifier, Reference, State, Thread,
-    ThreadId,
+    BinaryOp, Expr, Init, LocationId, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier,
+    Reference, State, Thread, ThreadId,
 };
 use fencewright_smt::Prover;
-use fencewright_testing::{Random, Shape, program};
+use fencewright_testing::apart::{keep_apart, lock_sections};
+use fencewright_testing::families::family;
+use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate, spread};
 
 fn programs(few: u64) -> u64 {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { few * 50 } else { few }
@@ -115,8 +117,8 @@ fn the_steps_of_the_checker_are_those_of_the_reference_semantics() {
             let options =
                 Options { live_variables, reduction: Reduction::None, workers: 1, ..Options::default() };
             let Some((set, proved)) = proof(&program, model, options) else { continue };
-            let local = set.validate(&program, &proved).expect("the engine knows what is live").local;
-            let mut steps = Steps::new(&program, &set, &local);
+            let validated = set.validate(&program, &proved).expect("the engine knows what is live");
+            let mut steps = Steps::new(&program, &set, &validated);
             let reference = Reference::new(&program, model);
             for state in states(&set).chunks_exact(set.layout.words).take(500) {
                 let before = unpacked(&set, &program, state);
@@ -165,7 +167,9 @@ fn a_set_without_one_of_its_states_is_refused() {
     for seed in 0..programs(60) {
         let program = random_program(seed);
         let model = MemoryModel::ALL[seed as usize % 3];
-        let Some((set, proved)) = proof(&program, model, Options::default()) else { continue };
+        let reduction = [Reduction::Local, Reduction::Persistent][seed as usize / 3 % 2];
+        let options = Options { reduction, ..Options::default() };
+        let Some((set, proved)) = proof(&program, model, options) else { continue };
         let words = set.layout.words;
         for claim in claims(&proved) {
             assert_eq!(accepted((*set).clone(), &program, claim.clone()), Ok(()), "seed {seed}");
@@ -212,6 +216,20 @@ fn tampered(set: &StateSet, program: &Program, random: &mut Random) -> StateSet 
     let words = set.layout.words;
     let mut packed = states(&set).to_vec();
     let thread = random.below(program.threads.len());
+    if let Some(persistent) = &mut set.persistent
+        && random.one_in(3)
+    {
+        let location = random.below(program.threads[thread].locations.len());
+        let cells = persistent.classes.len();
+        match random.below(5) {
+            0 => persistent.future[thread][location] = [0; 3],
+            1 => persistent.future[thread][location][random.below(3)] ^= 1 << random.below(4),
+            2 => persistent.order[thread][location] = random.below(20) as u32,
+            3 => persistent.classes[random.below(cells)] = 1 << random.below(4) & !1,
+            _ => set.persistent = None,
+        }
+        return set;
+    }
     match random.below(9) {
         0 => {
             let n = random.below(packed.len());
@@ -296,7 +314,7 @@ fn nothing_false_is_proved_whatever_is_done_to_a_set() {
         let program = random_program(seed);
         let mut random = Random::new(seed);
         let model = *random.pick(&MemoryModel::ALL);
-        let reduction = if random.one_in(2) { Reduction::Local } else { Reduction::None };
+        let reduction = *random.pick(&[Reduction::Local, Reduction::None, Reduction::Persistent]);
         let options = Options { workers: 1, reduction, ..Options::default() };
         let Ok(reachable) = explore(&program, model, 3_000, &mut || false) else { continue };
         // Everything is seen, because one property holds; with the others a claim is false.
@@ -434,9 +452,74 @@ fn initial_values(init: Init) -> std::ops::RangeInclusive<i64> {
     }
 }
 
-/// A set that leaves out whatever the checker lets it leave out: as few live registers and as many local edges as possible, and no state that
+/// What a set leaves out besides registers that are not live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeftOut {
+    /// Steps of others after local edges: as many edges are local as possible.
+    LocalFirst,
+    /// What is not in persistent sets: threads may still do as little as possible, and go through their locations in an order drawn with this seed.
+    Persistent(u64),
+}
+
+/// As little as the checker lets threads do from each of their locations on, and as few classes of cells.
+fn least_futures(set: &mut StateSet, program: &Program, properties: &[Property], seed: u64) {
+    let mut random = Random::new(seed);
+    let threads = || program.threads.iter();
+    let order = |random: &mut Random, thread: &Thread| {
+        let mut order: Vec<u32> = (0..thread.locations.len() as u32).collect();
+        match random.below(3) {
+            0 => (1..order.len()).for_each(|n| order.swap(n, random.below(n + 1))),
+            1 => order.iter_mut().for_each(|n| *n /= 2),
+            _ => {}
+        }
+        order
+    };
+    let bit = |cell: usize| 1 << if seed.is_multiple_of(4) { cell % 2 } else { cell };
+    set.persistent = Some(Persistent {
+        classes: (0..program.cells()).map(bit).collect(),
+        order: threads().map(|thread| order(&mut random, thread)).collect(),
+        future: threads().map(|thread| vec![[u64::MAX; 3]; thread.locations.len()]).collect(),
+        edges: vec![Vec::new(); program.threads.len()],
+        cells: Vec::new(),
+    });
+    let try_out = |set: &mut StateSet, change: &dyn Fn(&mut Persistent)| {
+        let before = set.persistent.clone();
+        change(set.persistent.as_mut().expect("it was made above"));
+        if set.validate(program, properties).is_err() {
+            set.persistent = before;
+        }
+    };
+    for cell in 0..program.cells() {
+        try_out(set, &|persistent| persistent.classes[cell] = 0);
+    }
+    let bits = (0..program.cells()).map(|cell| bit(cell).trailing_zeros());
+    let bits: BTreeSet<u32> = bits.chain(0..3).collect();
+    for (t, thread) in program.threads.iter().enumerate() {
+        let places = thread.locations.len();
+        // All others are nothing to the checker.
+        let known = bits.iter().fold(0u64, |all, bit| all | 1 << bit);
+        try_out(set, &|persistent| {
+            persistent.future[t].iter_mut().flatten().for_each(|word| *word &= known);
+        });
+        for (word, bit) in (0..3).flat_map(|word| bits.iter().map(move |bit| (word, bit))) {
+            let groups = (0..places).map(|first| first..places).chain((0..places).rev().map(|l| l..l + 1));
+            for group in groups {
+                try_out(set, &|persistent| {
+                    persistent.future[t][group.clone()].iter_mut().for_each(|f| f[word] &= !(1 << bit));
+                });
+            }
+        }
+    }
+}
+
+/// A set that leaves out whatever the checker lets it leave out: as few live registers as possible, as many steps as possible in one of two ways, and no state that
 /// is not asked for. Nothing if it has more than a few thousand states, or a step goes beyond what can be computed.
-fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Option<StateSet> {
+fn least(
+    program: &Program,
+    model: MemoryModel,
+    properties: &[Property],
+    left_out: LeftOut,
+) -> Option<StateSet> {
     let everywhere = |t: &Thread| vec![(0..t.registers.len() as u32).collect(); t.locations.len()];
     let mut set = StateSet {
         model: model.into(),
@@ -444,6 +527,7 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
         layout: roomy(program, model),
         live: program.threads.iter().map(everywhere).collect(),
         symmetry: Vec::new(),
+        persistent: None,
         versions: None,
         local: vec![Vec::new(); program.threads.len()],
         states: PackedStates::Plain(1, Vec::new()),
@@ -463,11 +547,16 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
             }
         }
     }
-    for (t, thread) in program.threads.iter().enumerate() {
-        for edge in 0..thread.edges.len() as u32 {
-            set.local[t].push(edge);
-            if set.validate(program, properties).is_err() {
-                set.local[t].pop();
+    match left_out {
+        LeftOut::Persistent(seed) => least_futures(&mut set, program, properties, seed),
+        LeftOut::LocalFirst => {
+            for (t, thread) in program.threads.iter().enumerate() {
+                for edge in 0..thread.edges.len() as u32 {
+                    set.local[t].push(edge);
+                    if set.validate(program, properties).is_err() {
+                        set.local[t].pop();
+                    }
+                }
             }
         }
     }
@@ -496,8 +585,8 @@ fn least(program: &Program, model: MemoryModel, properties: &[Property]) -> Opti
         };
         waiting = waiting.iter().flat_map(with).collect();
     }
-    let local = set.validate(program, properties).expect("only what is allowed was left out").local;
-    let mut steps = Steps::new(program, &set, &local);
+    let validated = set.validate(program, properties).expect("only what is allowed was left out");
+    let mut steps = Steps::new(program, &set, &validated);
     let mut found: BTreeSet<Vec<u64>> = waiting.iter().cloned().collect();
     while let Some(state) = waiting.pop() {
         if found.len() > 5_000 {
@@ -523,7 +612,7 @@ fn whatever_may_be_left_out_does_not_matter() {
             let Ok(reachable) = explore(&program, model, 1_000, &mut || false) else { continue };
             for property in &program.properties {
                 let one = std::slice::from_ref(property);
-                let Some(set) = least(&program, model, one) else { continue };
+                let Some(set) = least(&program, model, one, LeftOut::LocalFirst) else { continue };
                 reduced += set.local.iter().any(|local| !local.is_empty()) as usize;
                 let claim = claims(one).remove(0);
                 let result = accepted(set, &program, claim);
@@ -535,4 +624,164 @@ fn whatever_may_be_left_out_does_not_matter() {
     }
     println!("{proofs} proofs, {refused} refused, {reduced} with local edges");
     assert!(proofs > 200 && refused > 200 && reduced > 200);
+}
+
+/// A random program whose threads have much to do on their own, or hold the lock, or meet all the time.
+fn eventful_program(seed: u64) -> Program {
+    let mut random = Random::new(21_000_000 + seed);
+    if seed % 8 == 7 {
+        let text = family(&mut random, false);
+        return load("family.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    }
+    let mut program = program(&mut random, Shape { corners: seed % 5 == 4, ..Shape::default() });
+    match seed % 8 {
+        0 => contend(&mut random, &mut program, 3),
+        1 | 2 => lock_sections(&mut random, &mut program),
+        3 => {
+            lock_sections(&mut random, &mut program);
+            keep_apart(&mut random, &mut program);
+        }
+        4 => separate(&mut random, &mut program),
+        5 => group(&mut random, &mut program),
+        _ => keep_apart(&mut random, &mut program),
+    }
+    program
+}
+
+/// Whatever a certificate says about what threads may still do, in which order they go and which cells are in one class: if the checker lets it
+/// pass, a set that is closed under the steps it asks for shows exactly what is true.
+#[test]
+fn whatever_persistent_sets_leave_out_does_not_matter() {
+    let wanted = programs_or(500) as u64;
+    let tried = |seed: u64| {
+        let (mut proofs, mut refused, mut states, mut all) = (0, 0, 0, 0);
+        let program = eventful_program(seed);
+        let model = MemoryModel::ALL[(seed / 8) as usize % 3];
+        let Ok(reachable) = explore(&program, model, 1_500, &mut || false) else { return [0; 4] };
+        for property in &program.properties {
+            let one = std::slice::from_ref(property);
+            let Some(set) = least(&program, model, one, LeftOut::Persistent(seed)) else { continue };
+            states += self::states(&set).len() / set.layout.words;
+            all += reachable.states.len();
+            let claim = claims(one).remove(0);
+            let result = accepted(set, &program, claim);
+            let holds = is_true(&reachable, &program, model, property);
+            assert_eq!(result.is_ok(), holds, "seed {seed}, {model:?}, {}: {result:?}", property.name);
+            *if holds { &mut proofs } else { &mut refused } += 1;
+        }
+        [proofs, refused, states, all]
+    };
+    let counts = spread(0..wanted, tried);
+    let [proofs, refused, states, all] =
+        counts.into_iter().fold([0; 4], |sum, more| std::array::from_fn(|n| sum[n] + more[n]));
+    println!("{proofs} proofs, {refused} refused, with {states} of {all} states");
+    assert!(proofs > 200 && refused > 200 && states * 5 < all * 4);
+}
+
+/// Conditions of persistent sets that random programs hardly ever need: each of these programs violates its property, along an execution that one of them keeps.
+#[test]
+fn each_condition_of_persistent_sets_is_needed() {
+    let never =
+        "shared x, y; thread t { var r; r = y; } thread u { x = 1; y = 1; } finally f: never t.r == 1;";
+    let programs = [
+        // What is further back in a buffer comes later, and matters.
+        (MemoryModel::Tso, never),
+        // Who waits for the lock can do something else, and it is not the same.
+        (
+            MemoryModel::Sc,
+            "shared x; thread t { var r; choose { r = x; } or { skip; } } thread u { lock; x = 5; skip; unlock; }
+             finally f: never t.r == 5;",
+        ),
+        // A property sees a thread and its buffer.
+        (MemoryModel::Tso, "shared x; thread t { x = 1; a: skip; b: skip; } forbid f: x == 1 && t@a;"),
+        // A store cannot leave its buffer any more, for somebody who holds the lock has faulted.
+        (MemoryModel::Tso, "shared x; thread t { x = 1; fence; } thread u { lock; assert 0; unlock; }"),
+        // A thread that faults is seen to leave.
+        (MemoryModel::Sc, "shared x; thread t { assert 0; } thread u { x = 1; x = 2; }"),
+    ];
+    for (n, (model, text)) in programs.into_iter().enumerate() {
+        let mut program = load("f.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+        let name = || "f".to_string();
+        match n {
+            3 => {
+                program.properties = vec![Property {
+                    name: "deadlock".into(),
+                    kind: PropertyKind::NoDeadlock,
+                    ..Property::assertions()
+                }]
+            }
+            4 => {
+                let thread = &program.threads[0];
+                let others =
+                    (0..thread.locations.len() as u32).map(LocationId).filter(|l| *l != thread.fault);
+                let stays = Expr::Leaf(Observable::At(ThreadId(0), others.collect()));
+                let one = Expr::binary(BinaryOp::Eq, Expr::Leaf(Observable::Memory(0)), Expr::Const(1));
+                let kind = PropertyKind::Never(Expr::binary(BinaryOp::And, one, stays));
+                program.properties = vec![Property { name: name(), kind, ..Property::assertions() }];
+            }
+            _ => program.properties.retain(|p| p.name == name()),
+        }
+        let reachable = explore(&program, model, 1_000, &mut || false).expect("a small program");
+        assert!(!is_true(&reachable, &program, model, &program.properties[0]), "{text}");
+        for order in 0..6 {
+            let set = least(&program, model, &program.properties, LeftOut::Persistent(order))
+                .expect("a small program");
+            let result = accepted(set, &program, claims(&program.properties).remove(0));
+            assert!(matches!(result, Err(Rejection::Forbidden(..))), "{text}: {result:?}");
+        }
+    }
+}
+
+/// What threads may still do is known exactly: every bit less is refused, and so is a cell less that is in a class.
+#[test]
+fn threads_that_may_do_less_than_they_do_are_refused() {
+    let (mut bits, mut cells, mut families) = (0, 0, 0);
+    for seed in 0..programs(150) {
+        let program = eventful_program(seed);
+        let model = MemoryModel::ALL[seed as usize % 3];
+        let options = Options { reduction: Reduction::Persistent, ..Options::default() };
+        let Some((set, proved)) = proof(&program, model, options) else { continue };
+        let refused = |change: &dyn Fn(&mut Persistent)| {
+            let mut set = (*set).clone();
+            change(set.persistent.as_mut().expect("the engine names it"));
+            matches!(set.validate(&program, &proved), Err(Rejection::Reduction(_)))
+        };
+        let said = set.persistent.as_ref().expect("the engine names it");
+        for (t, places) in said.future.iter().enumerate() {
+            for (location, footprint) in places.iter().enumerate() {
+                for (word, bit) in (0..3).flat_map(|word| (0..64).map(move |bit| (word, 1u64 << bit))) {
+                    if footprint[word] & bit != 0 {
+                        let lied = refused(&|p| p.future[t][location][word] &= !bit);
+                        assert!(lied, "seed {seed}, {model:?}, thread {t} at {location}");
+                        bits += 1;
+                    }
+                }
+            }
+        }
+        for cell in (0..said.classes.len()).filter(|&cell| said.classes[cell] != 0) {
+            assert!(refused(&|p| p.classes[cell] = 0), "seed {seed}, {model:?}, cell {cell}");
+            cells += 1;
+        }
+        let refused = |change: &dyn Fn(&mut StateSet)| {
+            let mut set = (*set).clone();
+            change(&mut set);
+            set.validate(&program, &proved).is_err()
+        };
+        for edge in 0..program.threads[0].edges.len() as u32 {
+            assert!(
+                refused(&|set| set.local[0] = vec![edge]),
+                "seed {seed}: no edge is local at the same time"
+            );
+        }
+        if let Some(family) = set.symmetry.first() {
+            let last = *family.threads.last().expect("it has threads") as usize;
+            let other =
+                |set: &mut StateSet| set.persistent.as_mut().expect("it is there").order[last].reverse();
+            let palindrome = said.order[last].iter().eq(said.order[last].iter().rev());
+            assert!(palindrome || refused(&other), "seed {seed}: threads of a family go alike");
+            families += 1;
+        }
+    }
+    println!("{bits} bits and {cells} cells left out, {families} programs with families");
+    assert!(bits > 500 && cells > 50 && families > 3);
 }

@@ -9,7 +9,8 @@
 //! 3. no state of the set violates a property.
 //!
 //! Without reductions this is a proof by induction on the number of steps. It does not matter what else is in the set, nor where it comes from.
-//! Two reductions make sets smaller, each of which may be used or not.
+//! Reductions make sets smaller, each of which may be used or not. Those that take most to explain have their proofs in modules of their own: instead of
+//! local events first, steps of threads that nobody can disturb (`persistent`), and states up to the order of [`versions`].
 //!
 //! # Live registers
 //!
@@ -61,6 +62,7 @@ pub mod abstraction;
 mod buffer;
 mod layout;
 mod orbits;
+mod persistent;
 mod reductions;
 mod steps;
 mod table;
@@ -83,6 +85,8 @@ use crate::parallel;
 pub use abstraction::Abstraction;
 pub use layout::{BufferFields, Field, Layout};
 use orbits::Orbit;
+use persistent::Facts;
+pub use persistent::{Footprint, Persistent};
 pub use steps::{Escape, Steps};
 use table::Table;
 use versions::{Renaming, Start, Types, Versions};
@@ -105,6 +109,9 @@ pub struct StateSet {
     /// Families of threads that may be exchanged: then one state of each orbit is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symmetry: Vec<Family>,
+    /// What threads may still do, if persistent sets of steps are enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistent: Option<Persistent>,
     /// Where versions are, if their order is all that the states say about them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<Versions>,
@@ -118,6 +125,8 @@ pub struct Validated {
     pub local: Vec<Vec<bool>>,
     /// Which registers hold versions where, if there are any.
     types: Option<Types>,
+    /// What threads may still do, if persistent sets are enough.
+    persistent: Option<Facts>,
 }
 
 /// A memory model.
@@ -162,7 +171,8 @@ impl StateSet {
             reductions::check_local(program, model, properties, &self.local).map_err(Rejection::Reduction)?;
         orbits::check(self, program, properties, &local).map_err(Rejection::Symmetry)?;
         let types = versions::check(self, program, properties).map_err(Rejection::Versions)?;
-        Ok(Validated { local, types })
+        let persistent = persistent::check(self, program, properties).map_err(Rejection::Reduction)?;
+        Ok(Validated { local, types, persistent })
     }
 }
 
@@ -185,7 +195,7 @@ pub(crate) fn check(
     if let Some(property) = properties.iter().find(|p| p.kind.is_existence()) {
         return Err(Rejection::Property(property.name.clone()));
     }
-    let Validated { local, types } = set.validate(program, properties)?;
+    let validated = set.validate(program, properties)?;
     let words = set.layout.words;
     let states = set.states.unpacked(words, &**stop).map_err(|unreadable| match unreadable {
         Unreadable::Wrong(what) => Rejection::Format(format!("its states cannot be read: {what}")),
@@ -193,7 +203,7 @@ pub(crate) fn check(
     })?;
     let workers = parallel::workers(states.len() / words, FEW);
     let table = Table::new(&states, words, workers, stop).ok_or(Rejection::Stopped)?;
-    let checker = Checker { program, properties, set, local, types, states: &states, table };
+    let checker = Checker { program, properties, set, validated, states: &states, table };
     checker.start(stop)?;
     checker.all(workers, stop)
 }
@@ -232,8 +242,7 @@ struct Checker<'a> {
     program: &'a Program,
     properties: &'a [Property],
     set: &'a StateSet,
-    local: Vec<Vec<bool>>,
-    types: Option<Types>,
+    validated: Validated,
     states: &'a [u64],
     table: Table<'a>,
 }
@@ -241,7 +250,7 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn batch(&self) -> Batch<'_> {
         let orbit = Orbit::new(self.program, self.set);
-        let versions = self.set.versions.as_ref().zip(self.types.as_ref());
+        let versions = self.set.versions.as_ref().zip(self.validated.types.as_ref());
         let renaming =
             versions.map(|(versions, types)| Renaming::new(self.program, self.set, versions, types));
         Batch { states: Vec::new(), origins: Vec::new(), places: Vec::new(), orbit, known: 0, renaming }
@@ -336,7 +345,7 @@ impl Checker<'_> {
     fn all(&self, workers: usize, stop: &Stop) -> Result<Accepted, Rejection> {
         let words = self.set.layout.words;
         let count = self.states.len() / words;
-        let start = || (Steps::new(self.program, self.set, &self.local), self.batch());
+        let start = || (Steps::new(self.program, self.set, &self.validated), self.batch());
         let check = |states: Numbers<usize>, (steps, batch): &mut (Steps<'_>, Batch<'_>)| {
             if stop() {
                 return Err((states.start, Rejection::Stopped));

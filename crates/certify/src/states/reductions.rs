@@ -4,21 +4,24 @@
 //! the properties; where they came from does not matter. The proof that they are enough is in [the module](super).
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use fencewright_program::{
-    Action, Expr, LocationId, MemoryModel, Observable, Op, Program, Property, PropertyKind, RegisterId,
+    Action, Edge, Expr, LocationId, MemoryModel, Observable, Op, Program, Property, PropertyKind, RegisterId,
     Thread, ThreadId,
 };
 
 /// What properties look at in every state, and in final states only.
-struct Observed {
+pub(super) struct Observed {
     always: Vec<Observable>,
     finally: Vec<Observable>,
+    /// The memory cells among `always`, in order.
+    cells: Vec<usize>,
 }
 
 impl Observed {
-    fn by(properties: &[Property]) -> Self {
-        let mut observed = Observed { always: Vec::new(), finally: Vec::new() };
+    pub fn by(properties: &[Property]) -> Self {
+        let mut observed = Observed { always: Vec::new(), finally: Vec::new(), cells: Vec::new() };
         for property in properties {
             let (formula, list) = match &property.kind {
                 PropertyKind::Never(formula) => (formula, &mut observed.always),
@@ -27,7 +30,35 @@ impl Observed {
             };
             formula.for_each_leaf(&mut |observable| list.push(observable.clone()));
         }
+        observed.cells.extend(observed.always.iter().filter_map(|observable| match observable {
+            Observable::Memory(cell) => Some(*cell as usize),
+            Observable::At(..) | Observable::Register(..) => None,
+        }));
+        observed.cells.sort_unstable();
         observed
+    }
+
+    /// The same, as if properties looked at these memory cells in every state too.
+    pub fn and_cells(mut self, cells: &[u32]) -> Self {
+        self.cells.extend(cells.iter().map(|&cell| cell as usize));
+        self.cells.sort_unstable();
+        self
+    }
+
+    /// Whether properties that look at every state notice that a thread takes an edge and arrives here, whatever happens to memory.
+    pub fn sees(&self, thread: ThreadId, edge: &Edge, to: LocationId) -> bool {
+        let written = |r: RegisterId| edge.action.ops().iter().any(|op| written(op) == Some(r));
+        self.always.iter().any(|observable| match observable {
+            Observable::At(t, at) => *t == thread && at.contains(&edge.from) != at.contains(&to),
+            Observable::Register(t, register) => *t == thread && written(*register),
+            Observable::Memory(_) => false,
+        })
+    }
+
+    /// Whether they look at one of these memory cells.
+    pub fn sees_cells(&self, cells: &Range<usize>) -> bool {
+        let first = self.cells.partition_point(|cell| *cell < cells.start);
+        self.cells.get(first).is_some_and(|cell| cells.contains(cell))
     }
 }
 
@@ -118,7 +149,6 @@ pub(super) fn check_local(
     }
     let observed = Observed::by(properties);
     let flags = |((id, thread), local): ((ThreadId, &Thread), &Vec<u32>)| {
-        let seen = registers(&observed.always, id);
         let mut flags = vec![false; thread.edges.len()];
         for &number in local {
             let refused = || Err(format!("edge {number} of thread {} is not local", thread.name));
@@ -128,12 +158,7 @@ pub(super) fn check_local(
                 Action::Op(Op::Store(..)) => model != MemoryModel::Sc,
                 Action::Op(_) | Action::Fence | Action::StoreFence => true,
             };
-            let told_apart = |observable: &Observable| match observable {
-                Observable::At(t, at) => *t == id && at.contains(&edge.from) != at.contains(&edge.to),
-                Observable::Register(..) | Observable::Memory(_) => false,
-            };
-            let writes = edge.action.ops().iter().filter_map(written).any(|r| seen.contains(&r.0));
-            if !own || writes || observed.always.iter().any(told_apart) {
+            if !own || observed.sees(id, edge, edge.to) {
                 return refused();
             }
             flags[number as usize] = true;

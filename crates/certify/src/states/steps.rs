@@ -12,8 +12,10 @@ use fencewright_program::{
 };
 
 use super::StateSet;
+use super::Validated;
 use super::abstraction::Abstraction;
 use super::buffer::{Buffer, Flush};
+use super::persistent::Chooser;
 
 /// Takes steps.
 pub struct Steps<'a> {
@@ -34,6 +36,8 @@ pub struct Steps<'a> {
     flushes: Vec<Flush>,
     /// The values chosen for the `*`s of the step so far, each with the greatest one.
     chosen: Vec<(i64, i64)>,
+    /// Chooses sets of steps that are enough, if there are some.
+    chooser: Option<Chooser<'a>>,
 }
 
 /// Why a step does not lead to a packed state.
@@ -57,25 +61,29 @@ enum Halt {
     Misfit,
 }
 
+/// Takes the states that steps lead to, with the threads that take the steps.
+type Visit<'v> = &'v mut dyn FnMut(ThreadId, &[u64]);
+
 fn require(condition: bool) -> Result<(), Halt> {
     if condition { Ok(()) } else { Err(Halt::Disabled) }
 }
 
 impl<'a> Steps<'a> {
-    /// For the states of a set that was validated, with its local edges.
-    pub fn new(program: &'a Program, set: &'a StateSet, local: &'a [Vec<bool>]) -> Self {
+    /// For the states of a set, with what was checked about it.
+    pub fn new(program: &'a Program, set: &'a StateSet, validated: &'a Validated) -> Self {
         let register_bits = (0..program.threads.len()).map(|t| set.layout.register_bits(t)).collect();
         Steps {
             program,
             set,
             model: set.model.into(),
-            local,
+            local: &validated.local,
             register_bits,
             next: vec![0; set.layout.words],
             registers: Vec::new(),
             buffer: Buffer::new(set),
             flushes: Vec::new(),
             chosen: Vec::new(),
+            chooser: validated.persistent.as_ref().map(|facts| Chooser::new(facts, set)),
         }
     }
 
@@ -103,9 +111,19 @@ impl<'a> Steps<'a> {
             })
     }
 
-    /// Gives every state that a step leads to to `visit`, with the thread that took the step. If a thread was chosen to move next and can, only its
-    /// steps are taken. Says whether there was a step.
-    pub fn all(&mut self, state: &[u64], visit: &mut impl FnMut(ThreadId, &[u64])) -> Result<bool, Escape> {
+    /// Gives every state that a step leads to to `visit`, with the thread that took the step. If a closed set of parts has steps, only these are
+    /// taken; else, if a thread was chosen to move next and can, only its steps. Says whether there was a step.
+    pub fn all(&mut self, state: &[u64], visit: Visit<'_>) -> Result<bool, Escape> {
+        if let Some(mut chooser) = self.chooser.take() {
+            let moved = chooser.sets(state).iter().try_fold(false, |moved, &set| match moved {
+                true => Ok(true),
+                false => self.parts(state, set, visit),
+            });
+            self.chooser = Some(chooser);
+            if moved? {
+                return Ok(true);
+            }
+        }
         let favourite = self.set.layout.favourite.get(state) as usize;
         if favourite > 0 && self.thread(state, favourite - 1, visit)? {
             return Ok(true);
@@ -117,12 +135,24 @@ impl<'a> Steps<'a> {
         Ok(moved)
     }
 
-    fn thread(
-        &mut self,
-        state: &[u64],
-        t: usize,
-        visit: &mut impl FnMut(ThreadId, &[u64]),
-    ) -> Result<bool, Escape> {
+    /// The steps of some parts of threads.
+    fn parts(&mut self, state: &[u64], set: u64, visit: Visit<'_>) -> Result<bool, Escape> {
+        let mut moved = false;
+        for part in (0..64).filter(|part| set >> part & 1 == 1) {
+            moved |= match part % 2 == 0 {
+                true => self.edges(state, part / 2, visit)?,
+                false => self.flushes(state, part / 2, visit)?,
+            };
+        }
+        Ok(moved)
+    }
+
+    fn thread(&mut self, state: &[u64], t: usize, visit: Visit<'_>) -> Result<bool, Escape> {
+        let moved = self.edges(state, t, visit)?;
+        Ok(self.flushes(state, t, visit)? || moved)
+    }
+
+    fn edges(&mut self, state: &[u64], t: usize, visit: Visit<'_>) -> Result<bool, Escape> {
         let id = ThreadId(t as u32);
         let program = self.program;
         let mut moved = false;
@@ -147,6 +177,11 @@ impl<'a> Steps<'a> {
                 }
             }
         }
+        Ok(moved)
+    }
+
+    fn flushes(&mut self, state: &[u64], t: usize, visit: Visit<'_>) -> Result<bool, Escape> {
+        let id = ThreadId(t as u32);
         self.unpack(state, t);
         let mut flushes = std::mem::take(&mut self.flushes);
         flushes.clear();
@@ -162,7 +197,7 @@ impl<'a> Steps<'a> {
             packed.and_then(|()| layout.favourite.put(&mut self.next, 0)).ok_or(Escape::Leaves(id))?;
             visit(id, &self.next);
         }
-        moved |= !flushes.is_empty();
+        let moved = !flushes.is_empty();
         self.flushes = flushes;
         Ok(moved)
     }

@@ -229,7 +229,7 @@ fn the_checker_takes_the_steps_of_the_engine() {
             assert_eq!(accepted((*set).clone(), &program, &["truth"]), Ok(()), "{about}");
             // Every state but the initial ones is where a step of the checker leads.
             let validated = set.validate(&program, &program.properties).expect("it was accepted");
-            let mut steps = Steps::new(&program, &set, &validated.local);
+            let mut steps = Steps::new(&program, &set, &validated);
             let mut arrived: HashSet<Vec<u64>> = HashSet::new();
             for state in packed(&set) {
                 steps.all(state, &mut |_, next| _ = arrived.insert(next.to_vec())).expect("it was accepted");

@@ -52,7 +52,7 @@ pub fn run(
     progress: &Progress,
 ) -> Result<Found, Reason> {
     // Other reductions know exact buffers only, and what they find is no proof.
-    let options = &Options { reduction: options.reduction.with_proof(), ..options.clone() };
+    let options = &Options { reduction: options.reduction.without_summaries(), ..options.clone() };
     let code = Code::new(task, options, Some(abstraction), limits)?;
     let samples = samples(task.program, RADIUS);
     let mut paths: Vec<Option<Result<Path, Reason>>> = vec![None; task.properties.len()];

@@ -26,6 +26,7 @@ pub(crate) mod overflow;
 mod proof;
 mod reduction;
 mod search;
+mod shorten;
 mod store;
 mod trace;
 mod versions;
@@ -80,7 +81,7 @@ impl Default for Options {
         Options {
             order: Order::BreadthFirst,
             live_variables: true,
-            reduction: Reduction::Local,
+            reduction: Reduction::default(),
             symmetry: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             threads_from: 1_000,
@@ -123,9 +124,10 @@ impl Engine for Explicit {
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let mut options = self.options.clone();
+        options.reduction = options.reduction.among(task.program.threads.len());
         if options.versions {
             // A search up to the order of versions is for its proof.
-            options.reduction = options.reduction.with_proof();
+            options.reduction = options.reduction.without_summaries();
         }
         let options = &options;
         if options.reduction == Reduction::Dynamic {
@@ -200,17 +202,15 @@ impl Engine for Explicit {
             }
             report.finals = found.finals.iter().cloned().collect();
             let proofs = match &incomplete {
-                // What a reduced search has seen is closed under the steps it has taken, not under all.
-                None if !options.reduction.needs_summaries() => {
-                    Proofs::new(task, &code, &answers, found, limits)
-                }
+                // What other reduced searches have seen is closed under the steps they have taken, not under all.
+                None if options.reduction.has_proof() => Proofs::new(task, &code, &answers, found, limits),
                 _ => Proofs::default(),
             };
             let answers = answers.into_iter().enumerate();
             report.answers = answers
                 .map(|(n, known)| known.unwrap_or_else(|| not_shown(task, n, &incomplete, &proofs)))
                 .collect();
-            if options.certificates && options.reduction.needs_summaries() {
+            if options.certificates && !options.reduction.has_proof() {
                 self.certify(task, limits, progress, &mut report);
             }
             return report;
@@ -240,7 +240,7 @@ impl Explicit {
         if !report.answers.iter().any(shown) {
             return;
         }
-        let options = Options { reduction: Reduction::Local, ..self.options.clone() };
+        let options = Options { reduction: Reduction::Persistent, ..self.options.clone() };
         let again = Explicit { options }.run(task, limits, progress);
         report.bytes = report.bytes.max(again.bytes);
         for (answer, again) in report.answers.iter_mut().zip(again.answers) {
@@ -348,9 +348,12 @@ fn shown(
     options: &Options,
     limits: &Limits,
 ) -> Answer {
-    match trace::path(task, code, decided, samples, options.buffer_bound, &limits.finishing()) {
-        Ok(Some(path)) if task.properties[decided.property].kind.is_existence() => {
-            Answer::Holds(Some(path.trace))
+    let property = &task.properties[decided.property];
+    let limits = &limits.finishing();
+    match trace::path(task, code, decided, samples, options.buffer_bound, limits) {
+        Ok(Some(path)) if property.kind.is_existence() => Answer::Holds(Some(path.trace)),
+        Ok(Some(path)) if options.reduction.needs_summaries() => {
+            Answer::Violated(Some(shorten::shortened(task, property, path.trace, limits)))
         }
         Ok(Some(path)) => Answer::Violated(Some(path.trace)),
         Ok(None) => Answer::Unknown(Reason::Contradiction("a stored state cannot be reached again".into())),

@@ -2,13 +2,18 @@
 //!
 //! Nothing of this is believed: the checker of certificates goes over all states again, with steps of its own.
 
+use std::collections::BTreeSet;
+
 use fencewright_certify::certificate::KeptEnd;
-use fencewright_certify::states::{Abstraction, BufferFields, Field, Layout, PackedStates, StateSet};
+use fencewright_certify::states::{
+    Abstraction, BufferFields, Field, Layout, PackedStates, Persistent, StateSet,
+};
 use fencewright_memory::Kept;
 use fencewright_program::Program;
 
 use super::code::{Code, ThreadCode};
 use super::layout;
+use super::reduction::{Footprint, Place, Summaries, UNLOCK, order};
 use super::search::Found;
 
 /// How many more bytes checking takes than the states themselves: a table with the number of each.
@@ -53,6 +58,7 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
     states.reserve_exact(parts.as_slice().iter().map(Vec::len).sum());
     parts.for_each(|part| states.extend_from_slice(&part));
     let states = PackedStates::Plain(packing.words, states);
+    let persistent = code.summaries.as_ref().map(|summaries| persistent(program, code, summaries));
     let symmetry = code.orbits.families().to_vec();
     let versions = code.versions.as_ref().map(|versions| versions.of.clone());
     let abstraction = code.abstraction.map(|abstraction| Abstraction {
@@ -60,7 +66,38 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
         kept: if abstraction.kept == Kept::Oldest { KeptEnd::Oldest } else { KeptEnd::Newest },
         many: abstraction.many,
     });
-    Some(StateSet { model: code.model.into(), abstraction, layout, live, local, symmetry, versions, states })
+    let model = code.model.into();
+    Some(StateSet { model, abstraction, layout, live, local, symmetry, persistent, versions, states })
+}
+
+/// What threads may still do.
+fn persistent(program: &Program, code: &Code, summaries: &Summaries) -> Persistent {
+    let footprint = |place: &Place| {
+        let Footprint { reads, writes, marks } = place.future;
+        [reads, writes, u64::from(marks & !UNLOCK)]
+    };
+    let mut order: Vec<Vec<u32>> = program.threads.iter().map(order).collect();
+    for family in code.orbits.families() {
+        // Their edges may stand in different orders. The same ones close cycles.
+        let first = order[family.threads[0] as usize].clone();
+        family.threads.iter().for_each(|&t| order[t as usize].clone_from(&first));
+    }
+    // The search has looked for violations of all properties, and the proof may be about some.
+    let visible = |thread: &ThreadCode| {
+        let edges = thread.edges.iter().flatten().filter(|edge| edge.visible);
+        let mut edges: Vec<u32> = edges.map(|edge| edge.id.0).collect();
+        edges.sort_unstable();
+        edges
+    };
+    let flushed = code.threads.iter().flat_map(|t| t.buffered_cells.iter().zip(&t.flush_visible));
+    let cells: BTreeSet<u32> = flushed.filter(|(_, visible)| **visible).map(|(cell, _)| *cell).collect();
+    Persistent {
+        classes: summaries.classes.clone(),
+        order,
+        future: summaries.places.iter().map(|places| places.iter().map(footprint).collect()).collect(),
+        edges: code.threads.iter().map(visible).collect(),
+        cells: cells.into_iter().collect(),
+    }
 }
 
 fn field(field: layout::Field) -> Field {

@@ -21,7 +21,8 @@
 //!
 //! **What is assumed.** Nothing about programs: with loops, locks, indivisible steps, faults and unbounded values all this holds. Where
 //! a step is cut off by a limit of the engine, or a `*` is sampled, all steps are taken. What a reduced search has seen is no inductive
-//! invariant: a proof stands on the engine, and is confirmed only where the reference semantics can be explored too.
+//! invariant. With persistent sets the checker of certificates can tell that it is enough all the same, because it computes these sets
+//! again; with the other choices a proof stands on the engine, and is confirmed only where the reference semantics can be explored too.
 
 mod ample;
 mod cartesian;
@@ -38,10 +39,10 @@ use super::expand::{Expander, Part, Sink, Summary};
 use super::layout::{Growth, Layout};
 use ample::Ample;
 use cartesian::Cartesian;
+use parts::MOST_THREADS;
 use persistent::Persistent;
 pub use sleep::{Sleep, SleepSink};
-pub use summary::Summaries;
-use summary::{Footprint, Place};
+pub use summary::{Footprint, Place, Summaries, UNLOCK, order};
 
 /// Which interleavings a search leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,13 +75,23 @@ impl Reduction {
         Reduction::Cartesian,
     ];
 
-    /// Whether it decides by what threads may still do, or have done. If it does not, the states it finds are a proof that can be checked.
+    /// Whether it decides by what threads may still do, or have done.
     pub fn needs_summaries(self) -> bool {
         !matches!(self, Reduction::None | Reduction::Local)
     }
 
-    /// This one if the states it finds are a proof, otherwise one of which that is so.
-    pub fn with_proof(self) -> Self {
+    /// Whether the states it finds are a proof that can be checked.
+    pub fn has_proof(self) -> bool {
+        matches!(self, Reduction::None | Reduction::Local | Reduction::Persistent)
+    }
+
+    /// This one, or another one if there are more threads than persistent sets are computed for.
+    pub fn among(self, threads: usize) -> Self {
+        if self == Reduction::Persistent && threads > MOST_THREADS { Reduction::Local } else { self }
+    }
+
+    /// This one, or another one if it does not know what threads may still do because buffers forget or versions have no values.
+    pub fn without_summaries(self) -> Self {
         if self.needs_summaries() { Reduction::Local } else { self }
     }
 }

@@ -10,7 +10,8 @@
 //!   thread that holds it. While a thread holds the lock, nobody else can disturb what it does;
 //! * visible steps depend on each other: with one in the set, every part joins after which there may be another.
 //!
-//! A set that may close a cycle is not taken, unless it is everything.
+//! A set that may close a cycle is not taken, unless it is everything. The checker of certificates computes the same sets and takes the same one, so
+//! that it needs the states only.
 
 use super::parts::{MOST_THREADS, bits, edges, flushes, part, thread_of};
 use super::summary::{ACCESS, Footprint, LOCK, Summaries, VISIBLE};
@@ -24,13 +25,15 @@ pub struct Persistent<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     pub(super) view: View,
+    /// What each part needs.
+    needs: Vec<Option<u64>>,
     /// The closed sets, smallest first.
     pub(super) sets: Vec<u64>,
 }
 
 impl<'c> Persistent<'c> {
     pub(super) fn new(code: &'c Code, summaries: &'c Summaries) -> Self {
-        Persistent { code, summaries, view: View::default(), sets: Vec::new() }
+        Persistent { code, summaries, view: View::default(), needs: Vec::new(), sets: Vec::new() }
     }
 
     pub(super) fn expand<S: Sink>(
@@ -41,8 +44,21 @@ impl<'c> Persistent<'c> {
         sink: &mut S,
     ) -> Result<Summary, Growth> {
         self.look(layout, state);
-        self.find_sets();
-        for &set in &self.sets {
+        self.needs.clear();
+        // Most sets are single parts: those are tried as soon as they are found.
+        for position in 0..self.parts() {
+            let single = 1 << position;
+            let needed = self.needed_by(single);
+            self.needs.push(needed);
+            if needed == Some(single) && self.is_there(single) {
+                let tried = attempt(expander, layout, state, [part(single)], sink)?;
+                if let Some(summary) = tried {
+                    return Ok(summary);
+                }
+            }
+        }
+        self.close();
+        for &set in self.sets.iter().filter(|set| set.count_ones() > 1) {
             if let Some(summary) = attempt(expander, layout, state, bits(set).map(part), sink)? {
                 return Ok(summary);
             }
@@ -57,48 +73,60 @@ impl<'c> Persistent<'c> {
 
     /// Closes the set of each single part, and keeps those that may be taken.
     pub(super) fn find_sets(&mut self) {
-        self.sets.clear();
-        let threads = self.view.threads.len();
-        if threads > MOST_THREADS {
-            return;
+        self.needs.clear();
+        for position in 0..self.parts() {
+            self.needs.push(self.needed_by(1 << position));
         }
-        for t in 0..threads {
-            let view = &self.view.threads[t];
-            if view.place.leaves {
-                self.sets.extend(self.closed(edges(t)));
-            }
-            if view.pending {
-                self.sets.extend(self.closed(flushes(t)));
+        self.close();
+    }
+
+    /// The sets of all parts, of which it is known what they need.
+    fn close(&mut self) {
+        self.sets.clear();
+        for position in 0..self.needs.len() {
+            let single = 1 << position;
+            if self.is_there(single) {
+                self.sets.extend(self.closed(single));
             }
         }
         self.sets.sort_unstable_by_key(|set| (set.count_ones(), *set));
         self.sets.dedup();
     }
 
+    /// How many parts there are; none if there are too many threads.
+    fn parts(&self) -> usize {
+        let threads = self.view.threads.len();
+        if threads > MOST_THREADS { 0 } else { 2 * threads }
+    }
+
+    /// Whether a part has any steps, possible or not.
+    fn is_there(&self, bit: u64) -> bool {
+        let (t, is_flush) = thread_of(bit);
+        let view = &self.view.threads[t];
+        if is_flush { view.pending } else { view.place.leaves }
+    }
+
     /// The closure of a part; nothing if it has a step that may close a cycle, or one of which only samples are tried.
     fn closed(&self, start: u64) -> Option<u64> {
         let (mut set, mut open) = (start, start);
         while open != 0 {
-            let bit = open & open.wrapping_neg();
-            open ^= bit;
-            let (t, is_flush) = thread_of(bit);
-            let place = &self.view.threads[t].place;
-            if !is_flush && (place.back || place.sampled) {
-                return None;
-            }
-            let joining = self.needed_by(t, is_flush) & !set;
+            let joining = self.needs[open.trailing_zeros() as usize]? & !set;
+            open = (open & (open - 1)) | joining;
             set |= joining;
-            open |= joining;
         }
         Some(set)
     }
 
-    /// The parts that must be in a set with this part.
-    fn needed_by(&self, t: usize, is_flush: bool) -> u64 {
+    /// The parts that must be in a set with this part, and the part; nothing if it must not be in any.
+    fn needed_by(&self, part: u64) -> Option<u64> {
+        let (t, is_flush) = thread_of(part);
         let view = &self.view;
         let own = &view.threads[t];
+        if !is_flush && (own.place.back || own.place.sampled) {
+            return None;
+        }
         let steps = if is_flush { own.heads } else { own.place.next };
-        let mut needed = 0;
+        let mut needed = part;
         if !is_flush && own.place.drains && own.pending {
             needed |= flushes(t);
         }
@@ -115,6 +143,6 @@ impl<'c> Persistent<'c> {
                 needed |= flushes(u);
             }
         }
-        needed
+        Some(needed)
     }
 }

@@ -12,6 +12,8 @@
 //! Cells are put into at most 64 classes, and cells of one class count as one: that makes steps dependent which are not, and never the other
 //! way round. Cells of which all accesses commute, because one thread has them for itself or nobody writes them, are in no class.
 
+use std::cmp::Reverse;
+
 use fencewright_kit::accesses::cells_of;
 use fencewright_program::{Action, Address, LocationId, MemoryModel, Op, Program, Thread, ThreadId};
 
@@ -25,10 +27,10 @@ use crate::task::{Limits, Reason};
 pub const ACCESS: u8 = 1;
 /// The step takes the lock.
 pub const LOCK: u8 = 2;
-/// The step gives the lock back.
-pub const UNLOCK: u8 = 4;
 /// A property may see the step.
-pub const VISIBLE: u8 = 8;
+pub const VISIBLE: u8 = 4;
+/// The step gives the lock back.
+pub const UNLOCK: u8 = 8;
 
 /// What some steps touch beyond their own thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -216,20 +218,24 @@ fn summarise(
     flushed: &[Footprint],
     limits: &Limits,
 ) -> Result<Vec<Place>, Reason> {
-    let component = components(thread, &|_, _| true);
+    let order = order(thread);
     let flow = Flow::new(thread);
     let mut effects = Vec::new();
     let mut places = vec![Place::default(); thread.locations.len()];
+    let flush = |cell: u32| flushed[code.cell_kind[cell as usize] as usize];
+    let mut whole: Vec<Option<Footprint>> = vec![None; program.variables.len()];
     for (location, place) in places.iter_mut().enumerate() {
         for edge in &code.edges[location] {
             let action = &thread.edge(edge.id).action;
             let next = touched_by[edge.id.index()];
             let stored = buffered(model, action);
-            let later = stored
-                .into_iter()
-                .flat_map(|address| cells_of(program, address))
-                .map(|cell| flushed[code.cell_kind[cell as usize] as usize])
-                .fold(Footprint::default(), Footprint::with);
+            let later = match stored.map(|address| (address, cells_of(program, address))) {
+                None => Footprint::default(),
+                Some((_, cells)) if cells.len() == 1 => flush(cells.start),
+                // There may be many stores to a large array.
+                Some((address, cells)) => *whole[address.variable.index()]
+                    .get_or_insert_with(|| cells.map(flush).fold(Footprint::default(), Footprint::with)),
+            };
             let all = next.with(later);
             let arc = flow.arc(edge.id, 0);
             let words = [(all.reads, 0), (all.writes, WRITES), (u64::from(all.marks), MARKS)];
@@ -237,12 +243,11 @@ fn summarise(
                 let set = (0..64).filter(move |bit| word >> bit & 1 == 1);
                 set.map(move |bit| Effect { arc, fact: (first + bit) as u32, holds: true })
             }));
-            let to = edge.to as usize;
             place.next = place.next.with(next);
             place.leaves = true;
             place.stores |= stored.is_some();
             place.drains |= action.drains();
-            place.back |= component[location] == component[to] && to <= location;
+            place.back |= order[edge.to as usize] <= order[location];
             place.sampled |= match &edge.action {
                 ActionCode::Op(op) => is_sampled(op),
                 ActionCode::Atomic { ops, .. } => ops.iter().any(is_sampled),
@@ -261,6 +266,17 @@ fn summarise(
         }
     }
     Ok(places)
+}
+
+/// A number for each location of a thread, such that few edges lead to one that is not greater: only those that may close a cycle.
+pub fn order(thread: &Thread) -> Vec<u32> {
+    let component = components(thread, &|_, _| true);
+    // Components are numbered from the end of a thread to its start.
+    let mut sorted: Vec<usize> = (0..thread.locations.len()).collect();
+    sorted.sort_unstable_by_key(|&location| (Reverse(component[location]), location));
+    let mut order = vec![0; sorted.len()];
+    sorted.into_iter().enumerate().for_each(|(n, location)| order[location] = n as u32);
+    order
 }
 
 fn is_sampled(op: &OpCode) -> bool {

@@ -1,0 +1,379 @@
+//! Persistent sets: in most states the steps of some threads are enough, because nothing that can happen before them makes a difference to them.
+//!
+//! The steps of a state have *parts*: for each thread its edges, and the flushes of what is in its buffer. The certificate says what each thread may still
+//! touch from each location on ([`Persistent`]), and [`check`] checks that against the program, edge by edge. From that and from a state the [`Chooser`] computes sets of
+//! parts that are *closed*:
+//!
+//! * if another thread may still do something that depends on a step of the set, its edges join; if something in its buffer does, its flushes join.
+//!   Two steps depend on each other if both access a class of cells and one writes it, or if one takes the lock and the other needs that
+//!   no other thread holds it. While a thread holds the lock, its own parts need nobody for this reason;
+//! * if an edge of the set waits for the empty buffer of its thread, and there is something in it, the flushes of the thread join;
+//! * if a part of the set waits for the lock, the edges of the thread that holds it join;
+//! * if a property that looks at every state may notice a step of the set, every part joins after which there may be another such step;
+//! * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate.
+//!
+//! Condition 2 of [the module](super) then asks for the steps of one closed set only, if it has any, and for all steps where there is no such set. No edge may
+//! be called local at the same time: there are no favourites.
+//!
+//! # Nothing makes a difference to a closed set
+//!
+//! Let P be closed in s, and let u be an execution from s without a *step of P*: no thread whose edges are in P takes an edge, and no store leaves
+//! a buffer that is there in s if the flushes of its thread are in P. (1) Whatever step of P is possible after u was possible in s, and every step of P
+//! that is possible in s is possible after u, with the same outcome: it faults, goes beyond what can be computed or chooses the same values. (2) To
+//! take it before u or after u leads to the same state.
+//!
+//! * *The thread itself.* Edges of t are in P: then t takes none in u, and stays where it is with its registers. If its flushes are in P
+//!   too, its buffer stays as it is. If they are not, no edge waits for the empty buffer, or it is empty already. Stores that leave
+//!   the buffer in u make no difference to other edges: a store or a barrier enters at the other end (under PSO barriers are dropped when nothing is
+//!   before them, whichever comes first), and a load finds the value of a store that has left in memory, because whoever writes that cell would
+//!   have joined. Flushes of t are in P and its edges are not: its buffer is not empty in u, so it takes no edge that waits for that, and with the others
+//!   a flush commutes as before. The store that is the first to leave of those that were there in s could leave in s: it is the oldest one, or under PSO
+//!   there is neither a barrier before it nor a store to the same cell. Stores that enter in u and leave are stores to other cells, and
+//!   count as what the edges of t may still do.
+//! * *Memory.* A step of another thread in u is something it may do along edges that it takes in u, or the flush of a store that it had in s or that
+//!   has entered since. If one of these writes what a step of P reads, or reads or writes what it writes, then the thread's edges have joined, or
+//!   its flushes, and the step would be one of P or come after one. Cells without a class are accessed by one thread only, or written by nobody.
+//! * *The lock.* A step of P that needs that no other thread holds the lock: if one does, its edges are in P, so it keeps the lock in u, and the step is as impossible
+//!   after u as it was before. If none does, nobody takes the lock in u, for their edges would have joined. A step of P that takes the lock stands
+//!   before whatever needs it free: all of that has joined. A thread t that holds the lock and has a part in P keeps it in u, since to give it back is an edge that waits
+//!   for the empty buffer; until then no other thread accesses memory, so that its parts need nobody because of memory or the lock. To give the lock back
+//!   makes nothing impossible.
+//!
+//! # Why nothing is missed
+//!
+//! Let s be in the set, and let w be an execution from s to what is forbidden: to a state that a property forbids, or in which a thread has faulted or no thread
+//! can move, or up to a step that goes beyond what can be computed. Then the checker meets something forbidden. By induction on the length of w, then on how far
+//! threads can go along edges that close no cycle, then on how many stores are in buffers. If w is empty, s is forbidden. If condition 2 asks for all steps, it asks for
+//! the first one of w. So let P be the closed set.
+//!
+//! * w has a step of P. By (1) and (2) the first one, t, can be taken at once: it leads to a state of the set, and w without t leads from there
+//!   to where w led. It is shorter.
+//! * w has none, and P has a step t. By (1) t is still possible after w, so that w does not lead to a state in which no thread can move.
+//!   If w leads to a state that a property forbids: either t is not noticed by such properties, and by (2) w leads from the state after t to a forbidden state too; or it is,
+//!   and then no step of w is, and s is forbidden already. If a thread has faulted, or the last step goes beyond what can be computed, that is so after t as well.
+//!   The state after t is in the set, and t has taken an edge that closes no cycle, or a store out of a buffer.
+//!
+//! With symmetry the same holds of `G R`: what makes P good enough in r is about steps and what properties see, so that `g P` is good enough in `g r`. How far
+//! threads can go along edges that close no cycle must not change with g: the threads of a family must have the same `order`.
+
+use std::ops::Range;
+
+use fencewright_program::{
+    Action, Address, Edge, LocationId, MemoryModel, Op, Program, Property, Thread, ThreadId,
+};
+use serde::{Deserialize, Serialize};
+
+use super::StateSet;
+use super::reductions::Observed;
+
+/// What steps touch beyond their own thread: the classes of cells that they read in memory, those that they write there, and marks.
+pub type Footprint = [u64; 3];
+
+/// Possible only while no other thread holds the lock.
+const ACCESS: u64 = 1;
+/// Takes the lock.
+const LOCK: u64 = 2;
+/// A property that looks at every state may notice it.
+const VISIBLE: u64 = 4;
+
+/// What a certificate says about the threads of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Persistent {
+    /// For each memory cell the bits of its class; 0 if all accesses to it commute.
+    pub classes: Vec<u64>,
+    /// For each thread and location a number: only an edge to a location whose number is not greater may close a cycle.
+    pub order: Vec<Vec<u32>>,
+    /// For each thread and location what everything touches that the thread may still do from there, flushes of stores to come included.
+    pub future: Vec<Vec<Footprint>>,
+    /// Edges of each thread, in order, that count as noticed whether the properties of the claim look at what they do or not.
+    pub edges: Vec<Vec<u32>>,
+    /// Memory cells that count as looked at, in the same way.
+    pub cells: Vec<u32>,
+}
+
+/// What was checked about the threads of a program.
+pub struct Facts {
+    /// For each thread and location.
+    places: Vec<Vec<Place>>,
+    /// For each thread and each cell of its buffer what a flush touches.
+    flushes: Vec<Vec<Footprint>>,
+}
+
+/// What is known about a thread at a location.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// What the edges touch, enabled or not.
+    next: Footprint,
+    future: Footprint,
+    /// Whether there are edges, whether one waits for the empty buffer, and whether one may close a cycle.
+    leaves: bool,
+    drains: bool,
+    back: bool,
+}
+
+fn both(a: Footprint, b: Footprint) -> Footprint {
+    [a[0] | b[0], a[1] | b[1], a[2] | b[2]]
+}
+
+/// Whether a step of one thread may depend on one of another thread.
+fn depend(a: Footprint, b: Footprint) -> bool {
+    let locks = |a: Footprint, b: Footprint| a[2] & LOCK != 0 && b[2] & (ACCESS | LOCK) != 0;
+    (a[0] & b[1]) | (a[1] & (b[0] | b[1])) != 0 || locks(a, b) || locks(b, a)
+}
+
+/// The cells of larger arrays are in one class.
+const SMALL_ARRAY: usize = 16;
+
+/// The cells that an address may denote.
+fn cells(program: &Program, address: &Address) -> Range<usize> {
+    let variable = &program.variables[address.variable.index()];
+    let index = address.index.as_ref().and_then(|index| index.constant());
+    match variable.indices.zip(index) {
+        Some((range, index)) if range.contains(index) => {
+            let cell = variable.base as usize + (index - range.low) as usize;
+            cell..cell + 1
+        }
+        _ => variable.cells(),
+    }
+}
+
+/// Checks what a certificate says against the program and the properties.
+pub(super) fn check(
+    set: &StateSet,
+    program: &Program,
+    properties: &[Property],
+) -> Result<Option<Facts>, String> {
+    let Some(said) = &set.persistent else { return Ok(None) };
+    if set.abstraction.is_some() || set.versions.is_some() || set.local.iter().any(|l| !l.is_empty()) {
+        return Err("persistent sets do not go with other reductions of this kind".into());
+    }
+    let threads = program.threads.iter();
+    let fits = |(n, thread): (usize, &Thread)| {
+        let places = thread.locations.len();
+        said.order[n].len() == places && said.future[n].len() == places
+    };
+    let count = program.threads.len();
+    if [said.order.len(), said.future.len(), said.edges.len()] != [count; 3]
+        || said.classes.len() != program.cells()
+        || !threads.enumerate().all(fits)
+    {
+        return Err("its persistent sets are not those of this program".into());
+    }
+    let alike = |f: &crate::automorphism::Family| {
+        f.threads.iter().all(|&t| said.order[t as usize] == said.order[f.threads[0] as usize])
+    };
+    if !set.symmetry.iter().all(alike) {
+        return Err("threads of a family have different orders".into());
+    }
+    check_classes(program, &said.classes)?;
+    let observed = Observed::by(properties).and_cells(&said.cells);
+    let model = MemoryModel::from(set.model);
+    let flush = |cells: Range<usize>| {
+        let marks = if observed.sees_cells(&cells) { ACCESS | VISIBLE } else { ACCESS };
+        [0, said.classes[cells].iter().take(SMALL_ARRAY).fold(0, |all, class| all | class), marks]
+    };
+    // What an edge touches at once, and what flushes of its stores do.
+    let touched = |id: ThreadId, thread: &Thread, number: usize, edge: &Edge| {
+        let (mut now, mut later) = ([0; 3], [0; 3]);
+        now[2] = match &edge.action {
+            Action::Lock => LOCK,
+            Action::Atomic { .. } | Action::Op(Op::Load(..)) => ACCESS,
+            _ => 0,
+        };
+        for op in edge.action.ops() {
+            match op {
+                Op::Load(_, address) => now[0] |= flush(cells(program, address))[1],
+                Op::Store(address, _) => {
+                    let stored = flush(cells(program, address));
+                    if model == MemoryModel::Sc || matches!(edge.action, Action::Atomic { .. }) {
+                        now = both(now, stored);
+                    }
+                    if model != MemoryModel::Sc && !edge.action.drains() {
+                        later = both(later, stored);
+                    }
+                }
+                Op::Skip | Op::Assign(..) | Op::Havoc(..) | Op::Assume(_) | Op::Assert(..) => {}
+            }
+        }
+        let faults = || program.edge_may_fault(thread, edge) && observed.sees(id, edge, thread.fault);
+        let named = || said.edges[id.index()].binary_search(&(number as u32)).is_ok();
+        if observed.sees(id, edge, edge.to) || faults() || named() {
+            now[2] |= VISIBLE;
+        }
+        (now, later)
+    };
+    let mut places = Vec::with_capacity(count);
+    for (id, thread) in program.threads() {
+        let (order, future) = (&said.order[id.index()], &said.future[id.index()]);
+        let mut of_thread: Vec<Place> =
+            future.iter().map(|&future| Place { future, ..Place::default() }).collect();
+        for (number, edge) in thread.edges.iter().enumerate() {
+            let (now, later) = touched(id, thread, number, edge);
+            let [from, to, fault] = [edge.from, edge.to, thread.fault].map(LocationId::index);
+            let after = both(both(now, later), both(future[to], future[fault]));
+            let place = &mut of_thread[from];
+            if both(place.future, after) != place.future {
+                return Err(format!("thread {} may do more from location {from} on", thread.name));
+            }
+            place.next = both(place.next, now);
+            place.leaves = true;
+            place.drains |= edge.action.drains();
+            place.back |= order[to] <= order[from];
+        }
+        places.push(of_thread);
+    }
+    let flushes = |b: &super::BufferFields| {
+        b.cells.iter().map(|&cell| flush(cell as usize..cell as usize + 1)).collect()
+    };
+    Ok(Some(Facts { places, flushes: set.layout.buffers.iter().map(flushes).collect() }))
+}
+
+/// Checks that all accesses to cells without a class commute, and that larger arrays are in one class.
+fn check_classes(program: &Program, classes: &[u64]) -> Result<(), String> {
+    let large = |cells: &Range<usize>| cells.len() > SMALL_ARRAY;
+    for variable in program.variables.iter().filter(|v| large(&v.cells())) {
+        if classes[variable.cells()].iter().any(|class| *class != classes[variable.base as usize]) {
+            return Err(format!("the cells of `{}` are not in one class", variable.name));
+        }
+    }
+    // For each cell, or the first one of a large array: a thread that accesses it, whether others do, and whether anyone writes it.
+    let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); program.cells()];
+    for (id, thread) in program.threads() {
+        for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
+            let (Op::Load(_, address) | Op::Store(address, _)) = op else { continue };
+            let all = program.variables[address.variable.index()].cells();
+            let accessed = if large(&all) { all.start..all.start + 1 } else { cells(program, address) };
+            for cell in accessed {
+                let (first, others, written) = &mut seen[cell];
+                *others |= *first.get_or_insert(id) != id;
+                *written |= matches!(op, Op::Store(..));
+                if classes[cell] == 0 && *others && *written {
+                    return Err(format!("accesses to {} do not commute", program.cell_name(cell as u32)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What matters about a thread in a state.
+#[derive(Clone, Copy, Default)]
+struct View {
+    place: Place,
+    /// What flushes of anything in the buffer touch, and those that are possible at once.
+    buffered: Footprint,
+    heads: Footprint,
+    pending: bool,
+}
+
+/// Chooses sets of parts: of each thread t its edges, bit 2t of a word, and its flushes, bit 2t + 1.
+pub(super) struct Chooser<'a> {
+    facts: &'a Facts,
+    set: &'a StateSet,
+    /// Who holds the lock: 0 for nobody, else the thread plus 1.
+    holder: usize,
+    threads: Vec<View>,
+    /// The parts that each part needs, itself included; nothing if it may close a cycle.
+    needs: Vec<Option<u64>>,
+    sets: Vec<u64>,
+}
+
+/// Beyond so many threads a word does not have enough bits, and no set is chosen.
+const MOST_THREADS: usize = 32;
+
+impl<'a> Chooser<'a> {
+    pub fn new(facts: &'a Facts, set: &'a StateSet) -> Self {
+        Chooser { facts, set, holder: 0, threads: Vec::new(), needs: Vec::new(), sets: Vec::new() }
+    }
+
+    /// The closed sets of a state, the smallest first. Whichever is used, the proof above holds: the engine uses the first one that has a step.
+    pub fn sets(&mut self, state: &[u64]) -> &[u64] {
+        self.sets.clear();
+        if self.facts.places.len() > MOST_THREADS {
+            return &self.sets;
+        }
+        self.look(state);
+        for part in 0..self.needs.len() {
+            let view = &self.threads[part / 2];
+            let is_there = if part % 2 == 0 { view.place.leaves } else { view.pending };
+            if is_there && let Some(set) = self.closed(part) {
+                self.sets.push(set);
+            }
+        }
+        self.sets.sort_unstable_by_key(|set| (set.count_ones(), *set));
+        &self.sets
+    }
+
+    fn look(&mut self, state: &[u64]) {
+        let layout = &self.set.layout;
+        let pso = MemoryModel::from(self.set.model) == MemoryModel::Pso;
+        self.holder = layout.lock.get(state) as usize;
+        self.threads.clear();
+        for (t, places) in self.facts.places.iter().enumerate() {
+            let place = places[layout.locations[t].get(state) as usize];
+            let mut view = View { place, ..View::default() };
+            if let Some(buffer) = layout.buffers.get(t) {
+                let count = buffer.count.get(state) as usize;
+                view.pending = count > 0;
+                let mut at_once = true;
+                for (n, (kind, _)) in buffer.entries[..count].iter().enumerate() {
+                    at_once &= n == 0 || pso;
+                    // What is no cell is a barrier.
+                    match self.facts.flushes[t].get(kind.get(state) as usize) {
+                        Some(&flush) => {
+                            view.buffered = both(view.buffered, flush);
+                            view.heads = if at_once { both(view.heads, flush) } else { view.heads };
+                        }
+                        None => at_once = false,
+                    }
+                }
+            }
+            self.threads.push(view);
+        }
+        self.needs.clear();
+        for part in 0..2 * self.threads.len() {
+            self.needs.push(self.needed_by(part));
+        }
+    }
+
+    /// The closure of a part; nothing if it may close a cycle.
+    fn closed(&self, part: usize) -> Option<u64> {
+        let mut set = 1 << part;
+        loop {
+            let mut larger = set;
+            for part in (0..self.needs.len()).filter(|part| set >> part & 1 == 1) {
+                larger |= self.needs[part]?;
+            }
+            if larger == set {
+                return Some(set);
+            }
+            set = larger;
+        }
+    }
+
+    fn needed_by(&self, part: usize) -> Option<u64> {
+        let (t, is_flush) = (part / 2, part % 2 == 1);
+        let own = &self.threads[t];
+        if !is_flush && own.place.back {
+            return None;
+        }
+        let steps = if is_flush { own.heads } else { own.place.next };
+        let mut needed = 1 << part;
+        if !is_flush && own.place.drains && own.pending {
+            needed |= 2 << (2 * t);
+        }
+        let (holds, free) = (self.holder == t + 1, self.holder == 0);
+        if !holds && !free && steps[2] & (ACCESS | LOCK) != 0 {
+            needed |= 1 << (2 * (self.holder - 1));
+        }
+        for (u, other) in self.threads.iter().enumerate() {
+            let joins = |what: Footprint| {
+                (u != t && !holds && depend(steps, what)) || steps[2] & what[2] & VISIBLE != 0
+            };
+            needed |= u64::from(joins(other.place.future)) << (2 * u);
+            needed |= u64::from(joins(other.buffered)) << (2 * u + 1);
+        }
+        Some(needed)
+    }
+}
