@@ -246,3 +246,234 @@ fn termination_is_not_claimed_for_loops_that_may_spin() {
         assert_eq!(loader.load("waits.c", text.as_bytes()).is_ok(), decided, "{waiting}");
     }
 }
+
+/// The text of the translation.
+fn translated(text: &str) -> String {
+    let text = format!("{HEADERS}{text}");
+    let open = |name: &str| Err(format!("there is no `{name}`"));
+    let (options, stop) = (Options::default(), Stop::never());
+    let loader = Loader { front_end: None, options: &options, stop: &stop, open: &open };
+    loader.load("test.c", text.as_bytes()).map(|loaded| fw::print(&loaded.file)).unwrap_or_default()
+}
+
+#[test]
+fn what_was_copied_stays_when_the_original_changes() {
+    assertions(&inside("", "", "int a = go, b = a; a = 5; assert(b != 5); assert(b + a != 6);"), "uuu");
+    assertions(&inside("", "", "int a = go, b = a; a = 5; assert(b != 5); assert(a == 5);"), "sss");
+    assertions(&inside("", "", "int a = 7, b = a; if (go) a = 8; assert(a == 7);"), "uuu");
+    assertions(
+        &inside("", "", "int a = 7, b = a; if (go) a = 8; assert(b == 7 && (a == b || a == 8));"),
+        "sss",
+    );
+    assertions(
+        &inside(
+            "int own = 3;",
+            "",
+            "int a = own; own = go; int b = own; own = a; assert(own == 3 && b < 1);",
+        ),
+        "uuu",
+    );
+    assertions(
+        &inside(
+            "int own = 3;",
+            "",
+            "int a = own; own = go; int b = own; own = a; assert(own == 3 && b < 2);",
+        ),
+        "sss",
+    );
+}
+
+#[test]
+fn what_is_known_at_the_head_of_a_loop_is_what_the_loop_leaves_alone() {
+    let rounds = |rounds: &str| {
+        let globals = "int own, kept = 4;";
+        inside(globals, "", &format!("own = 1; kept = 4; int n = 0, last = n; {rounds} int z = go;"))
+    };
+    assertions(&rounds("while (own < 3 + go) { last = own; own = last + 1; n++; } assert(n != 2);"), "uuu");
+    assertions(
+        &rounds("while (own < 3 + go) { last = own; own = last + 1; n++; } assert(last != 2);"),
+        "uuu",
+    );
+    assertions(&rounds("while (own < 3 + go) { last = own; own = last + 1; } assert(kept == 4);"), "sss");
+    assertions(
+        &rounds("again: last = own; own = last + 1; if (own < 3 + go) goto again; assert(last != 2);"),
+        "uuu",
+    );
+    assertions(
+        &rounds("last = 9; if (go) goto in; while (own < 2) { last = own; in: own++; } assert(last != 9);"),
+        "uuu",
+    );
+    assertions(
+        &rounds(
+            "last = 9; if (go) { own = 2; goto in; } own = 1; do { n = own; in: own++; } while (own < 3); assert(n != 0);",
+        ),
+        "uuu",
+    );
+}
+
+#[test]
+fn values_computed_in_a_roundabout_way_are_known() {
+    let pointer = |offset: &str| {
+        inside(
+            "int x, a[2];",
+            "",
+            &format!("int r = go, s = r; int t = {offset}; *(&x + t) = 1; int z = x + a[1];"),
+        )
+    };
+    for offset in ["r ^ s", "r - s", "(r & s) - r", "(r | s) ^ s", "s * 0", "0 & r", "(r == s) - 1", "r != s"]
+    {
+        memory(&pointer(offset), "sss");
+        assert!(!translated(&pointer(offset)).contains("bad_pointer"), "{offset}");
+    }
+    for offset in ["r", "r ^ go", "r - 2 * s", "r & s", "r < 1", "s | 0", "(r == s) - r"] {
+        memory(&pointer(offset), "uuu");
+    }
+}
+
+#[test]
+fn what_nobody_wrote_still_decides_something() {
+    for undecided in [
+        "int u, v = u, w = u ^ v; if (w) go = 2;",
+        "int u, v = u; if (u == v) go = 2;",
+        "int u; int v = u - u; if (v) go = 2;",
+    ] {
+        memory(&inside("", "", &format!("{undecided} int z = go;")), "uuu");
+    }
+    memory(
+        &inside("", "", "int *p = malloc(sizeof *p); int r = *p, s = r; if (r ^ s) go = 2; int z = go;"),
+        "uuu",
+    );
+    memory(&inside("", "", "int u, v = u; u = go; if (u ^ u) go = 2;"), "sss");
+}
+
+#[test]
+fn a_variable_of_one_thread_is_in_memory_for_what_drains_buffers() {
+    let text = |between: &str| {
+        format!(
+            "atomic_int x, y, own, mine; int r, s;
+             void *one(void *a) {{ atomic_store_explicit(&x, 1, memory_order_relaxed); {between} r = y; return 0; }}
+             void *other(void *a) {{ atomic_store_explicit(&y, 1, memory_order_relaxed); atomic_thread_fence(memory_order_seq_cst); s = x; return 0; }}
+             int main(void) {{
+                 pthread_t t, u; pthread_create(&t, 0, one, 0); pthread_create(&u, 0, other, 0);
+                 pthread_join(t, 0); pthread_join(u, 0); assert(r == 1 || s == 1); return 0;
+             }}"
+        )
+    };
+    assertions(&text(""), "suu");
+    assertions(&text("atomic_store_explicit(&own, 1, memory_order_relaxed);"), "suu");
+    assertions(&text("own = 1;"), "sss");
+    assertions(&text("atomic_fetch_add(&own, 1);"), "sss");
+}
+
+#[test]
+fn waiting_in_a_row_is_one_step_only_if_what_is_waited_for_stays() {
+    let text = |signals: &str, waits: &str| {
+        format!(
+            "volatile int a, b; void *thread(void *argument) {{ {signals} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); {waits} assert(0); return 0; }}"
+        )
+    };
+    let waits = "while (!a); while (!b);";
+    assertions(&text("a = 1; b = 1;", waits), "uuu");
+    assertions(&text("a = 1; a = 0; b = 1;", waits), "uuu");
+    assertions(&text("a = 1; __sync_fetch_and_sub(&a, 1); b = 1;", waits), "uuu");
+    assertions(&text("a = 1; a = 2; a = 1; b = 2;", "while (a != 1); while (b != 2);"), "uuu");
+    assertions(&text("a = 1;", waits), "sss");
+    // Flags that are set from the start are not counted.
+    let start = "atomic_int a = 1, b = 1; void *one(void *p) { a = 1; return 0; } void *other(void *p) { b = 1; return 0; }";
+    assertions(
+        &format!(
+            "{start} int main(void) {{ pthread_t s, t; pthread_create(&s, 0, one, 0); pthread_create(&t, 0, other, 0); while (!a); while (!b); assert(0); return 0; }}"
+        ),
+        "uuu",
+    );
+    let joins = "void *f(void *a) { return 0; } int x; void *g(void *a) { x = 1; return 0; }
+        int main(void) { pthread_t s, t; pthread_create(&s, 0, f, 0); pthread_create(&t, 0, g, 0);
+        pthread_join(s, 0); pthread_join(t, 0); assert(x == 1); return 0; }";
+    assertions(joins, "sss");
+    assert!(translated(joins).contains("assume done_1 != 0 && done_2 != 0;"), "{}", translated(joins));
+    deadlock(joins, "sss");
+    deadlock(
+        &joins.replace(
+            "x = 1;",
+            "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m); pthread_mutex_lock(&m);",
+        ),
+        "uuu",
+    );
+}
+
+#[test]
+fn counters_count_every_statement_once() {
+    let text = |start: &str, one: &str, other: &str| {
+        format!(
+            "int n = {start}; void *thread(void *argument) {{ int i; {one} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); {other} return 0; }}"
+        )
+    };
+    assertions(&text("2147483645", "n++;", "n++;"), "sss");
+    assert!(!translated(&text("2147483644", "n++;", "n++; assert(n == 5);")).contains("overflow"));
+    assertions(&text("2147483645", "n++; n++;", "n++;"), "uuu");
+    assertions(&text("2147483644", "for (i = 0; i < 3; i++) n++;", "n++;"), "uuu");
+    assertions(&text("2147483644", "i = 0; again: n++; i++; if (i < 3) goto again;", "n++;"), "uuu");
+    assertions(&text("0", "n = 2147483647;", "n++;"), "uuu");
+    assertions(&text("-2147483647", "n--;", "n--;"), "uuu");
+    assertions(&text("-2147483646", "n--;", "n--;"), "sss");
+    assertions(&text("1", "n = n + n;", "n = 1073741824; n++;"), "uuu");
+}
+
+#[test]
+fn checks_that_were_passed_are_passed_for_the_same_value_only() {
+    let list = |body: &str| {
+        inside(
+            "struct node { int v; struct node *next; } a, b; struct node *first;",
+            "a.next = &b; first = &a;",
+            &format!("struct node *p = first, *q = p; {body} int z = go;"),
+        )
+        .replacen("go = 1;", "go = 1; first = &b;", 1)
+    };
+    memory(&list("p->v = 1; q->v = 1; p = first; p->v = 1;"), "sss");
+    memory(&list("p->v = 1; p = p->next; if (p) p->v = 2;"), "sss");
+    memory(&list("p->v = 1; p = p->next; p->v = 2;"), "uuu");
+    memory(&list("p->v = 1; if (go) p = 0; p->v = 2;"), "uuu");
+    memory(&list("while (p->v == 0) { p = p->next; if (p) p->v = 0; }"), "uuu");
+}
+
+/// What nothing can violate needs no look at what happens.
+#[test]
+fn nothing_is_left_where_nothing_can_go_wrong() {
+    let text = "int x, y, r, s, p;
+        void *one(void *a) { r = x; p = r ^ r; *(&y + p) = 1; return 0; }
+        void *other(void *a) { s = y; x = 1; return 0; }
+        int main(void) {
+            pthread_t t, u; pthread_create(&t, 0, one, 0); pthread_create(&u, 0, other, 0);
+            pthread_join(t, 0); pthread_join(u, 0); assert(!(r == 1 && s == 1)); return 0;
+        }";
+    let small = translated(text);
+    assert!(!small.contains("forbid") && !small.contains('[') && !small.contains("shared p"), "{small}");
+    assertions(text, "sss");
+}
+
+#[test]
+fn threads_that_do_the_same_count_when_they_end() {
+    let text = |last: &str| {
+        format!(
+            "int x; void *f(void *a) {{ x = x + 1; return 0; }} void *g(void *a) {{ int z = x; return 0; }}
+             int main(void) {{
+                 pthread_t t[3], u; pthread_create(&t[0], 0, f, 0); pthread_create(&t[1], 0, f, 0);
+                 pthread_create(&t[2], 0, f, 0); pthread_create(&u, 0, g, 0);
+                 pthread_join(t[0], 0); pthread_join(u, 0); pthread_join(t[1], 0); pthread_join(t[2], 0); {last} return 0;
+             }}"
+        )
+    };
+    let counted = translated(&text("assert(x != 3);"));
+    assert!(counted.contains("done_1 == 3") && counted.contains("done_4 != 0"), "{counted}");
+    assertions(&text("assert(x >= 1 && x <= 3);"), "sss");
+    assertions(&text("assert(x != 1);"), "uuu");
+    assertions(&text("assert(x != 0);"), "sss");
+    deadlock(&text(""), "sss");
+    // Who is waited for twice, or does something else, is not counted.
+    let twice = text("assert(x != 3);")
+        .replace("pthread_join(u, 0);", "pthread_join(u, 0); x = x; pthread_join(t[1], 0);");
+    assertions(&twice, "uuu");
+    assert!(!translated(&text("")).contains("done"), "{}", translated(&text("")));
+}

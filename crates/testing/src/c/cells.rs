@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fencewright_generate::Random;
 
-use super::Writer;
+use super::{REGISTERS, Writer};
 
 /// The type of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,10 +205,24 @@ impl Writer<'_> {
         };
         let lvalue = cell.lvalue(state);
         match index {
+            None if self.random.one_in(8) => self.roundabout(&lvalue),
             None => lvalue,
             Some(index) if self.random.one_in(4) => format!("(*({lvalue} + ({index})))"),
             Some(index) => format!("{lvalue}[{index}]"),
         }
+    }
+
+    /// A scalar cell by way of a pointer that is moved by nothing, computed from a register.
+    fn roundabout(&mut self, lvalue: &str) -> String {
+        let number = self.random.below(REGISTERS);
+        let (one, other) = (self.register(number), self.register(number));
+        let nothing = match self.random.below(4) {
+            0 => format!("{one} ^ {other}"),
+            1 => format!("{one} - {other}"),
+            2 => format!("({one} & {other}) - {one}"),
+            _ => format!("{one} * 0"),
+        };
+        format!("(*(&{lvalue} + ({nothing})))")
     }
 
     /// A cell as `main` writes it.

@@ -123,8 +123,8 @@ pub struct Thread {
 pub struct RegisterInfo {
     /// What to call it: a name of C, made unique by whoever prints it.
     pub name: String,
-    /// Whether it may be read before anything was written to it, so that it has to start with an undefined value.
-    pub undefined: bool,
+    /// What it holds at first; `None` for an undefined value, if it may be read before anything was written to it.
+    pub initial: Option<i64>,
 }
 
 /// A statement.
@@ -218,7 +218,7 @@ pub enum Access {
 }
 
 /// A place in memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Where the way starts.
     pub base: Base,
@@ -229,7 +229,7 @@ pub struct Location {
 }
 
 /// Where the way to a place starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
     /// At an object that is known; an allocation that happens once and has happened.
     Object(ObjectId),
@@ -238,7 +238,7 @@ pub enum Base {
 }
 
 /// From a place to a part of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Projection {
     /// A member of a structure.
     Field(u32),
@@ -247,7 +247,7 @@ pub enum Projection {
 }
 
 /// A value: no access to memory, no effect, nothing that can go wrong (checks are statements before).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A number.
     Number(i64),

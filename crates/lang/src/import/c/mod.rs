@@ -53,6 +53,7 @@ fn translated(
             return Err(undecided);
         }
     }
+    elaborate::simplify(&mut core, &nodes, options.exact_waits);
     let heap = options.heap.unwrap_or(memory::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;

@@ -1,6 +1,6 @@
 //! Ways through core code: what a statement evaluates, which blocks are in it, what a value is made of.
 
-use super::{Base, Location, Projection, Register, Stmt, StmtKind, Value};
+use super::{Base, Location, ObjectId, Projection, Register, Stmt, StmtKind, Value};
 
 /// Calls `visit` for every statement, those in blocks behind the one that they are blocks of.
 pub fn each_statement<'a>(code: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
@@ -23,6 +23,49 @@ impl StmtKind {
             StmtKind::If(_, then, otherwise) => vec![then, otherwise],
             _ => Vec::new(),
         }
+    }
+
+    /// The same, to change them.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
+        match self {
+            StmtKind::Steps(block)
+            | StmtKind::Block(block)
+            | StmtKind::Atomic(block)
+            | StmtKind::Loop(block) => {
+                vec![block]
+            }
+            StmtKind::If(_, then, otherwise) => vec![then, otherwise],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The place that it accesses.
+    pub fn place_mut(&mut self) -> Option<&mut Location> {
+        match self {
+            StmtKind::Load(_, place, _)
+            | StmtKind::Store(place, ..)
+            | StmtKind::Await(_, place, ..)
+            | StmtKind::Update { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` for every place that it mentions: first the one that it accesses, then those whose addresses are in its values.
+    pub fn places<'a>(&'a self, visit: &mut dyn FnMut(&'a Location)) {
+        if let StmtKind::Load(_, place, _)
+        | StmtKind::Store(place, ..)
+        | StmtKind::Await(_, place, ..)
+        | StmtKind::Update { place, .. } = self
+        {
+            visit(place);
+        }
+        self.values(&mut |value| {
+            value.each(&mut |part| {
+                if let Value::Address(place) = part {
+                    visit(place);
+                }
+            });
+        });
     }
 
     /// The register that it writes.
@@ -84,6 +127,14 @@ impl StmtKind {
 }
 
 impl Location {
+    /// The object that the place is all of, if that is known.
+    pub fn whole(&self) -> Option<ObjectId> {
+        match self.base {
+            Base::Object(object) if self.path.is_empty() => Some(object),
+            _ => None,
+        }
+    }
+
     /// Calls `visit` for the values that decide which place it is.
     pub fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
         if let Base::Pointed(pointer, _) = &self.base {

@@ -19,6 +19,7 @@ mod labels;
 mod loops;
 mod memory;
 mod places;
+mod simplify;
 mod spins;
 mod statements;
 mod switches;
@@ -31,7 +32,6 @@ use rustc_hash::FxHashMap;
 
 use super::core::{
     Core, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
-    each_statement,
 };
 use super::nodes::{Clash, Nodes};
 use super::numbers::Operand;
@@ -40,6 +40,7 @@ use env::Env;
 use facts::Uses;
 use graph::Graph;
 pub use memory::{Spot, Target};
+pub use simplify::simplify;
 use writer::{RegisterState, Writer};
 
 /// A result of elaboration: errors are rare and large.
@@ -178,8 +179,6 @@ pub struct Elaborator<'u> {
     done: Vec<Writer>,
     phase: Phase,
     accesses: Accesses,
-    /// Whether something was asserted, and found to hold at once.
-    pub(super) asserted: bool,
     /// Whether nobody wants the value of the call in hand.
     pub(super) unused: bool,
     statements: usize,
@@ -208,7 +207,6 @@ impl<'u> Elaborator<'u> {
             shared: threads::Shared::default(),
             done: Vec::new(),
             accesses: Accesses::default(),
-            asserted: false,
             unused: false,
             statements: 0,
             steps: 0,
@@ -327,7 +325,7 @@ impl<'u> Elaborator<'u> {
             let registers = writer.registers.iter().enumerate();
             let registers = registers.map(|(n, state)| RegisterInfo {
                 name: state.name.to_string(),
-                undefined: code.undefined.contains(&Register(n as u32)),
+                initial: (!code.undefined.contains(&Register(n as u32))).then_some(0),
             });
             threads.push(Thread {
                 name: self.thread_name(writer.number),
@@ -335,16 +333,6 @@ impl<'u> Elaborator<'u> {
                 code: code.statements,
                 span: writer.span,
             });
-        }
-        let asserts: Vec<bool> = threads.iter().flat_map(|thread| open_asserts(&thread.code)).collect();
-        if (self.asserted || !asserts.is_empty()) && !asserts.contains(&true) {
-            // So that there is something to ask about: a register that nobody writes stays 0.
-            let main = &mut threads[0];
-            let register = Register(main.registers.len() as u32);
-            main.registers.push(RegisterInfo { name: "failed".to_string(), undefined: false });
-            let holds = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(0));
-            let kind = StmtKind::Assert(holds, "what was asserted before threads started holds".to_string());
-            main.code.insert(0, Stmt { kind, span: main.span });
         }
         let core = Core { objects: self.objects, threads, calls: self.calls, warnings: self.warnings };
         Ok((core, self.nodes))
@@ -375,19 +363,6 @@ impl<'u> Elaborator<'u> {
         }
         Ok(())
     }
-}
-
-/// For each assertion in the code whether it depends on what happens.
-fn open_asserts(code: &[Stmt]) -> Vec<bool> {
-    let mut found = Vec::new();
-    each_statement(code, &mut |statement| {
-        if let StmtKind::Assert(value, _) = &statement.kind {
-            let mut open = matches!(value, Value::Number(0));
-            value.registers(&mut |_| open = true);
-            found.push(open);
-        }
-    });
-    found
 }
 
 /// The nodes that a value may point to.

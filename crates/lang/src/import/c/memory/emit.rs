@@ -41,12 +41,17 @@ pub fn emit(core: &Core, layout: &Layout, program: &Program) -> File {
     for (thread, name) in program.threads.iter().zip(&threads) {
         items.push(Item::Thread(emit_thread(&mut vocabulary, &names, thread, name, &mut evidence)));
     }
-    items.extend(property(layout, &evidence).map(Item::Property));
+    let asserts = program.threads.iter().any(|thread| thread.code.iter().any(asserts));
+    items.extend(property(layout, &evidence, asserts).map(Item::Property));
     if vocabulary.uses_undefined {
         let name = build::name(&vocabulary.undefined, Span::default());
         items.insert(0, Item::Const(Const { name, value: build::int(UNDEFINED, Span::default()) }));
     }
     File { items }
+}
+
+fn asserts(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Assert(..)) || step.kind.blocks().into_iter().flatten().any(asserts)
 }
 
 fn length(length: i64) -> ArraySize {

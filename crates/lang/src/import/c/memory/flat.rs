@@ -73,6 +73,15 @@ impl Wrong {
     }
 }
 
+/// Something to wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// A flag that stays once it is set, or a counter.
+    pub cell: Cell,
+    /// What is counted to; nothing for a flag, which must not be 0.
+    pub count: Option<i64>,
+}
+
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -82,8 +91,15 @@ pub struct Step {
     pub span: Span,
 }
 
+/// Statements that do the same are equal, wherever they come from.
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
 /// What a statement does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum StepKind {
     /// What one statement of C does.
     Steps(Vec<Step>),
@@ -118,6 +134,8 @@ pub enum StepKind {
     Unlock,
     /// Waits until the cell, in the register, satisfies the condition: a loop, or one step.
     Await(Register, Cell, Term, Waiting),
+    /// Waits, in one step, until all of this has happened.
+    AwaitAll(Vec<Awaited>),
     /// A full fence.
     Fence,
     /// A store-store fence.
@@ -410,6 +428,7 @@ impl StepKind {
             StepKind::Store(cell, value) => cell.index.iter().chain([value]).collect(),
             StepKind::Update { cell, when, new, .. } => cell.index.iter().chain(when).chain([new]).collect(),
             StepKind::Await(_, cell, condition, _) => cell.index.iter().chain([condition]).collect(),
+            StepKind::AwaitAll(all) => all.iter().flat_map(|awaited| &awaited.cell.index).collect(),
             _ => Vec::new(),
         }
     }
@@ -430,6 +449,7 @@ impl StepKind {
                 cell.index.iter_mut().chain(when).chain([new]).collect()
             }
             StepKind::Await(_, cell, condition, _) => cell.index.iter_mut().chain([condition]).collect(),
+            StepKind::AwaitAll(all) => all.iter_mut().flat_map(|awaited| &mut awaited.cell.index).collect(),
             _ => Vec::new(),
         }
     }

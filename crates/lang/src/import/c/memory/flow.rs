@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use fencewright_program::{BinaryOp, UnaryOp};
 
 use super::super::core::{Label, Register};
+use super::counters;
 use super::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED, Wrong};
 use super::layout::Layout;
 use super::ranges::{Range, Values, range_of, refine};
@@ -18,15 +19,18 @@ const LARGE_STEPS: usize = 3;
 const NO_STEPS: usize = 24;
 /// After so many rounds nothing is followed any more.
 const MOST_ROUNDS: usize = 200;
+/// Of so many checks is known at most that they have been passed.
+const MOST_PASSED: usize = 32;
 /// Programs for which statements times registers are more than this are not followed statement by statement.
 const MOST_WORK: usize = 20_000_000;
 
-/// Takes out checks that cannot fail, and adds checks of values that may be undefined.
+/// Takes out checks and assertions that cannot fail, and adds checks of values that may be undefined.
 pub(super) fn check(program: &mut Program, layout: &Layout) {
     let stations = stations(program);
     let memory: Vec<Range> = layout.classes.iter().map(|class| join_all(class.values())).collect();
     let mut known: Vec<Known> = program.threads.iter().map(Known::new).collect();
-    let mut shared = Shared { memory, stations, round: 0, changed: true };
+    let bounds = counters::bounds(program, layout);
+    let mut shared = Shared { memory, bounds, stations, round: 0, changed: true };
     while shared.changed {
         shared.changed = false;
         for (thread, known) in program.threads.iter_mut().zip(&mut known) {
@@ -82,6 +86,8 @@ fn stations(program: &Program) -> Vec<i64> {
 /// What is known about all threads.
 struct Shared {
     memory: Vec<Range>,
+    /// For each class what it can hold at most, if that is known beforehand.
+    bounds: Vec<Option<Range>>,
     stations: Vec<i64>,
     round: usize,
     changed: bool,
@@ -112,6 +118,9 @@ impl Shared {
                 for (range, &by) in known.registers.iter_mut().zip(&by.registers) {
                     *range = self.grow(*range, by);
                 }
+                let before = known.passed.len();
+                known.passed.retain(|check| by.passed.contains(check));
+                self.changed |= known.passed.len() != before;
             }
         }
     }
@@ -141,10 +150,11 @@ impl Known {
     }
 }
 
-/// What registers can hold at some point.
+/// What is known at some point: what registers can hold, and which checks they have passed since they were written.
 #[derive(Clone)]
 struct State {
     registers: Vec<Range>,
+    passed: Vec<Term>,
 }
 
 struct At<'a> {
@@ -178,7 +188,7 @@ impl Flow<'_> {
     fn run(thread: &mut Thread, known: &mut Known, shared: &mut Shared, last: bool) {
         let registers = thread.registers.iter().map(|register| Range::of(register.init)).collect();
         let mut flow = Flow { known, shared, loops: 0, around: Vec::new(), last };
-        flow.block(&mut thread.code, Some(State { registers }));
+        flow.block(&mut thread.code, Some(State { registers, passed: Vec::new() }));
     }
 
     fn at<'s>(&'s self, state: &'s State) -> At<'s> {
@@ -231,6 +241,9 @@ impl Flow<'_> {
             let kind = &mut block[n].kind;
             let useless = match (&*kind, &state) {
                 (StepKind::Check(condition, _), Some(state)) => {
+                    self.range(state, condition).truth() == Some(true) || state.passed.contains(condition)
+                }
+                (StepKind::Assert(condition, _), Some(state)) => {
                     self.range(state, condition).truth() == Some(true)
                 }
                 _ => false,
@@ -385,7 +398,10 @@ impl Flow<'_> {
     }
 
     fn store(&mut self, cell: &Cell, value: Range) {
-        self.shared.memory[cell.class] = self.shared.grow(self.shared.memory[cell.class], value);
+        let bound = self.shared.bounds[cell.class];
+        let value = bound.map_or(value, |bound| value.both(bound));
+        let grown = self.shared.grow(self.shared.memory[cell.class], value);
+        self.shared.memory[cell.class] = bound.map_or(grown, |bound| grown.both(bound));
     }
 
     fn step(&mut self, step: &mut StepKind, state: Option<State>) -> Option<State> {
@@ -410,6 +426,9 @@ impl Flow<'_> {
             _ => {}
         }
         let mut state = state?;
+        if let Some(register) = step.writes() {
+            state.passed.retain(|check| !check.has(register));
+        }
         match step {
             StepKind::Assign(register, value) => {
                 state.registers[register.0 as usize] = self.range(&state, value);
@@ -444,7 +463,14 @@ impl Flow<'_> {
                 let undefined = Term::Register(*register).with(BinaryOp::Eq, UNDEFINED);
                 return self.where_(Some(state), &undefined.or(condition.clone()), true);
             }
-            StepKind::Assume(condition) | StepKind::Assert(condition, _) | StepKind::Check(condition, _) => {
+            StepKind::Check(condition, _) => {
+                let mut passed = self.where_(Some(state), condition, true)?;
+                if passed.passed.len() < MOST_PASSED && !condition.has_element() {
+                    passed.passed.push(condition.clone());
+                }
+                return Some(passed);
+            }
+            StepKind::Assume(condition) | StepKind::Assert(condition, _) => {
                 return self.where_(Some(state), condition, true);
             }
             StepKind::Break => {
@@ -496,9 +522,10 @@ impl Flow<'_> {
 fn joined(a: Option<State>, b: Option<State>) -> Option<State> {
     match (a, b) {
         (Some(mut a), Some(b)) => {
-            for (range, other) in a.registers.iter_mut().zip(b.registers) {
+            for (range, &other) in a.registers.iter_mut().zip(&b.registers) {
                 *range = range.joined(other);
             }
+            a.passed.retain(|check| b.passed.contains(check));
             Some(a)
         }
         (a, None) => a,

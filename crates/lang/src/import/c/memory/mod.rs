@@ -1,11 +1,14 @@
 //! From core code to `.fw`: numbers for addresses, checks of accesses, statements.
 
+mod checks;
 mod containers;
+mod counters;
 mod emit;
 mod failures;
 pub mod flat;
 mod flow;
 mod heap;
+mod joins;
 mod layout;
 mod property;
 mod ranges;
@@ -60,11 +63,13 @@ pub fn emit(
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options)?;
     flow::check(&mut program, &layout);
     for thread in &mut program.threads {
+        checks::join(&mut thread.code);
         failures::move_failures(thread);
         tidy::tidy(thread);
         if options.suppositions_wait {
             tidy::wait(&mut thread.code);
         }
     }
+    joins::gather(&mut program, &layout);
     Ok(emit::emit(core, &layout, &program))
 }

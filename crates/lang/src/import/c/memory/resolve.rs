@@ -33,7 +33,7 @@ pub fn resolve(
     for (number, thread) in core.threads.iter().enumerate() {
         let registers = thread.registers.iter().map(|register| RegisterInfo {
             name: register.name.clone(),
-            init: if register.undefined { UNDEFINED } else { 0 },
+            init: register.initial.unwrap_or(UNDEFINED),
         });
         let mut resolver = Resolver {
             core,

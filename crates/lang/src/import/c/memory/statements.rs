@@ -6,7 +6,7 @@ use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{Label, Register};
 use super::emit::Vocabulary;
-use super::flat::{Cell, Step, StepKind, Term, Waiting, Wrong};
+use super::flat::{Awaited, Cell, Step, StepKind, Term, Waiting, Wrong};
 use super::property::{Evidence, Touched};
 use super::tidy::Reads;
 use crate::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind};
@@ -102,6 +102,14 @@ impl<'a> Statements<'a> {
             StepKind::Unlock => StatementKind::Unlock(None),
             StepKind::Await(register, cell, condition, waiting) => {
                 self.wait(*register, cell, condition, *waiting, span)
+            }
+            StepKind::AwaitAll(all) => {
+                let happened = |Awaited { cell, count }: &Awaited| {
+                    let (op, number) = count.map_or((BinaryOp::Ne, 0), |count| (BinaryOp::Eq, count));
+                    build::binary(op, self.load(cell, span), build::int(number, span), span)
+                };
+                let all = build::balanced(BinaryOp::And, all.iter().map(happened).collect(), span);
+                StatementKind::Snapshot(build::block(vec![build::assume(all, span)], span))
             }
             StepKind::Fence => StatementKind::Fence,
             StepKind::StoreFence => StatementKind::StoreFence,

@@ -81,7 +81,7 @@ impl Maker {
 
     fn thread(&mut self, name: &str, registers: &[&str], code: Vec<StmtKind>) {
         let registers =
-            registers.iter().map(|name| RegisterInfo { name: name.to_string(), undefined: false });
+            registers.iter().map(|name| RegisterInfo { name: name.to_string(), initial: Some(0) });
         self.core.threads.push(Thread {
             name: name.to_string(),
             registers: registers.collect(),

@@ -201,7 +201,10 @@ impl Elaborator<'_> {
         match condition.known() {
             Some(0) => self.end_execution(span),
             Some(_) => {}
-            None => self.emit(StmtKind::Assume(condition.value), span),
+            None => {
+                self.emit(StmtKind::Assume(condition.value.clone()), span);
+                self.refine(&condition, true);
+            }
         }
     }
 
@@ -213,7 +216,7 @@ impl Elaborator<'_> {
                 self.emit(StmtKind::Assert(Value::Number(0), text.to_string()), span);
                 self.writer.reachable = false;
             }
-            Some(_) => self.asserted = true,
+            Some(_) => {}
             None => self.emit(StmtKind::Assert(condition.value, text.to_string()), span),
         }
     }
