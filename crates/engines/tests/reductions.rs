@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
-use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check, robust};
+use fencewright_engines::{Condition, Confirm, Limits, Progress, Reason, Task, Verdict, check, robust};
 use fencewright_executions::oracle::explore;
 use fencewright_lang::load;
 use fencewright_memory::Bound;
@@ -325,4 +325,23 @@ fn robustness_does_not_depend_on_the_reduction() {
         }
     }
     assert!(robust > 100 && not_robust > 30, "{robust} robust, {not_robust} not");
+}
+
+/// A bound that was reached is never a proof that a checker would be asked about.
+#[test]
+fn a_bound_that_was_reached_is_no_proof() {
+    let text = "shared x, y; thread p { while true { x = 1; } } thread q { y = 1; } forbid f: y == 2;";
+    let program = load("bound.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    let proofs = [Reduction::None, Reduction::Local, Reduction::Persistent];
+    for (reduction, model) in
+        proofs.into_iter().flat_map(|r| [MemoryModel::Tso, MemoryModel::Pso].map(|m| (r, m)))
+    {
+        let options =
+            Options { reduction, buffer_bound: Some(Bound::Thread(2)), workers: 1, ..Options::default() };
+        let task = Task::new(&program, model, program.properties.clone());
+        let engine = Explicit { options };
+        let checked = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+        let unknown = matches!(checked[0].verdict(), Verdict::Unknown(Reason::BufferBound(_)));
+        assert!(unknown, "{reduction:?}, {model:?}: {:?}", checked[0]);
+    }
 }

@@ -124,7 +124,8 @@ impl Engine for Explicit {
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let mut options = self.options.clone();
-        options.reduction = options.reduction.among(task.program.threads.len());
+        let bounded = options.buffer_bound.is_some();
+        options.reduction = options.reduction.suited(task.program.threads.len(), bounded);
         if options.versions {
             // A search up to the order of versions is for its proof.
             options.reduction = options.reduction.without_summaries();

@@ -85,9 +85,11 @@ impl Reduction {
         matches!(self, Reduction::None | Reduction::Local | Reduction::Persistent)
     }
 
-    /// This one, or another one if there are more threads than persistent sets are computed for.
-    pub fn among(self, threads: usize) -> Self {
-        if self == Reduction::Persistent && threads > MOST_THREADS { Reduction::Local } else { self }
+    /// This one, or another one if there are more threads than persistent sets are computed for, or if buffers are bounded: a flush makes room
+    /// for a store that was cut off, which the checker of certificates, who knows no bound, does not see.
+    pub fn suited(self, threads: usize, bounded: bool) -> Self {
+        let unsuited = self == Reduction::Persistent && (bounded || threads > MOST_THREADS);
+        if unsuited { Reduction::Local } else { self }
     }
 
     /// This one, or another one if it does not know what threads may still do because buffers forget or versions have no values.
