@@ -10,7 +10,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "ORDER", default_value = "bfs")]
     pub search: SearchArg,
     /// Which interleavings the explicit engine leaves out
-    #[arg(long, value_name = "REDUCTION", default_value = "local")]
+    #[arg(long, value_name = "REDUCTION", default_value = "suited")]
     pub reduction: ReductionArg,
     /// Switch off live variables: keep the values of registers that no longer matter
     #[arg(long)]
@@ -33,6 +33,7 @@ impl SearchArgs {
             order: self.order(),
             live_variables: !self.no_live,
             reduction: match self.reduction {
+                ReductionArg::Suited => Reduction::Suited,
                 ReductionArg::None => Reduction::None,
                 ReductionArg::Ample => Reduction::Ample,
                 ReductionArg::Local => Reduction::Local,
@@ -58,6 +59,8 @@ pub enum SearchArg {
 /// Which interleavings are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReductionArg {
+    /// `local` where there are at most two threads, `persistent` where there are more
+    Suited,
     /// None: every interleaving is explored
     None,
     /// Steps of one thread where no other thread can disturb them

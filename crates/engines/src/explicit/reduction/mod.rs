@@ -44,15 +44,21 @@ use persistent::Persistent;
 pub use sleep::{Sleep, SleepSink};
 pub use summary::{Footprint, Place, Summaries, UNLOCK, order};
 
+/// So many threads have few interleavings.
+const FEW_THREADS: usize = 2;
+
 /// Which interleavings a search leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
+    /// Local events first where there are at most two threads, which gives the shortest counterexamples; persistent sets where there are more,
+    /// because the interleavings of many threads are what makes a search long.
+    #[default]
+    Suited,
     /// None: every interleaving is explored.
     None,
     /// Ample sets: steps of one thread that nobody can disturb.
     Ample,
     /// Local events first: a thread goes on until it does something that others can see.
-    #[default]
     Local,
     /// Persistent sets: steps of a group of threads that nobody outside can disturb.
     Persistent,
@@ -88,8 +94,13 @@ impl Reduction {
     /// This one, or another one if there are more threads than persistent sets are computed for, or if buffers are bounded: a flush makes room
     /// for a store that was cut off, which the checker of certificates, who knows no bound, does not see.
     pub fn suited(self, threads: usize, bounded: bool) -> Self {
-        let unsuited = self == Reduction::Persistent && (bounded || threads > MOST_THREADS);
-        if unsuited { Reduction::Local } else { self }
+        let fits = !bounded && threads <= MOST_THREADS;
+        match self {
+            Reduction::Suited if fits && threads > FEW_THREADS => Reduction::Persistent,
+            Reduction::Suited => Reduction::Local,
+            Reduction::Persistent if !fits => Reduction::Local,
+            _ => self,
+        }
     }
 
     /// This one, or another one if it does not know what threads may still do because buffers forget or versions have no values.
@@ -169,7 +180,11 @@ impl<'c> Reducer<'c> {
     pub fn new(code: &'c Code, reduction: Reduction) -> Option<Self> {
         let summaries = code.summaries.as_ref()?;
         match reduction {
-            Reduction::None | Reduction::Local | Reduction::Sleep | Reduction::Dynamic => None,
+            Reduction::Suited
+            | Reduction::None
+            | Reduction::Local
+            | Reduction::Sleep
+            | Reduction::Dynamic => None,
             Reduction::Ample => Some(Reducer::Ample(Ample::new(code, summaries))),
             Reduction::Persistent => Some(Reducer::Persistent(Persistent::new(code, summaries))),
             Reduction::Cartesian => Some(Reducer::Cartesian(Cartesian::new(code, summaries))),
