@@ -84,7 +84,9 @@ fn lists_of_what_grew_are_capped_and_say_so() {
     let threads: String = (0..30).map(|n| format!("thread p{n} {{ loop {{ x = {n}; }} }}\n")).collect();
     let files = Files::new(&[("many.fw", &format!("shared x, y;\n{threads}forbid one: y == 1;\n"))]);
     let path = files.text("many.fw");
-    let object = only_line(&["check", "--json", "--engine", "explicit", "--timeout", "500ms", &path], 3);
+    let local =
+        ["check", "--json", "--engine", "explicit", "--reduction", "local", "--timeout", "500ms", &path];
+    let object = only_line(&local, 3);
     let growth = object["growth"].as_array().expect("a list");
     assert_eq!(growth.len(), 11, "{object}");
     let last = growth[10]["message"].as_str().expect("a message");

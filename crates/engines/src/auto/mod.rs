@@ -39,7 +39,7 @@ use crate::buffers::{self, Buffers};
 use crate::cegar::{self, Cegar};
 use crate::contexts::{self, ContextBound};
 use crate::domain::DomainName;
-use crate::explicit::{Explicit, Options, Traces, buffers_may_grow, has_versions};
+use crate::explicit::{Explicit, Options, Reduction, Traces, buffers_may_grow, has_versions};
 use crate::lazy::{self, Lazy};
 use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Report, Task};
 use crate::turns;
@@ -79,7 +79,7 @@ pub struct Auto {
 impl Default for Auto {
     fn default() -> Self {
         Auto {
-            explicit: Explicit::default(),
+            explicit: Explicit { options: Options { reduction: Reduction::Suited, ..Options::default() } },
             cegar: Cegar::default(),
             contexts: contexts::Options::default(),
             lazy: lazy::Options { certificates: true, ..lazy::Options::default() },

@@ -52,13 +52,13 @@ const FEW_THREADS: usize = 2;
 pub enum Reduction {
     /// Local events first where there are at most two threads, which gives the shortest counterexamples; persistent sets where there are more,
     /// because the interleavings of many threads are what makes a search long.
-    #[default]
     Suited,
     /// None: every interleaving is explored.
     None,
     /// Ample sets: steps of one thread that nobody can disturb.
     Ample,
     /// Local events first: a thread goes on until it does something that others can see.
+    #[default]
     Local,
     /// Persistent sets: steps of a group of threads that nobody outside can disturb.
     Persistent,
