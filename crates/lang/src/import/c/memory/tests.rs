@@ -173,7 +173,7 @@ fn scalars_are_variables() {
             store(at_y, number(1)),
             load(0, at_x),
             StmtKind::Assign(Register(1), reg(0)),
-            StmtKind::Assert(Value::binary(BinaryOp::Ne, reg(1), number(0)), "x".into()),
+            StmtKind::Assert(Value::binary(BinaryOp::Ne, reg(1), number(1)), "x".into()),
         ],
     );
     let expected = "shared x = 3;
@@ -189,7 +189,7 @@ thread thread_ {
     var r;
     lock_ = 1;
     r = x;
-    assert r != 0, \"x\";
+    assert r != 1, \"x\";
 }
 ";
     assert_eq!(maker.text(), expected);
