@@ -47,8 +47,8 @@ fn a_folder_is_one_table_in_a_stable_order() {
         [
             "a.fw tso both_missed safe",
             "b.fw tso both_missed unsafe",
-            "deeper/c.c -D N=2 tso assertions safe",
             "deeper/c.c -D N=2 tso memory safe",
+            "deeper/c.c -D N=2 tso assertions safe",
             "deeper/c.c -D N=1 tso assertions unsafe",
         ],
         "{outcome:?}"
