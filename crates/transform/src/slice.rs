@@ -20,7 +20,7 @@
 //! formula; a disjunction is satisfied if one of its parts is, and each part is one [`Concern`]. It looks at threads and at cells, and a
 //! slice covers it if the threads are kept and no thread left out may store to the cells: then corresponding states agree on it. `assertions`
 //! says that no thread faults, and each thread that may is one concern: a thread that faults stops where it is, in the slice as in
-//! the program. (If none may, nothing is violated in any slice, not even in one without threads.) Deadlocks and final states depend on every thread, so these properties have no concerns.
+//! the program. Deadlocks and final states depend on every thread, so these properties have no concerns.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -48,10 +48,11 @@ pub fn concerns(program: &Program, property: &Property) -> Option<Vec<Concern>> 
         PropertyKind::Assertions => {
             let may_fault = |thread: &Thread| thread.edges.iter().any(|e| program.edge_may_fault(thread, e));
             let threads = program.threads().filter(|(_, thread)| may_fault(thread));
-            let concern = |(t, _)| Concern { threads: vec![t], cells: Vec::new(), formula: None };
-            let concerns: Vec<Concern> = threads.map(concern).collect();
-            // Where no thread can fault, that must not be what never is.
-            Some(if concerns.is_empty() { vec![Concern::about(Expr::Const(0))] } else { concerns })
+            Some(
+                threads
+                    .map(|(t, _)| Concern { threads: vec![t], cells: Vec::new(), formula: None })
+                    .collect(),
+            )
         }
         PropertyKind::Never(formula) => {
             let mut parts = Vec::new();
@@ -135,7 +136,7 @@ impl Slice {
     /// The slice with these threads, or why there is none.
     pub fn new(program: &Program, threads: &[ThreadId]) -> Result<Self, String> {
         let ordered = threads.windows(2).all(|pair| pair[0] < pair[1]);
-        if !ordered || threads.last().is_some_and(|last| last.index() >= program.threads.len()) {
+        if !ordered || threads.last().is_none_or(|last| last.index() >= program.threads.len()) {
             return Err("these are not threads of the program, in order".into());
         }
         let mut foreign = vec![false; program.cells()];

@@ -230,8 +230,7 @@ fn work(program: &Program, concerns: usize) -> u64 {
     concerns.saturating_mul(sets.saturating_add((concerns + 1).saturating_mul(edges + properties)))
 }
 
-/// The closed sets of threads that together cover a property, as small as they can be; none if one of them has to be all threads. What does not
-/// depend on any thread is covered by the set without threads.
+/// The closed sets of threads that together cover a property, as small as they can be; none if one of them has to be all threads.
 fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
     let mut sets: Vec<Vec<ThreadId>> = Vec::new();
     for concern in concerns {
@@ -245,6 +244,8 @@ fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<V
             sets.push(set);
         }
     }
+    // What nobody stores to is no reason to look at a program without threads.
+    sets.retain(|set| !set.is_empty());
     sets
 }
 
