@@ -85,7 +85,7 @@ fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
         }
     }
     assert!(differ.is_empty(), "seeds {differ:?}, the first:\n{}", shown.unwrap_or_default());
-    assert!(compared * 2 >= seeds.len(), "{compared} of {}", seeds.len());
+    assert!(compared * 5 >= seeds.len() * 2, "{compared} of {}", seeds.len());
 }
 
 #[test]
