@@ -51,6 +51,9 @@ use slices::Sliced;
 /// How long the explicit engine goes alone, for most questions.
 const ALONE: Duration = Duration::from_millis(50);
 
+/// So many times longer it goes alone where every thread can come to its end.
+const ENDING: u32 = 4;
+
 /// How long the explicit engine and `cegar` with zones run before the others of a portfolio get their turns: most questions that take more
 /// than a moment are still quick for one of them.
 const HEAD_START: Duration = Duration::from_millis(400);
@@ -130,7 +133,9 @@ impl Engine for Auto {
             return self.rest(task, limits, progress);
         }
         let engine = self.explicit(self.cores(limits));
-        let mut known = engine.run(task, &limits.within(self.alone), progress).by(&engine, None, task.model);
+        // Where every thread can come to its end, the engine mostly does too, and whoever is interrupted has to begin again.
+        let alone = if Traces::are_promising(task.program) { ENDING * self.alone } else { self.alone };
+        let mut known = engine.run(task, &limits.within(alone), progress).by(&engine, None, task.model);
         if known.is_decided(task) {
             return known;
         }
