@@ -229,7 +229,7 @@ impl fmt::Display for Reason {
                 write!(f, "no violation with {}, but that bound was reached", in_words(*bound))
             }
             Reason::UnboundedChoice(r) => {
-                write!(f, "`*` has infinitely many values; no violation with those from -{r} to {r}")
+                write!(f, "`*` has too many values to try them all; no violation with those from -{r} to {r}")
             }
             Reason::Limit(limit, _) => write!(f, "{}", limit.describe()),
             Reason::Unsupported(what, _) => write!(f, "{what}"),

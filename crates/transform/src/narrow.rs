@@ -3,9 +3,10 @@
 //! A value that is chosen, copied, stored and loaded, and then only compared, need not be tried with all numbers of its type. Where each
 //! *site* (an operation `r = *` with very many values) can be seen to lead is computed by one flow analysis: a `Value` says which constants
 //! and which sites what is in a register at a location, or in a shared variable, may come from. Sites whose values are compared by `==` or `!=`
-//! with each other are in one *group*, and the constants that its values are compared with are the constants of the group. A site whose values are
-//! used in any other way (as an operand, as an index, where a range is checked, in a comparison with what is not known, in one by `<` with a value of
-//! another site) keeps all of them.
+//! with each other are in one *group*, and the constants that its values are compared with are the constants of the group. Where a value is
+//! *used* in any other way (as an operand, as an index, where a range is checked, in a comparison with what is not known, in one by `<` with a value of
+//! another site), the least and the greatest value that a site can have there are constants of its group too. The same analysis finds them: a `Value` has
+//! bounds, which conditions like `0 <= r && r < 4` make closer. A site whose values are used before anything is known about them keeps all of them.
 //!
 //! **The narrowed program decides the same.** Let least and greatest be those of the constants of a group. Take an execution of the program.
 //!
@@ -15,7 +16,7 @@
 //!   constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the least by least - j,
 //!   or by greatest + j again. This is one injective map for the whole execution.
 //!
-//! Where a replaced value is compared, the comparison comes out as before: with a constant of the group, because it is on the same side of it and equal to it
+//! A value that is used is kept, because it lies between constants of its group. Where a replaced value is compared, the comparison comes out as before: with a constant of the group, because it is on the same side of it and equal to it
 //! if it was; with another value of the group, because the map is injective and keeps what is between the constants. Everything else is the same value as before. So
 //! the result is an execution along the same edges, and properties, whose formulas are looked at like conditions, see the same. Its choices at site j are within
 //! j of the constants: these are the values that the narrowed program has there. It has no others than the program, so its executions are
@@ -25,7 +26,7 @@ use std::collections::BTreeSet;
 
 use fencewright_program::{
     Action, Address, BinaryOp, Expr, Init, LocationId, Numbers, Observable, Op, Program, PropertyKind, Range,
-    Thread, UnaryOp,
+    RegisterId, Thread, UnaryOp,
 };
 
 /// Choices among fewer values than this are left as they are.
@@ -44,14 +45,32 @@ struct Value {
     constants: u64,
     /// Sites.
     sites: u64,
+    /// Bounds of the values that come from sites, if there are any.
+    bounds: Option<Range>,
 }
 
 impl Value {
-    const ANY: Value = Value { constants: UNKNOWN, sites: 0 };
+    const ANY: Value = Value { constants: UNKNOWN, sites: 0, bounds: None };
 
     fn or(self, other: Value) -> Value {
-        Value { constants: self.constants | other.constants, sites: self.sites | other.sites }
+        let (constants, sites) = (self.constants | other.constants, self.sites | other.sites);
+        Value { constants, sites, bounds: hull(self.bounds, other.bounds) }
     }
+
+    /// The same, where the values of sites are known to lie in a range.
+    fn within(self, low: i64, high: i64) -> Value {
+        let bounds = self.bounds.map(|of| Range { low: of.low.max(low), high: of.high.min(high) });
+        match bounds.filter(|bounds| bounds.low <= bounds.high) {
+            Some(bounds) => Value { bounds: Some(bounds), ..self },
+            None => Value { sites: 0, bounds: None, ..self },
+        }
+    }
+}
+
+/// The least range with all values of both.
+fn hull(one: Option<Range>, other: Option<Range>) -> Option<Range> {
+    let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
+    Some(Range { low: a.low.min(b.low), high: a.high.max(b.high) })
 }
 
 /// A choice among very many values.
@@ -68,8 +87,8 @@ struct Site {
     ordered: bool,
     /// Whether its values are compared with values of sites.
     mutual: bool,
-    /// Whether its values are used in another way.
-    used: bool,
+    /// Bounds of the values that are used in another way.
+    used: Option<Range>,
 }
 
 /// The analysis.
@@ -126,13 +145,54 @@ fn sites(program: &Program, wide: u64) -> Vec<Site> {
             }) {
                 if range.size() >= wide {
                     let parent = sites.len();
-                    let (constants, ordered, mutual, used) = (BTreeSet::new(), false, false, false);
+                    let (constants, ordered, mutual, used) = (BTreeSet::new(), false, false, None);
                     sites.push(Site { thread, edge, op, range, parent, constants, ordered, mutual, used });
                 }
             }
         }
     }
     sites
+}
+
+/// What is known of registers where a condition is true, or is not.
+fn suppose(e: &Expr<RegisterId>, is_true: bool, registers: &mut [Value]) {
+    use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+    match e {
+        Expr::Unary(UnaryOp::Not, operand) => suppose(operand, !is_true, registers),
+        Expr::Binary(op @ (And | Or), left, right) => {
+            if (*op == And) == is_true {
+                suppose(left, is_true, registers);
+                suppose(right, is_true, registers);
+            } else {
+                let mut others = registers.to_vec();
+                suppose(left, is_true, registers);
+                suppose(right, is_true, &mut others);
+                registers.iter_mut().zip(others).for_each(|(one, other)| *one = one.or(other));
+            }
+        }
+        Expr::Binary(op, left, right) => {
+            let (register, op, constant) = match (&**left, &**right) {
+                (Expr::Leaf(register), Expr::Const(constant)) => (register, *op, *constant),
+                (Expr::Const(constant), Expr::Leaf(register)) => {
+                    let turned =
+                        [(Lt, Gt), (Gt, Lt), (Le, Ge), (Ge, Le)].into_iter().find(|(of, _)| of == op);
+                    (register, turned.map_or(*op, |(_, turned)| turned), *constant)
+                }
+                _ => return,
+            };
+            let value = &mut registers[register.index()];
+            let (below, above) = (constant.saturating_sub(1), constant.saturating_add(1));
+            *value = match (op, is_true) {
+                (Eq, true) | (Ne, false) => value.within(constant, constant),
+                (Lt, true) | (Ge, false) => value.within(i64::MIN, below),
+                (Le, true) | (Gt, false) => value.within(i64::MIN, constant),
+                (Gt, true) | (Le, false) => value.within(above, i64::MAX),
+                (Ge, true) | (Lt, false) => value.within(constant, i64::MAX),
+                _ => return,
+            };
+        }
+        _ => {}
+    }
 }
 
 /// The numbers of the sites in a set.
@@ -176,7 +236,7 @@ impl Flow<'_> {
         if known.is_none() {
             self.constants.push(value);
         }
-        Value { constants: 1 << number, sites: 0 }
+        Value { constants: 1 << number, ..Value::default() }
     }
 
     /// What the operations of an edge make of the registers, wherever they are left.
@@ -190,6 +250,7 @@ impl Flow<'_> {
                 Op::Skip => continue,
                 Op::Assume(e) | Op::Assert(e, _) => {
                     self.condition(e, &|r| registers[r.index()]);
+                    suppose(e, true, &mut registers);
                     continue;
                 }
                 Op::Store(address, e) => {
@@ -208,8 +269,11 @@ impl Flow<'_> {
                 }
                 Op::Havoc(target, _) => {
                     let is_it = |s: &Site| (s.thread, s.edge, s.op) == (t, number, n);
-                    let site = self.sites.iter().position(is_it);
-                    (target, site.map_or(Value::ANY, |site| Value { constants: 0, sites: 1 << site }))
+                    let chosen = self.sites.iter().position(is_it).map(|site| {
+                        let bounds = Some(self.sites[site].range);
+                        Value { constants: 0, sites: 1 << site, bounds }
+                    });
+                    (target, chosen.unwrap_or(Value::ANY))
                 }
             };
             self.bounded(value, thread.registers[target.index()].range);
@@ -323,7 +387,9 @@ impl Flow<'_> {
     }
 
     fn used(&mut self, value: Value) {
-        members(value.sites).for_each(|site| self.sites[site].used = true);
+        for site in members(value.sites) {
+            self.sites[site].used = hull(self.sites[site].used, value.bounds);
+        }
     }
 
     fn index(&mut self, address: &Address, registers: &[Value]) {
@@ -364,10 +430,11 @@ impl Flow<'_> {
     fn of_group(&self, group: &[usize]) -> Option<Vec<Range>> {
         let sites = || group.iter().map(|&n| &self.sites[n]);
         let mutual = sites().any(|site| site.mutual);
-        if sites().any(|site| site.used || (mutual && self.is_on_cycle(site))) {
+        if sites().any(|site| mutual && self.is_on_cycle(site)) {
             return None;
         }
-        let constants: BTreeSet<i64> = sites().flat_map(|site| site.constants.iter().copied()).collect();
+        let mut constants: BTreeSet<i64> = sites().flat_map(|site| site.constants.iter().copied()).collect();
+        constants.extend(sites().filter_map(|site| site.used).flat_map(|used| [used.low, used.high]));
         let least = constants.first().copied().unwrap_or(0);
         let greatest = constants.last().copied().unwrap_or(0);
         let ordered = sites().any(|site| site.ordered);
