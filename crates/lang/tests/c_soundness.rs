@@ -477,3 +477,27 @@ fn threads_that_do_the_same_count_when_they_end() {
     assertions(&twice, "uuu");
     assert!(!translated(&text("")).contains("done"), "{}", translated(&text("")));
 }
+
+/// A loop that only waits may compute, in each round, where it looks.
+#[test]
+fn a_loop_that_waits_looks_where_it_says() {
+    let program = |wait: &str| {
+        format!(
+            "int flag[4], which, z;
+             static int get(int *place) {{ return *place; }}
+             void *p(void *argument) {{ int i = which; if (i < 0 || i > 3) return 0; {wait} z = 1; return 0; }}
+             void *q(void *argument) {{ which = 2; flag[2] = 1; flag[0] = 1; return 0; }}
+             int main(void) {{ pthread_t a, b; pthread_create(&a, 0, p, 0); pthread_create(&b, 0, q, 0);
+                 pthread_join(a, 0); pthread_join(b, 0); assert(z == 0); }}"
+        )
+    };
+    for wait in [
+        "while (get(&flag[i]) == 0);",
+        "for (;;) { int *place = &flag[i]; if (*place) break; }",
+        "for (;;) { int *first = flag; int *place = first + i; if (*place) break; }",
+        "while (get(&flag[((i & i) - i)]) == 0);",
+    ] {
+        assertions(&program(wait), "uuu");
+        memory(&program(wait), "sss");
+    }
+}

@@ -31,7 +31,7 @@ use fencewright_program::{BinaryOp, Call, CallId, Span};
 use rustc_hash::FxHashMap;
 
 use super::core::{
-    Core, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
+    Base, Core, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
 };
 use super::nodes::{Clash, Nodes};
 use super::numbers::Operand;
@@ -356,6 +356,27 @@ impl<'u> Elaborator<'u> {
                 for node in nodes {
                     self.unify(points, node, statement.span)?;
                 }
+            }
+            // Where a value stands in place of the register that it was assigned to, that assignment may be gone.
+            let mut through = Vec::new();
+            statement.kind.places(&mut |place| {
+                if let Base::Pointed(pointer, node) = &place.base {
+                    through.extend(pointed_to(pointer, registers).into_iter().map(|other| (*node, other)));
+                }
+            });
+            statement.kind.values(&mut |value| {
+                value.each(&mut |part| {
+                    if let Value::Move(pointer, _, node) = part {
+                        let others = pointed_to(pointer, registers).into_iter();
+                        through.extend(others.map(|other| (*node, other)));
+                    }
+                });
+            });
+            if let StmtKind::Free(pointer, node) = &statement.kind {
+                through.extend(pointed_to(pointer, registers).into_iter().map(|other| (*node, other)));
+            }
+            for (node, other) in through {
+                self.unify(node, other, statement.span)?;
             }
             for block in statement.kind.blocks() {
                 self.pointees(block, registers)?;
