@@ -14,6 +14,7 @@ use fencewright_program::{MemoryModel, Property, PropertyKind};
 use fencewright_testing::c::{Pair, pair};
 use fencewright_testing::corpora::tell_skipped;
 use fencewright_testing::{Random, programs_or};
+use fencewright_transform::narrow::narrowed;
 
 /// Whether all asserts, and what should hold at the end, hold; nothing if the program is too large.
 fn holds(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
@@ -24,7 +25,9 @@ fn holds(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
     if properties.is_empty() {
         return Some(true);
     }
-    let task = Task::new(&loaded.program, model, properties);
+    // A choice from a range is written in C as one among all values of a type that is assumed to be in the range.
+    let program = narrowed(&loaded.program);
+    let task = Task::new(program.as_ref().unwrap_or(&loaded.program), model, properties);
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
     let limits = Limits::starting_now(Some(Duration::from_secs(20)), Some(1 << 30), Default::default());
     let found = check(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
@@ -72,10 +75,6 @@ fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
         let pair = pair(&mut Random::new(seed));
         let fw = read("test.fw", &pair.fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let text = written(&pair, &fw);
-        // A choice from a range is one among all values of a type that is assumed to be in the range: too many for explicit search.
-        if ["int", "long"].iter().any(|of| text.contains(&format!("__VERIFIER_nondet_{of}"))) {
-            continue;
-        }
         match compare(&fw, &text) {
             Ok(decided) => compared += usize::from(decided),
             Err(why) => {
@@ -85,7 +84,8 @@ fn compare_all(seeds: &[u64], written: impl Fn(&Pair, &Loaded) -> String) {
         }
     }
     assert!(differ.is_empty(), "seeds {differ:?}, the first:\n{}", shown.unwrap_or_default());
-    assert!(compared * 5 >= seeds.len() * 2, "{compared} of {}", seeds.len());
+    println!("{compared} of {} compared", seeds.len());
+    assert!(compared * 20 >= seeds.len() * 19, "{compared} of {}", seeds.len());
 }
 
 #[test]
@@ -117,21 +117,14 @@ fn random_programs_are_c() {
         let Pair { c, fw } = pair(&mut Random::new(seed));
         let fw = read("test.fw", &fw).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let printed = export::c(&fw.file, &fw.program, "test").expect("C can say this");
-        // Nobody compares a variable with itself, except at random.
-        for (text, warnings) in [(&c, "-w"), (&printed, "-Wno-tautological-compare")] {
+        // Nobody compares a variable with itself or with what it never is, except at random.
+        let of = ["tautological-compare", "type-limits", "sign-compare", "bool-operation"];
+        let senseless = of.map(|warning| format!("-Wno-{warning}"));
+        for (text, warnings) in [(&c, ["-w".to_owned()].as_slice()), (&printed, senseless.as_slice())] {
             let gcc = Command::new("gcc")
-                .args([
-                    "-std=gnu11",
-                    "-O1",
-                    "-Wall",
-                    "-Wextra",
-                    warnings,
-                    "-Werror",
-                    "-fsyntax-only",
-                    "-x",
-                    "c",
-                    "-",
-                ])
+                .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c"])
+                .args(warnings)
+                .arg("-")
                 .stdin(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn();

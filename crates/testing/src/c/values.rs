@@ -120,12 +120,17 @@ impl Writer<'_> {
     }
 
     fn binary(&mut self, left: Value, right: Value) -> Value {
-        let kind = common(&left, &right);
-        let (left, right) = (left.to(kind), right.to(kind));
         let op = *self.random.pick(&["+", "+", "-", "*", "&", "|", "^", "/", "%", ">>", "<<"]);
-        let (right, range) = match op {
-            "+" => (right.clone(), Some((left.low + right.low, left.high + right.high))),
-            "-" => (right.clone(), Some((left.low - right.high, left.high - right.low))),
+        let right = match op {
+            "/" | "%" => Value::constant(2 + self.random.below(3) as i64),
+            ">>" | "<<" => Value::constant(1),
+            _ => right,
+        };
+        let (kind, alone) = (common(&left, &right), left.clone());
+        let (left, right) = (left.to(kind), right.to(kind));
+        let range = match op {
+            "+" => Some((left.low + right.low, left.high + right.high)),
+            "-" => Some((left.low - right.high, left.high - right.low)),
             "*" => {
                 let ends = [
                     (left.low, right.low),
@@ -134,25 +139,23 @@ impl Writer<'_> {
                     (left.high, right.high),
                 ];
                 let ends: Option<Vec<i64>> = ends.into_iter().map(|(a, b)| a.checked_mul(b)).collect();
-                let range = ends.and_then(|ends| Some((*ends.iter().min()?, *ends.iter().max()?)));
-                (right, range)
+                ends.and_then(|ends| Some((*ends.iter().min()?, *ends.iter().max()?)))
             }
             "/" | "%" => {
-                let by = 2 + self.random.below(3) as i64;
                 let most = left.low.abs().max(left.high.abs());
-                (Value::constant(by), Some((if left.low < 0 { -most } else { 0 }, most)))
+                Some((if left.low < 0 { -most } else { 0 }, most))
             }
-            ">>" => (Value::constant(1), Some((left.low.min(0), left.high.max(0)))),
+            ">>" => Some((left.low.min(0), left.high.max(0))),
             // Only what is not negative may be shifted to the left.
-            "<<" if left.low >= 0 => (Value::constant(1), Some((0, left.high * 2))),
-            "<<" => (right, None),
+            "<<" if left.low >= 0 => Some((0, left.high * 2)),
+            "<<" => None,
             _ => {
                 // Bits: as many as the larger operand has.
                 let most = [left.low, left.high, right.low, right.high].map(|v| if v < 0 { !v } else { v });
                 let bits = most.into_iter().max().unwrap_or(0);
                 let all = (1_i64 << (64 - bits.leading_zeros())) - 1;
                 let low = if left.low < 0 || right.low < 0 { -all - 1 } else { 0 };
-                (right, Some((low, all)))
+                Some((low, all))
             }
         };
         let (fw, c) = (format!("({} {op} {})", left.fw, right.fw), format!("({} {op} {})", left.c, right.c));
@@ -165,7 +168,7 @@ impl Writer<'_> {
                 Value::new(fw, c, kind, (low, high))
             }
             // It could overflow.
-            _ => left,
+            _ => alone,
         }
     }
 
