@@ -151,3 +151,76 @@ fn no_temporary_file_stays_behind() {
         assert!(texts.iter().all(|(name, _)| whole(name)), "every file is complete, old or new");
     }
 }
+
+/// A folder with a program that is decided at once and two that are not, and an older file where a report shall go.
+fn folder_with_slow_programs() -> Files {
+    let files = Files::new(&[("programs/a.fw", SAFE), ("out.sarif", OLDER)]);
+    let text = fs::read_to_string(slow(&files)).expect("it was written");
+    for name in ["programs/b.fw", "programs/c.fw"] {
+        files.write(name, text.as_bytes());
+    }
+    files
+}
+
+const OLDER: &str = "{\"older\":true}";
+
+/// The report is complete, and nothing else was left beside it.
+fn report_is_complete(files: &Files, is_new: bool) {
+    let report: serde_json::Value =
+        serde_json::from_str(&files.read("out.sarif")).expect("a complete report");
+    assert!(report.get("runs").is_some() || (!is_new && report.get("older").is_some()), "{report}");
+    let entries = fs::read_dir(files.directory.path()).expect("the directory can be read");
+    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["out.sarif", "programs", "slow.fw"]);
+}
+
+#[test]
+fn an_interrupted_folder_is_told_as_far_as_it_was_known() {
+    for signal in ["INT", "TERM"] {
+        let files = folder_with_slow_programs();
+        let (programs, report) = (files.text("programs"), files.text("out.sarif"));
+        let arguments = ["check", "--timeout", "none", "--json", "--sarif", &report, &programs];
+        let mut child = command().args(arguments).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let first = lines.next().expect("a verdict").expect("text");
+        assert!(first.contains("\"safe\""), "{first}");
+        wait_until_busy(&child);
+        send(signal, &child);
+        assert_eq!(ended(child).code(), Some(3), "{signal}");
+        let rest = lines.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON"));
+        let rest: Vec<serde_json::Value> = rest.collect();
+        assert_eq!(rest.len(), 3, "{signal}: two programs and a summary: {rest:?}");
+        assert_eq!(rest[2]["summary"]["safe"], 1, "{signal}: {rest:?}");
+        report_is_complete(&files, true);
+    }
+}
+
+#[test]
+fn whatever_limit_is_met_the_report_is_complete() {
+    for limit in [["--timeout", "300ms"], ["--memory", "24M"]] {
+        let files = folder_with_slow_programs();
+        let (programs, report) = (files.text("programs"), files.text("out.sarif"));
+        let outcome = common::run(["check", limit[0], limit[1], "--sarif", &report, &programs]);
+        assert_eq!(outcome.status, 3, "{outcome:?}");
+        assert!(outcome.stdout.contains("1 safe, 0 unsafe, 2 unknown"), "{outcome:?}");
+        report_is_complete(&files, true);
+    }
+}
+
+/// A process that is ended without a word leaves the older file or the new one.
+#[test]
+fn no_report_is_ever_half_written() {
+    for round in 0..12 {
+        let files = folder_with_slow_programs();
+        let (programs, report) = (files.text("programs"), files.text("out.sarif"));
+        let arguments = ["check", "--timeout", "40ms", "--sarif", &report, &programs];
+        let child = command().args(arguments).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(20 * round));
+        send("KILL", &child);
+        let mut child = child;
+        child.wait().expect("it can be waited for");
+        let report = files.read("out.sarif");
+        serde_json::from_str::<serde_json::Value>(&report).expect("a complete report, older or new");
+    }
+}
