@@ -17,17 +17,17 @@ use fencewright_lang::{Diagnostic, Loaded};
 use fencewright_memory::{Bound, Kept};
 use fencewright_program::{MemoryModel, Property, Span};
 use fencewright_report::json::Failure;
-use fencewright_report::sarif::Log;
 use fencewright_report::{Source, invariants, json, remarks, text};
 use fencewright_transform::extend::AttackingStore;
 
 use crate::args::{
     BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg, TERMINATION,
 };
+use crate::gathered::Gathered;
 use crate::input::{describe, display_name, each_file, load_or_tell, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{certificate, files, folder, progress, stop};
+use crate::{certificate, files, folder, gathered, progress, stop};
 
 /// Checks all files. These options are `given` on the command line, with their dashes.
 pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
@@ -69,40 +69,32 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             return Status::Bad;
         }
     }
-    let Some(path) = &args.sarif else { return run_all(args, record, &mut None, out) };
-    if let Some(why) = files::is_also_read(path, args.common.files.iter().map(PathBuf::as_path)) {
-        out.refuse(args.common.json, "--sarif", &why, None);
-        return Status::Bad;
-    }
-    let mut log = Some(Log::default());
-    let status = run_all(args, record, &mut log, out);
-    let text = log.map(|log| log.finish(!stop::is_asked())).unwrap_or_default();
-    status.and(match files::overwrite(path, text.as_bytes()) {
-        Ok(()) => Status::Fine,
-        Err(error) => {
-            let why = format!("cannot write it: {}", describe(&error));
-            out.refuse(args.common.json, &path.to_string_lossy(), &why, None);
-            Status::Bad
+    for (option, path) in [("--sarif", &args.sarif), ("--html", &args.html)] {
+        let Some(path) = path else { continue };
+        if !gathered::can_be_written(option, path, &args.common.files, args.common.json, out) {
+            return Status::Bad;
         }
-    })
+    }
+    let mut gathered = Gathered::new(args.sarif.as_ref(), args.html.as_ref());
+    let status = run_all(args, record, &mut gathered, out);
+    status.and(gathered.write(args.sarif.as_ref(), args.html.as_ref(), args.common.json, out))
 }
 
-/// Checks all files, and adds the answers to a log if there is one.
+/// Checks all files, and gathers the answers where that is wanted.
 fn run_all(
     args: &CheckArgs,
     record: Option<Arc<Mutex<Record>>>,
-    log: &mut Option<Log>,
+    gathered: &mut Gathered,
     out: &mut Output,
 ) -> Status {
     if folder::is_asked(args) {
-        return folder::run(args, log, out);
+        return folder::run(args, gathered, out);
     }
     each_file(&args.common, out, |path, limits, out| {
         let mut loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
             Err(status) => {
-                log.iter_mut()
-                    .for_each(|log| log.fail(&display_name(path), "this could not be read as a program"));
+                gathered.fail(&display_name(path), "this could not be read as a program");
                 return status;
             }
         };
@@ -116,7 +108,7 @@ fn run_all(
             }
         };
         let Some(engine) = engine(args, args.jobs, bound, record.clone()) else { return Status::Bad };
-        let mut checker = Checker { args, engine: &*engine, record: record.as_deref(), log: &mut *log };
+        let mut checker = Checker { args, engine: &*engine, record: record.as_deref(), gathered };
         checker.check_file(&loaded, limits, out)
     })
 }
@@ -229,8 +221,8 @@ struct Checker<'a> {
     engine: &'a dyn Engine,
     /// Where the engine leaves its boolean program, if that is wanted.
     record: Option<&'a Mutex<Record>>,
-    /// Where answers are gathered, if that is wanted.
-    log: &'a mut Option<Log>,
+    /// Where answers are gathered.
+    gathered: &'a mut Gathered,
 }
 
 impl Checker<'_> {
@@ -287,9 +279,7 @@ impl Checker<'_> {
         let results = progress::shown(show, &measured, || {
             check_each(self.engine, &task, limits, &measured, common.confirm(), &mut tell).verdicts
         });
-        if let Some(log) = self.log {
-            results.iter().for_each(|checked| log.add(source, model, checked));
-        }
+        results.iter().for_each(|checked| self.gathered.add(None, source, model, checked));
         let status = status(&results);
         let status = match (&self.args.emit_boolean, self.record) {
             (Some(path), Some(record)) => {

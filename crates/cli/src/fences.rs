@@ -11,7 +11,7 @@ use fencewright_fences::audit::{Need, Unmet, audit};
 use fencewright_fences::text::{self, NoPlaces};
 use fencewright_fences::{Bounded, Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise};
 use fencewright_lang::source::escape;
-use fencewright_lang::{Loaded, Position};
+use fencewright_lang::{Loaded, Position, Sources};
 use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::{MemoryModel, Span};
 use fencewright_report::{Source, Style, fences, remarks};
@@ -19,10 +19,13 @@ use fencewright_transform::attack::Notion;
 
 use crate::args::{FencesArgs, GoalArg, OverflowArg, TERMINATION};
 use crate::check::stated;
-use crate::input::{Originals, each_file, is_standard_input, load_originals, load_quietly, tell_notes};
+use crate::gathered::Gathered;
+use crate::input::{
+    Originals, display_name, each_file, is_standard_input, load_originals, load_quietly, tell_notes,
+};
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
-use crate::{diff, progress, stop};
+use crate::{diff, gathered, progress, stop};
 
 /// How many equally cheap sets `--all` lists at most.
 const MOST_SETS: usize = 1_000;
@@ -31,6 +34,19 @@ const MOST_SETS: usize = 1_000;
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     let json = args.common.json;
     out.style.full = args.common.full;
+    if let Some(path) = &args.html
+        && !gathered::can_be_written("--html", path, &args.common.files, json, out)
+    {
+        return Status::Bad;
+    }
+    let mut gathered = Gathered::new(None, args.html.as_ref());
+    let status = find_all(args, &mut gathered, out);
+    status.and(gathered.write(None, args.html.as_ref(), json, out))
+}
+
+/// Finds fences for all files, and gathers the answers where that is wanted.
+fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Status {
+    let json = args.common.json;
     each_file(&args.common, out, |path, limits, out| {
         let loaded = match args.write {
             true if is_standard_input(path) => {
@@ -42,14 +58,32 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
             false => load_quietly(path, &args.common.input, limits).map(|loaded| (loaded, None)),
         };
         match loaded {
-            Ok((loaded, original)) => file(args, path, &loaded, original.as_ref(), limits, out),
+            Ok((loaded, original)) => {
+                let mut to = To { gathered, out };
+                file(args, path, &loaded, original.as_ref(), limits, &mut to)
+            }
             Err(unloadable) => {
+                gathered.fail(&display_name(path), "this could not be read as a program");
                 write_error(&unloadable.message);
                 out.tell_failure(json, &unloadable.failure);
                 unloadable.status
             }
         }
     })
+}
+
+/// Where answers go.
+struct To<'a> {
+    gathered: &'a mut Gathered,
+    out: &'a mut Output,
+}
+
+impl To<'_> {
+    /// Says why a question makes no sense, or has no answer.
+    fn refuse(&mut self, json: bool, about: &str, file: &str, message: &str, position: Option<Position<'_>>) {
+        self.out.refuse(json, about, message, position);
+        self.gathered.fail(file, message);
+    }
 }
 
 /// Finds fences for one file. The limits are those that loading it started with; `original` is what the fences are written to, if they are.
@@ -59,7 +93,7 @@ fn file(
     loaded: &Loaded,
     original: Option<&Originals>,
     limits: &Limits,
-    out: &mut Output,
+    to: &mut To<'_>,
 ) -> Status {
     if args.common.is_talkative() {
         tell_notes(loaded);
@@ -67,14 +101,14 @@ fn file(
     let goal = match goal(args, loaded) {
         Ok(goal) => goal,
         Err(Refusal { about, message, position }) => {
-            out.refuse(args.common.json, &about, &message, position);
+            to.refuse(args.common.json, &about, loaded.sources.name(), &message, position);
             return Status::Bad;
         }
     };
     let _search = stop::Search::begin();
     let work = Work { args, path, loaded, original, goal: &*goal, limits };
-    let status = if args.audit { work.audited(out) } else { work.found(out) };
-    out.flush();
+    let status = if args.audit { work.audited(to) } else { work.found(to) };
+    to.out.flush();
     status
 }
 
@@ -178,7 +212,7 @@ impl Work<'_> {
     }
 
     /// Which of the fences there are is needed.
-    fn audited(&self, out: &mut Output) -> Status {
+    fn audited(&self, to: &mut To<'_>) -> Status {
         let Work { args, loaded, goal, limits, .. } = *self;
         let source = Source::from(loaded);
         let audited = match self.watched(|measured| audit(&loaded.program, goal, limits, measured)) {
@@ -187,21 +221,27 @@ impl Work<'_> {
                 let stated = property.filter(|property| property.span != Span::default());
                 let position = stated.map(|property| source.position(property.span));
                 let message = format!("there is nothing to audit: {}", escape(&reason));
-                out.refuse(args.common.json, loaded.sources.name(), &message, position);
+                let name = loaded.sources.name();
+                to.refuse(args.common.json, name, name, &message, position);
                 return Status::Unknown;
             }
         };
-        out.print(&match args.common.json {
+        if let Some(page) = to.gathered.page() {
+            page.audit(source, goal.model().name(), &audited);
+        }
+        let style = to.out.style;
+        to.out.print(&match args.common.json {
             true => fences::audit_json(source, &audited),
-            false => fences::audit_text(source, &audited, !args.common.quiet, out.style),
+            false => fences::audit_text(source, &audited, !args.common.quiet, style),
         });
         let unknown = audited.iter().any(|a| matches!(a.need, Need::Unknown(_)));
         if unknown { Status::Unknown } else { Status::Fine }
     }
 
     /// Which fences are needed, and the edit that puts them in.
-    fn found(&self, out: &mut Output) -> Status {
+    fn found(&self, to: &mut To<'_>) -> Status {
         let Work { args, loaded, goal, limits, .. } = *self;
+        let name = loaded.sources.name();
         let start = Instant::now();
         let placed = match text::places(loaded, &loaded.defines) {
             Ok(placed) => placed,
@@ -209,12 +249,12 @@ impl Work<'_> {
                 let first = diagnostics.first();
                 let position = first.map(|d| loaded.sources.position(d.span));
                 let message = first.map_or("", |d| d.message.as_str());
-                out.refuse(args.common.json, loaded.sources.name(), &escape(message), position);
+                to.refuse(args.common.json, name, name, &escape(message), position);
                 return Status::Bad;
             }
             Err(NoPlaces::Contradiction) => {
                 let what = "internal contradiction, please report it: places change the program";
-                out.refuse(args.common.json, loaded.sources.name(), what, None);
+                to.refuse(args.common.json, name, name, what, None);
                 return Status::Unknown;
             }
         };
@@ -227,10 +267,15 @@ impl Work<'_> {
         let options = Options { prices, sets, evidence: !args.no_evidence };
         let found = self.watched(|measured| synthesise(&placed, goal, &options, limits, measured));
         let seconds = start.elapsed().as_secs_f64();
-        let (diff, written) = self.edited(&found);
+        let Edits { sources, diff, written } = self.edited(&found);
         let (goal, model, bound) = (goal.name(), goal.model().name(), goal.bound());
         let question = fences::Question { goal, model, bound, seconds };
         let source = Source::from(loaded);
+        if let Some(page) = to.gathered.page() {
+            let edited = sources.as_ref().map(Option::as_ref).map_err(|failed| failed.why.as_str());
+            page.fences(source, question, &found, edited);
+        }
+        let out = &mut *to.out;
         let failed = written.as_ref().err().or(diff.as_ref().err());
         if args.common.json {
             let edited = fences::Edited {
@@ -261,25 +306,42 @@ impl Work<'_> {
         status.and(failed.map_or(Status::Fine, |failed| failed.status))
     }
 
-    /// The edit that puts the fences in, if it is to be shown; and whether the file was written, if it is to be.
-    fn edited(&self, found: &Synthesis) -> (Result<Option<String>, Failed>, Result<bool, Failed>) {
+    /// The files with the fences in them, if anybody wants to see them or to have them written.
+    fn edited(&self, found: &Synthesis) -> Edits {
         let Work { args, path, loaded, original, goal, limits } = *self;
-        if !(args.diff || args.write) || !matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed) {
-            return (Ok(None), Ok(false));
+        let asked = args.diff || args.write;
+        let is_met = matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed);
+        if !(asked || args.html.is_some()) || !is_met {
+            return Edits { sources: Ok(None), diff: Ok(None), written: Ok(false) };
         }
         let edited = match text::edited(loaded, found, goal, limits) {
             Ok(edited) => edited,
-            Err(why) => return (Err(Failed { why, status: Status::Unknown }), Ok(false)),
+            Err(why) => {
+                let failed = Failed { why, status: Status::Unknown };
+                // A page says why it shows no text; that is no failure of the command.
+                let diff = if asked { Err(failed.clone()) } else { Ok(None) };
+                return Edits { sources: Err(failed), diff, written: Ok(false) };
+            }
         };
         let diff = args.diff.then(|| diff::unified(path, &loaded.sources, &edited));
         let written = original.map_or(Ok(false), |original| original.write(&loaded.sources, &edited));
         let written = written.map_err(|why| Failed { why, status: Status::Bad });
-        (Ok(diff), written)
+        Edits { sources: Ok(Some(edited)), diff: Ok(diff), written }
     }
 }
 
+/// What became of the fences that were found.
+struct Edits {
+    /// The files with the fences in them.
+    sources: Result<Option<Sources>, Failed>,
+    /// The edit that puts them in, if it is to be shown.
+    diff: Result<Option<String>, Failed>,
+    /// Whether the file was written, if it is to be.
+    written: Result<bool, Failed>,
+}
+
 /// Why there is no edit, and what the command then ends with.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Failed {
     why: String,
     status: Status,

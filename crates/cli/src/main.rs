@@ -13,6 +13,7 @@ mod fences;
 mod files;
 mod folder;
 mod format;
+mod gathered;
 mod generate;
 mod input;
 mod litmus;

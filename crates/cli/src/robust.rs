@@ -8,10 +8,11 @@ use fencewright_report::{Source, remarks, robust};
 use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
-use crate::input::{each_file, load_or_tell, tell_notes};
+use crate::gathered::Gathered;
+use crate::input::{display_name, each_file, load_or_tell, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
-use crate::{certificate, progress, stop};
+use crate::{certificate, gathered, progress, stop};
 
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
@@ -37,10 +38,25 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     {
         return Status::Bad;
     }
+    if let Some(path) = &args.html
+        && !gathered::can_be_written("--html", path, &args.common.files, args.common.json, out)
+    {
+        return Status::Bad;
+    }
+    let mut gathered = Gathered::new(None, args.html.as_ref());
+    let status = examine_all(args, &options, &mut gathered, out);
+    status.and(gathered.write(None, args.html.as_ref(), args.common.json, out))
+}
+
+/// Examines all files, and gathers the answers where that is wanted.
+fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, out: &mut Output) -> Status {
     each_file(&args.common, out, |path, limits, out| {
         let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
-            Err(status) => return status,
+            Err(status) => {
+                gathered.fail(&display_name(path), "this could not be read as a program");
+                return status;
+            }
         };
         if args.common.is_talkative() {
             tell_notes(&loaded);
@@ -49,12 +65,15 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
         let show = args.common.is_talkative() && progress::is_watched();
         let measured = Progress::default();
         let answer =
-            progress::shown(show, &measured, || analyse(&loaded.program, &options, limits, &measured));
+            progress::shown(show, &measured, || analyse(&loaded.program, options, limits, &measured));
         let source = Source::from(&loaded);
         out.print(&match args.common.json {
             true => robust::json(source, &answer, args.all),
             false => robust::text(source, &answer, args.all, args.common.quiet, out.style),
         });
+        if let Some(page) = gathered.page() {
+            page.robust(source, &answer, args.all);
+        }
         if args.common.is_talkative() {
             out.print(&remarks::meaning(source));
         }

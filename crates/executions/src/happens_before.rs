@@ -169,6 +169,11 @@ impl HappensBefore {
         }
     }
 
+    /// The relation event by event: program order between neighbours only, and of several reasons why one event happens before another the first.
+    pub fn relations(&self) -> impl Iterator<Item = (usize, Relation, usize)> + '_ {
+        self.edges.values().flat_map(|targets| targets.values().copied())
+    }
+
     /// A shortest cycle, if there is one. If the cycle enters an indivisible section at one event and leaves it from another, a
     /// link of program order joins the two.
     pub fn cycle(&self) -> Option<Vec<Link>> {

@@ -197,10 +197,9 @@ fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
     table(source, replayed, &cells, &[], style)
 }
 
-/// One fence with the line it belongs to.
-fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
-    let at = source.position(fence.place.point());
-    let word = match (fence.kind, fence.place.side) {
+/// What is put where, in words that a statement follows.
+pub(crate) fn what(fence: &Candidate) -> &'static str {
+    match (fence.kind, fence.place.side) {
         (Kind::Swap, _) => "a locked instruction instead of",
         (Kind::Full, Side::Before) => "a fence before",
         (Kind::Full, Side::Labelled) => "a fence behind the label of",
@@ -208,7 +207,13 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
         (Kind::StoreStore, Side::Before) => "a store-store fence before",
         (Kind::StoreStore, Side::Labelled) => "a store-store fence behind the label of",
         (Kind::StoreStore, Side::After) => "a store-store fence after",
-    };
+    }
+}
+
+/// One fence with the line it belongs to.
+fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
+    let at = source.position(fence.place.point());
+    let word = what(fence);
     let threads = escape(&thread_names(source.program, fence).join(", "));
     let mut text = format!("  {at}: {word} this, in {threads}\n");
     let (file, statement) = (fence.place.statement.file, source.position(fence.place.statement).line);
@@ -224,7 +229,7 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
     text
 }
 
-fn short(source: Source<'_>, fence: &Candidate) -> String {
+pub(crate) fn short(source: Source<'_>, fence: &Candidate) -> String {
     let at = source.position(fence.place.point());
     format!("{} at {}:{}", fence.kind.name(), at.line_name(), at.column)
 }

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fencewright_certify::symmetry::Permutation;
-use fencewright_certify::{Certificate, Claim, Proof};
+use fencewright_certify::{Certificate, Claim, InductiveInvariant, Proof};
 use fencewright_lang::source::escape;
 use fencewright_memory::linear::{Constraint, Cube};
 use fencewright_memory::{BufferMachine, Cell, CellId};
 use fencewright_program::{LocationId, ThreadId};
+use fencewright_transform::separated::stores_are_separated;
 
 use crate::words::Source;
 
@@ -35,16 +36,92 @@ impl Bounds {
     }
 }
 
+/// Which executions a proof about a program itself speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executions {
+    /// Those of the memory model that was asked about.
+    All,
+    /// Those under SC: the program is robust, so there are no others up to the order of independent steps.
+    UnderSc,
+}
+
+/// What holds whenever a thread is at a point.
+pub struct Point {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The point.
+    pub location: LocationId,
+    /// What holds, in the program's own names; nothing if nothing is known about its own cells.
+    pub facts: Vec<String>,
+}
+
+/// The proof of a certificate that is about this very program, if there is one. A claim about PSO may stand on a proof under TSO, one about a robust
+/// program on a proof under SC, and one about choices among many values on a proof with fewer; others speak of programs with other points.
+pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Option<(&'c Proof, Executions)> {
+    let mut claim = &certificate.claim;
+    loop {
+        claim = match claim {
+            Claim::Reordered { tso } if stores_are_separated(source.program) => tso,
+            Claim::Narrowed { fewer } => fewer,
+            _ => break,
+        };
+    }
+    let (proof, executions) = match (claim, &certificate.proofs[..]) {
+        (Claim::Safe { .. }, [proof]) => (proof, Executions::All),
+        (Claim::Lazy { extensions, .. }, [proof, ..]) if extensions.is_empty() => {
+            (proof, Executions::UnderSc)
+        }
+        _ => return None,
+    };
+    has_its_points(source, proof).then_some((proof, executions))
+}
+
+/// Whether all that a proof names exists in a program.
+fn has_its_points(source: Source<'_>, proof: &Proof) -> bool {
+    let threads = &source.program.threads;
+    match proof {
+        Proof::Invariant(proof) => proof.states.iter().all(|state| {
+            let places = state.locations.iter().zip(threads);
+            state.locations.len() == threads.len()
+                && places.into_iter().all(|(at, thread)| (*at as usize) < thread.locations.len())
+        }),
+        Proof::States(set) => {
+            let registers = set.layout.registers.iter().zip(threads);
+            let live = set.live.iter().zip(threads);
+            set.layout.locations.len() == threads.len()
+                && set.layout.memory.len() == source.program.cells()
+                && registers.into_iter().all(|(fields, thread)| fields.len() == thread.registers.len())
+                && live.into_iter().all(|(live, thread)| live.len() == thread.locations.len())
+        }
+    }
+}
+
 /// The invariants of a certificate, one line for each program point that can be reached.
 pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
-    // A claim about PSO may stand on an invariant under TSO, of the same program.
-    let claim = certificate.claim.about_properties();
-    let (Claim::Safe { .. }, [proof]) = (claim, &certificate.proofs[..]) else {
+    let Some((proof, executions)) = about_itself(source, certificate) else {
         return "  the proof is about other programs, made from this one: its points are not those of this program\n".into();
     };
     let Proof::Invariant(proof) = proof else {
         return "  the proof is the set of all states that can be reached, not an invariant; --engine cegar looks for one\n".into();
     };
+    let mut text = String::from(match executions {
+        Executions::All => "  proved, for each point of each thread:\n",
+        Executions::UnderSc => {
+            "  the program is robust: under sc it does the same; proved of that, for each point of each thread:\n"
+        }
+    });
+    for Point { thread, location, facts } in points(source, proof) {
+        let place = source.place(thread, location);
+        let name = escape(&source.program.thread(thread).name);
+        let facts =
+            if facts.is_empty() { "nothing about its own cells".to_string() } else { facts.join(", ") };
+        let _ = writeln!(text, "    {name} {}: {}", escape(&place), escape(&facts));
+    }
+    text
+}
+
+/// What an invariant of the program says about each point of each thread.
+pub fn points(source: Source<'_>, proof: &InductiveInvariant) -> Vec<Point> {
     let machine = BufferMachine::new(source.program, proof.machine.buffers());
     let threads = source.program.threads.len();
     let alike = |thread: usize| {
@@ -69,16 +146,11 @@ pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
             }
         }
     }
-    let mut text = String::from("  proved, for each point of each thread:\n");
-    for ((thread, location), (cells, bounds)) in &points {
-        let place = source.place(ThreadId(*thread as u32), *location);
-        let name = escape(&source.program.threads[*thread].name);
-        let facts = facts(&machine, cells, bounds);
-        let facts =
-            if facts.is_empty() { "nothing about its own cells".to_string() } else { facts.join(", ") };
-        let _ = writeln!(text, "    {name} {}: {}", escape(&place), escape(&facts));
-    }
-    text
+    let point = |((thread, location), (cells, bounds)): ((usize, LocationId), (Vec<CellId>, Bounds))| {
+        let facts = facts(&machine, &cells, &bounds);
+        Point { thread: ThreadId(thread as u32), location, facts }
+    };
+    points.into_iter().map(point).collect()
 }
 
 /// Memory, and the registers of a thread that have a name in the source.

@@ -6,6 +6,7 @@
 //! * [`text`]: verdicts and executions for a terminal;
 //! * [`json`]: the same for other programs, as `docs/json.md` describes it;
 //! * [`sarif`]: the same for editors and code hosts;
+//! * [`html`]: the same for people who look at them in a browser;
 //! * [`litmus`]: the final states of litmus tests;
 //! * [`fences`]: where fences go and why;
 //! * [`robust`]: robustness, with its witnesses;
@@ -23,6 +24,7 @@ pub mod certify;
 pub mod dot;
 pub mod engines;
 pub mod fences;
+pub mod html;
 pub mod invariants;
 pub mod json;
 pub mod litmus;

@@ -81,6 +81,9 @@ pub struct CheckArgs {
     /// Write the answers to this file as SARIF 2.1.0, for editors and code hosts
     #[arg(long, value_name = "OUT", display_order = 904)]
     pub sarif: Option<PathBuf>,
+    /// Write the answers to this file as a page for a browser, with executions to step through
+    #[arg(long, value_name = "OUT", display_order = 905)]
+    pub html: Option<PathBuf>,
     /// Print what was proved at each program point
     #[arg(long, display_order = 902)]
     pub invariants: bool,

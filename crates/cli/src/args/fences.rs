@@ -1,5 +1,7 @@
 //! The command line of `fences`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use fencewright_fences::Prices;
 
@@ -38,6 +40,9 @@ pub struct FencesArgs {
     /// Put the fences into the file
     #[arg(long)]
     pub write: bool,
+    /// Write the answers to this file as a page for a browser: the text with its fences, and why each of them
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
     /// Do not show for each fence what happens without it
     #[arg(long)]
     pub no_evidence: bool,

@@ -21,6 +21,9 @@ pub struct RobustArgs {
     /// Write the certificate that the program is robust to this file; one program at a time
     #[arg(long, value_name = "OUT", conflicts_with = "all")]
     pub certificate: Option<PathBuf>,
+    /// Write the answers to this file as a page for a browser, with the witness to step through
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
     /// The engine that runs the attacks
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub engine: AttackEngineArg,

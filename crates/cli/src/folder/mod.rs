@@ -16,12 +16,12 @@ use std::{fs, thread};
 use fencewright_engines::{Checked, Progress, Reason, Task, Verdict, check_each};
 use fencewright_lang::front_end;
 use fencewright_program::MemoryModel;
-use fencewright_report::sarif::Log;
 use fencewright_report::table::{Row, Summary, Table};
 use fencewright_report::{Source, json};
 
 use crate::args::CheckArgs;
 use crate::check;
+use crate::gathered::Gathered;
 use crate::input::{describe, display_name, load_quietly};
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -57,8 +57,8 @@ struct Outcome {
     rows: Vec<Row>,
     /// The same as JSON, a line for each row.
     lines: Vec<String>,
-    /// And as SARIF, if that is wanted.
-    log: Option<Log>,
+    /// And for files, if that is wanted.
+    gathered: Gathered,
     /// Whether it ran out of memory.
     is_pressed: bool,
     status: Status,
@@ -69,8 +69,8 @@ pub fn is_asked(args: &CheckArgs) -> bool {
     args.common.files.iter().any(|path| path.is_dir())
 }
 
-/// Checks all programs of all folders, and all other files, and adds the answers to a log if there is one.
-pub fn run(args: &CheckArgs, log: &mut Option<Log>, out: &mut Output) -> Status {
+/// Checks all programs of all folders, and all other files, and gathers the answers where that is wanted.
+pub fn run(args: &CheckArgs, gathered: &mut Gathered, out: &mut Output) -> Status {
     let start = Instant::now();
     let one_program =
         [("--certificate", args.certificate.is_some()), ("--emit-boolean", args.emit_boolean.is_some())];
@@ -110,7 +110,7 @@ pub fn run(args: &CheckArgs, log: &mut Option<Log>, out: &mut Output) -> Status 
         table: Table::new(names.iter().map(String::as_str), out.style),
         summary: Summary { programs: files.len(), ..Summary::default() },
         status: Status::Fine,
-        log,
+        gathered,
         out,
     };
     printer.begin();
@@ -222,9 +222,9 @@ fn answer(args: &CheckArgs, question: &Question, measured: &Progress) -> Outcome
         let at = failure.line.zip(failure.column).map(|(line, column)| format!("{line}:{column}: "));
         let reason = format!("{}{}", at.unwrap_or_default(), failure.error);
         let rows = vec![Row::error(&name, &reason)];
-        let mut log = args.sarif.as_ref().map(|_| Log::default());
-        log.iter_mut().for_each(|log| log.fail(&name, &reason));
-        Outcome { rows, lines: vec![failure.json()], log, is_pressed: false, status }
+        let mut gathered = Gathered::new(args.sarif.as_ref(), args.html.as_ref());
+        gathered.fail(&name, &reason);
+        Outcome { rows, lines: vec![failure.json()], gathered, is_pressed: false, status }
     };
     if stop::is_asked() {
         return failed(json::Failure::new(&name, "stopped", None), Status::Unknown);
@@ -244,7 +244,8 @@ fn answer(args: &CheckArgs, question: &Question, measured: &Progress) -> Outcome
         Ok(loaded) => loaded,
         Err(unloadable) => return failed(unloadable.failure, unloadable.status),
     };
-    if args.common.json || args.sarif.is_some() {
+    let mut gathered = Gathered::new(args.sarif.as_ref(), args.html.as_ref());
+    if args.common.json || gathered.is_wanted() {
         let races = check::races(&loaded, &limits);
         loaded.warnings.extend(races);
     }
@@ -269,13 +270,12 @@ fn answer(args: &CheckArgs, question: &Question, measured: &Progress) -> Outcome
     let rows = checks.verdicts.iter().map(row).collect();
     let line = |checked: &Checked| json::verdict(source, question.model, checked);
     let is_pressed = |checked: &Checked| matches!(checked.verdict(), Verdict::Unknown(Reason::Memory(_)));
-    let mut log = args.sarif.as_ref().map(|_| Log::default());
-    log.iter_mut().for_each(|log| {
-        checks.verdicts.iter().for_each(|checked| log.add(source, question.model, checked));
-    });
+    for checked in &checks.verdicts {
+        gathered.add(Some(&name), source, question.model, checked);
+    }
     Outcome {
         rows,
-        log,
+        gathered,
         lines: if args.common.json { checks.verdicts.iter().map(line).collect() } else { Vec::new() },
         is_pressed: checks.verdicts.iter().any(is_pressed),
         status: check::status(&checks.verdicts),
@@ -288,7 +288,7 @@ struct Printer<'a> {
     table: Table,
     summary: Summary,
     status: Status,
-    log: &'a mut Option<Log>,
+    gathered: &'a mut Gathered,
     out: &'a mut Output,
 }
 
@@ -300,9 +300,7 @@ impl Printer<'_> {
     }
 
     fn print(&mut self, question: &Question, outcome: Outcome) {
-        if let (Some(log), Some(more)) = (&mut *self.log, outcome.log) {
-            log.append(more);
-        }
+        self.gathered.append(outcome.gathered);
         let mut rows = outcome.rows;
         let expected = question.entry.as_ref().and_then(|entry| entry.verdict(question.model));
         let is_answered = rows.iter().all(|row| row.model.is_some());

@@ -1,0 +1,102 @@
+//! Answers gathered for the files that are written when all of them are there: `--sarif` and `--html`.
+
+use std::path::{Path, PathBuf};
+
+use fencewright_engines::Checked;
+use fencewright_program::MemoryModel;
+use fencewright_report::Source;
+use fencewright_report::html::Page;
+use fencewright_report::sarif::Log;
+
+use crate::input::{describe, is_standard_input};
+use crate::output::Output;
+use crate::status::Status;
+use crate::{files, stop};
+
+/// Answers, in each form in which they are wanted.
+#[derive(Default)]
+pub struct Gathered {
+    log: Option<Log>,
+    page: Option<Page>,
+}
+
+impl Gathered {
+    /// Nothing yet, for these files.
+    pub fn new(sarif: Option<&PathBuf>, html: Option<&PathBuf>) -> Self {
+        Gathered { log: sarif.map(|_| Log::default()), page: html.map(|_| Page::default()) }
+    }
+
+    /// Whether anything is wanted.
+    pub fn is_wanted(&self) -> bool {
+        self.log.is_some() || self.page.is_some()
+    }
+
+    /// The page, if one is wanted.
+    pub fn page(&mut self) -> Option<&mut Page> {
+        self.page.as_mut()
+    }
+
+    /// Adds the answer about a property of a program that is called so.
+    pub fn add(&mut self, name: Option<&str>, source: Source<'_>, model: MemoryModel, checked: &Checked) {
+        if let Some(log) = &mut self.log {
+            log.add(source, model, checked);
+        }
+        if let Some(page) = &mut self.page {
+            page.check(name, source, model, checked);
+        }
+    }
+
+    /// Adds that a program could not be asked about.
+    pub fn fail(&mut self, file: &str, message: &str) {
+        if let Some(log) = &mut self.log {
+            log.fail(file, message);
+        }
+        if let Some(page) = &mut self.page {
+            page.fail(file, message);
+        }
+    }
+
+    /// Adds all that another one has, behind what this one has.
+    pub fn append(&mut self, other: Gathered) {
+        if let (Some(log), Some(more)) = (&mut self.log, other.log) {
+            log.append(more);
+        }
+        if let (Some(page), Some(more)) = (&mut self.page, other.page) {
+            page.append(more);
+        }
+    }
+
+    /// Writes what is wanted.
+    pub fn write(
+        self,
+        sarif: Option<&PathBuf>,
+        html: Option<&PathBuf>,
+        json: bool,
+        out: &mut Output,
+    ) -> Status {
+        let complete = !stop::is_asked();
+        let log = sarif.zip(self.log).map(|(path, log)| (path, log.finish(complete)));
+        let page = html.zip(self.page).map(|(path, page)| (path, page.finish(complete)));
+        let mut status = Status::Fine;
+        for (path, text) in log.into_iter().chain(page) {
+            if let Err(error) = files::overwrite(path, text.as_bytes()) {
+                let why = format!("cannot write it: {}", describe(&error));
+                out.refuse(json, &path.to_string_lossy(), &why, None);
+                status = Status::Bad;
+            }
+        }
+        status
+    }
+}
+
+/// Whether a file can be written that an option names, while these are read; if not, that is told.
+pub fn can_be_written(option: &str, path: &Path, inputs: &[PathBuf], json: bool, out: &mut Output) -> bool {
+    let why = match is_standard_input(path) {
+        true => Some("it is written to a file; one of this name is ./-".into()),
+        false => files::is_also_read(path, inputs.iter().map(PathBuf::as_path)),
+    };
+    if let Some(why) = &why {
+        out.refuse(json, option, why, None);
+    }
+    why.is_none()
+}

@@ -1,0 +1,333 @@
+//! Which points of threads a proof has together: control states, merged where the source has one line for several of them.
+//!
+//! Two drawings. For each two threads a table has a square for each two points at which they can be at the same time; mutual exclusion is a
+//! hole in it. And a graph has the control states themselves, in layers by their distance from the start.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write as _;
+
+use fencewright_lang::source::escape;
+use fencewright_program::{LocationId, ThreadId};
+
+use super::escape::text;
+use crate::words::{Source, grouped, shortened};
+
+/// A table has at most so many points of each thread.
+const MOST_POINTS: usize = 64;
+/// At most so many pairs of threads have a table.
+const MOST_TABLES: usize = 6;
+/// The graph has at most so many nodes, those nearest to the start.
+const MOST_NODES: usize = 40;
+/// Longer names of points are cut.
+const LONGEST_NAME: usize = 16;
+
+/// The side of a square of a table, and the height of a layer of a graph.
+const SQUARE: usize = 16;
+const LAYER: usize = 64;
+/// The width of a character of a label.
+const CHARACTER: usize = 7;
+
+/// A point: the locations of a thread that share a line, in the order of the text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    /// Whether the thread goes on from there, has ended or has faulted.
+    kind: u8,
+    file: u32,
+    line: usize,
+    /// Tells points without a place apart.
+    number: u32,
+}
+
+/// Control states of a program, as points of each thread.
+pub struct Controls<'a> {
+    source: Source<'a>,
+    /// For each thread its points, by name.
+    points: Vec<Vec<String>>,
+    /// The point of each location of each thread.
+    point_of: Vec<Vec<usize>>,
+    /// All control states.
+    states: BTreeSet<Vec<usize>>,
+    start: Vec<usize>,
+}
+
+impl<'a> Controls<'a> {
+    /// The control states of a proof, given as the location of each thread.
+    pub fn new(source: Source<'a>, locations: impl Iterator<Item = Vec<LocationId>>) -> Self {
+        let all: BTreeSet<Vec<LocationId>> = locations.collect();
+        let (mut points, mut point_of) = (Vec::new(), Vec::new());
+        for (id, _) in source.program.threads() {
+            let reached: BTreeSet<LocationId> = all.iter().map(|state| state[id.index()]).collect();
+            let (names, of) = points_of(source, id, &reached);
+            points.push(names);
+            point_of.push(of);
+        }
+        let state = |locations: &Vec<LocationId>| -> Vec<usize> {
+            locations.iter().zip(&point_of).map(|(at, of): (_, &Vec<usize>)| of[at.index()]).collect()
+        };
+        let start = source.program.threads.iter().map(|thread| thread.entry).collect();
+        let (start, states) = (state(&start), all.iter().map(state).collect());
+        Controls { source, points, point_of, states, start }
+    }
+
+    /// The drawings.
+    pub fn html(&self) -> String {
+        let mut html = String::new();
+        let threads = self.points.len();
+        let pairs: Vec<(usize, usize)> =
+            (0..threads).flat_map(|a| (a + 1..threads).map(move |b| (a, b))).collect();
+        if !pairs.is_empty() {
+            html.push_str("<h4>Where two threads can be at the same time</h4>\n<div class=\"drawings\">\n");
+            for &(a, b) in pairs.iter().take(MOST_TABLES) {
+                html.push_str(&self.table(a, b));
+            }
+            html.push_str("</div>\n");
+            if let Some(more @ 1..) = pairs.len().checked_sub(MOST_TABLES) {
+                let _ =
+                    writeln!(html, "<p class=\"left-out\">{more} more pairs of threads are not drawn.</p>");
+            }
+        }
+        html.push_str(&self.graph());
+        html
+    }
+
+    fn thread_name(&self, thread: usize) -> String {
+        escape(&self.source.program.threads[thread].name)
+    }
+
+    /// The table of two threads.
+    fn table(&self, a: usize, b: usize) -> String {
+        let together: BTreeSet<(usize, usize)> =
+            self.states.iter().map(|state| (state[a], state[b])).collect();
+        let (rows, columns) = (self.points[a].len().min(MOST_POINTS), self.points[b].len().min(MOST_POINTS));
+        let longest = |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let left = longest(&self.points[a][..rows]) * CHARACTER + 10;
+        let top = longest(&self.points[b][..columns]) * CHARACTER + 10;
+        let (width, height) = (left + columns * SQUARE + 2, top + rows * SQUARE + 2);
+        let (first, second) = (self.thread_name(a), self.thread_name(b));
+        let mut svg = format!(
+            "<figure><figcaption><b>{}</b> downwards, <b>{}</b> across</figcaption><div class=\"scroll\"><svg class=\"together\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n",
+            text(&first),
+            text(&second),
+            text(&format!(
+                "{} of {} pairs of points can be reached",
+                together.len(),
+                self.points[a].len() * self.points[b].len()
+            )),
+        );
+        for (n, name) in self.points[a][..rows].iter().enumerate() {
+            let y = top + n * SQUARE + SQUARE - 4;
+            let _ =
+                writeln!(svg, "<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">{}</text>", left - 5, text(name));
+        }
+        for (n, name) in self.points[b][..columns].iter().enumerate() {
+            let (x, y) = (left + n * SQUARE + SQUARE - 4, top - 5);
+            let _ = writeln!(
+                svg,
+                "<text x=\"{x}\" y=\"{y}\" transform=\"rotate(-90 {x} {y})\">{}</text>",
+                text(name)
+            );
+        }
+        for row in 0..rows {
+            for column in 0..columns {
+                let is_reached = together.contains(&(row, column));
+                let (x, y) = (left + column * SQUARE, top + row * SQUARE);
+                let _ = writeln!(
+                    svg,
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{w}\" class=\"{}\"><title>{}</title></rect>",
+                    if is_reached { "on" } else { "off" },
+                    text(&format!(
+                        "{first} at {}, {second} at {}: {}",
+                        self.points[a][row],
+                        self.points[b][column],
+                        if is_reached { "possible" } else { "never" }
+                    )),
+                    w = SQUARE - 1,
+                );
+            }
+        }
+        svg.push_str("</svg></div>");
+        if rows < self.points[a].len() || columns < self.points[b].len() {
+            let _ = write!(
+                svg,
+                "<p class=\"left-out\">Only the first {MOST_POINTS} points of each thread are drawn.</p>"
+            );
+        }
+        svg.push_str("</figure>\n");
+        svg
+    }
+
+    /// Steps of control: from a state to those that one thread leads to.
+    fn successors(&self) -> BTreeMap<&Vec<usize>, BTreeMap<&Vec<usize>, usize>> {
+        let mut moves: Vec<BTreeSet<(usize, usize)>> = Vec::new();
+        for (thread, of) in self.source.program.threads.iter().zip(&self.point_of) {
+            let edges = thread.edges.iter().map(|edge| (of[edge.from.index()], of[edge.to.index()]));
+            moves.push(
+                edges.filter(|(from, to)| from != to && *from != usize::MAX && *to != usize::MAX).collect(),
+            );
+        }
+        let mut all: BTreeMap<&Vec<usize>, BTreeMap<&Vec<usize>, usize>> = BTreeMap::new();
+        for state in &self.states {
+            let targets = all.entry(state).or_default();
+            for (thread, moves) in moves.iter().enumerate() {
+                let here = state[thread];
+                for &(_, to) in moves.range((here, 0)..(here + 1, 0)) {
+                    let mut next = state.clone();
+                    next[thread] = to;
+                    if let Some(next) = self.states.get(&next) {
+                        targets.entry(next).or_insert(thread);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The graph of control states.
+    fn graph(&self) -> String {
+        let successors = self.successors();
+        let Some(start) = self.states.get(&self.start) else { return String::new() };
+        // The nodes nearest to the start, each with its layer.
+        let mut layer_of: BTreeMap<&Vec<usize>, usize> = BTreeMap::from([(start, 0)]);
+        let mut queue = VecDeque::from([start]);
+        while let Some(state) = queue.pop_front() {
+            for next in successors.get(state).into_iter().flat_map(BTreeMap::keys) {
+                if layer_of.len() < MOST_NODES && !layer_of.contains_key(next) {
+                    layer_of.insert(next, layer_of[state] + 1);
+                    queue.push_back(next);
+                }
+            }
+        }
+        let layers = ordered(&layer_of, &successors);
+        let label = |state: &Vec<usize>| -> String {
+            let names = state.iter().zip(&self.points).map(|(point, names)| names[*point].as_str());
+            names.collect::<Vec<_>>().join(" · ")
+        };
+        let widest = layer_of.keys().map(|state| label(state).chars().count()).max().unwrap_or(0);
+        let node = widest * CHARACTER + 16;
+        let most = layers.iter().map(Vec::len).max().unwrap_or(1);
+        let (width, height) = (most * (node + 22) + 60, layers.len() * LAYER);
+        let mut place: BTreeMap<&Vec<usize>, (usize, usize)> = BTreeMap::new();
+        for (n, layer) in layers.iter().enumerate() {
+            let left = (width - layer.len() * (node + 22)) / 2;
+            for (m, state) in layer.iter().enumerate() {
+                place.insert(state, (left + m * (node + 22) + node / 2 + 11, n * LAYER + 18));
+            }
+        }
+        let names: Vec<String> = (0..self.points.len()).map(|t| text(&self.thread_name(t))).collect();
+        let mut html = format!(
+            "<h4>Control states and the steps between them</h4>\n<p>A box is a control state: the lines or labels at which {} are. The further down, the more steps from the start. A line is a step of control flow; whether data allow it in every state is not drawn.</p>\n",
+            names.join(" · ")
+        );
+        html.push_str("<p class=\"legend\">");
+        for (thread, name) in names.iter().enumerate() {
+            let _ = write!(html, "<span class=\"moves t{}\">{name} moves</span> ", thread % 6);
+        }
+        html.push_str("</p>\n");
+        if layer_of.len() < self.states.len() {
+            let _ = writeln!(
+                html,
+                "<p class=\"left-out\">The proof has {} control states; the {} nearest to the start are drawn, the others are left out.</p>",
+                grouped(self.states.len() as u64),
+                grouped(layer_of.len() as u64)
+            );
+        }
+        let _ = writeln!(
+            html,
+            "<div class=\"scroll\"><svg class=\"graph\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{} control states\">",
+            layer_of.len()
+        );
+        for (state, &(x, y)) in &place {
+            for (next, thread) in successors.get(*state).into_iter().flatten() {
+                let Some(&(to_x, to_y)) = place.get(next) else { continue };
+                let (class, half) = (format!("t{}", thread % 6), node / 2);
+                let path = match to_y > y {
+                    true => {
+                        let (from, to) = (y + 13, to_y - 13);
+                        let middle = (from + to) / 2;
+                        format!("M{x} {from}C{x} {middle} {to_x} {middle} {to_x} {to}")
+                    }
+                    // Back to an earlier layer, or along one: around the right side.
+                    false => {
+                        let (from, to, bend) = (x + half, to_x + half, x.max(to_x) + half + 30);
+                        format!("M{from} {y}C{bend} {y} {bend} {to_y} {to} {to_y}")
+                    }
+                };
+                let _ = writeln!(html, "<path class=\"{class}\" d=\"{path}\"/>");
+            }
+        }
+        for (state, (x, y)) in &place {
+            let class = if *state == start { " class=\"start\"" } else { "" };
+            let _ = writeln!(
+                html,
+                "<g{class}><rect x=\"{}\" y=\"{}\" width=\"{node}\" height=\"26\" rx=\"5\"/><text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text></g>",
+                x - node / 2,
+                y - 13,
+                y + 4,
+                text(&label(state))
+            );
+        }
+        html.push_str("</svg></div>\n");
+        html
+    }
+}
+
+/// The nodes of each layer, each near the middle of those before it that lead there.
+fn ordered<'s>(
+    layer_of: &BTreeMap<&'s Vec<usize>, usize>,
+    successors: &BTreeMap<&'s Vec<usize>, BTreeMap<&'s Vec<usize>, usize>>,
+) -> Vec<Vec<&'s Vec<usize>>> {
+    let mut layers: Vec<Vec<&Vec<usize>>> = Vec::new();
+    for (state, &layer) in layer_of {
+        layers.resize_with(layers.len().max(layer + 1), Vec::new);
+        layers[layer].push(state);
+    }
+    for n in 1..layers.len() {
+        let (before, rest) = layers.split_at_mut(n);
+        let before = &before[n - 1];
+        let middle = |state: &&Vec<usize>| {
+            let leads = |from: &&Vec<usize>| successors.get(*from).is_some_and(|to| to.contains_key(*state));
+            let from: Vec<usize> =
+                before.iter().enumerate().filter(|(_, from)| leads(from)).map(|(place, _)| place).collect();
+            from.iter().sum::<usize>() * 1_000 / from.len().max(1)
+        };
+        rest[0].sort_by_cached_key(middle);
+    }
+    layers
+}
+
+/// The points of a thread by name, and which of them each location is; `usize::MAX` for one that is not reached.
+fn points_of(source: Source<'_>, id: ThreadId, reached: &BTreeSet<LocationId>) -> (Vec<String>, Vec<usize>) {
+    let thread = source.program.thread(id);
+    let mut points: BTreeMap<Point, (String, Vec<LocationId>)> = BTreeMap::new();
+    for &location in reached {
+        let at = &thread.locations[location.index()];
+        let here = at.span.or_else(|| thread.edges_from(location).next().map(|(_, edge)| edge.span));
+        let position = here.map(|span| (span.file.0, source.position(span)));
+        let (kind, name) = match (at.labels.first(), position) {
+            _ if location == thread.fault => (2, "fault".to_string()),
+            (Some(label), _) => (0, label.clone()),
+            _ if thread.is_end(location) => (1, "end".to_string()),
+            (None, Some((_, position))) => (0, position.line_name()),
+            (None, None) => (0, format!("#{}", location.0)),
+        };
+        let (file, line) = position.map_or((u32::MAX, 0), |(file, position)| (file, position.line));
+        let number = if position.is_some() || kind > 0 { 0 } else { location.0 };
+        let point = match kind {
+            0 => Point { kind, file, line, number },
+            _ => Point { kind, file: 0, line: 0, number: 0 },
+        };
+        let (known, locations) = points.entry(point).or_insert_with(|| (name.clone(), Vec::new()));
+        // A label says more than a line.
+        if !at.labels.is_empty() && kind == 0 {
+            known.clone_from(&name);
+        }
+        locations.push(location);
+    }
+    let mut of = vec![usize::MAX; thread.locations.len()];
+    let mut names = Vec::new();
+    for (n, (name, locations)) in points.into_values().enumerate() {
+        locations.iter().for_each(|location| of[location.index()] = n);
+        names.push(shortened(&escape(&name), LONGEST_NAME));
+    }
+    (names, of)
+}

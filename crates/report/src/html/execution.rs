@@ -1,0 +1,508 @@
+//! An execution as data for the viewer: how it starts, what each step changes, what happens before what, and where it departs from SC.
+//!
+//! States are not written one by one: a step has the differences from the state before it, so that a page with a long execution stays small, and the viewer
+//! puts them together. Where steps are left out, one entry has all the differences that they make.
+
+use std::collections::BTreeSet;
+
+use fencewright_executions::happens_before::{HappensBefore, Link, Relation};
+use fencewright_lang::import::c::UNDEFINED;
+use fencewright_program::reference::{Access, Buffered};
+use fencewright_program::{
+    Event, EventKind, LocationId, MemoryModel, Observable, Property, Reference, Replayed, Span, State,
+    ThreadId,
+};
+use serde::Serialize;
+
+use super::departures::{Departure, Instead, departures};
+use super::escape::line_of;
+use super::texts::Numbers;
+use crate::step::{Step, buffered_cell, cell_of, entry, is_temporary, steps};
+use crate::words::{Source, grouped, shortened};
+
+/// Of a longer execution the middle is left out: so many steps at its beginning and at its end are shown.
+const FIRST_STEPS: usize = 500;
+const LAST_STEPS: usize = 1_500;
+/// In a longer execution no cycle is looked for.
+const MOST_RELATED: usize = 2_000;
+/// If memory has more cells than this, only those are shown that the execution or the property is about, and of them at most so many.
+const FEW_CELLS: usize = 64;
+const MOST_CELLS: usize = 200;
+/// If there are more threads than this, only those are shown that move, and of them at most so many.
+const FEW_THREADS: usize = 6;
+const MOST_THREADS: usize = 24;
+/// Longer texts of one step are cut.
+const LONGEST_WORDS: usize = 400;
+
+/// An execution.
+#[derive(Serialize)]
+pub struct Execution {
+    model: &'static str,
+    threads: Vec<String>,
+    cells: Vec<String>,
+    registers: Vec<Vec<String>>,
+    memory: Vec<String>,
+    values: Vec<Vec<String>>,
+    places: Vec<Place>,
+    steps: Vec<StepData>,
+    /// Why one step happens before another: the first, the relation, the second, and the cell if it is about one.
+    relations: Vec<(usize, &'static str, usize, Option<String>)>,
+    cycle: Vec<LinkData>,
+    /// What the cycle, or that there is none, means.
+    because: String,
+    /// What the last state means.
+    conclusion: String,
+    /// What is not shown.
+    left_out: Vec<String>,
+}
+
+/// Where a thread is: a file of the page and a line, or a word.
+#[derive(Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Place {
+    Line(usize, usize),
+    Word(&'static str),
+}
+
+#[derive(Default, Serialize)]
+struct StepData {
+    /// Its number, counted from 1.
+    n: usize,
+    /// Whose it is; nothing for steps that are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<usize>,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<(usize, usize)>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    statement: String,
+    words: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<String>,
+    /// Cells with their new values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memory: Vec<(usize, String)>,
+    /// Cells with what they would hold if stores reached memory at once, where that changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    issued: Vec<(usize, String)>,
+    /// Threads whose buffers change: where, how many entries go, and which come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    buffers: Vec<(usize, usize, usize, Vec<String>)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<(usize, usize, String)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<(usize, Place)>,
+    /// The thread that holds the lock afterwards, by name, if that changes; empty for nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<String>,
+    /// For a flush, the step whose store it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<usize>,
+    /// What SC would have done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sc: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct LinkData {
+    step: usize,
+    words: String,
+    relation: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<String>,
+}
+
+/// What is shown of an execution, and how it is named.
+pub struct View<'a> {
+    /// The program.
+    pub source: Source<'a>,
+    /// The execution.
+    pub replayed: &'a Replayed,
+    /// What it is evidence about.
+    pub property: Option<&'a Property>,
+    /// The cycle, if it is known already.
+    pub cycle: Option<&'a [Link]>,
+    /// What the last state means.
+    pub conclusion: String,
+}
+
+impl View<'_> {
+    /// The places that the execution goes through.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + '_ {
+        steps(self.source, self.replayed).filter_map(|step| step.span())
+    }
+
+    /// The execution as data; `files` are the numbers of the files in the page.
+    pub fn data(&self, files: &Numbers) -> Execution {
+        let mut left_out = Vec::new();
+        let threads = self.threads(&mut left_out);
+        let cells = self.cells(&mut left_out);
+        let names = self.source.program;
+        let shown = Shown { view: self, files, threads, cells };
+        let first = self.replayed.states.first();
+        let (steps, numbers) = shown.steps(&mut left_out);
+        let position = |step: usize| numbers.binary_search(&step).ok();
+        let mut relations = Vec::new();
+        let (mut cycle, because) = self.relations(&mut relations);
+        relations.retain(|(from, _, to, _)| position(*from).is_some() && position(*to).is_some());
+        for link in &mut cycle {
+            link.step += 1;
+        }
+        Execution {
+            model: self.replayed.model.name(),
+            threads: shown.threads.iter().map(|t| line_of(&names.thread(*t).name)).collect(),
+            cells: shown.cells.iter().map(|cell| line_of(&names.cell_name(*cell))).collect(),
+            registers: shown.threads.iter().map(|t| shown.register_names(*t)).collect(),
+            memory: shown.cells.iter().map(|cell| self.value(first.memory[*cell as usize])).collect(),
+            values: shown.threads.iter().map(|t| shown.register_values(*t, first)).collect(),
+            places: shown.threads.iter().map(|t| shown.place(*t, first.locations[t.index()])).collect(),
+            steps,
+            relations: relations.into_iter().map(|(a, name, b, cell)| (a + 1, name, b + 1, cell)).collect(),
+            cycle,
+            because,
+            conclusion: self.conclusion.clone(),
+            left_out,
+        }
+    }
+
+    /// A value in words.
+    fn value(&self, value: i64) -> String {
+        match value == UNDEFINED && self.source.front_end.is_c() {
+            true => "undefined".into(),
+            false => value.to_string(),
+        }
+    }
+
+    /// The same for a text with values in it.
+    fn words(&self, text: &str) -> String {
+        let text = shortened(&line_of(text), LONGEST_WORDS);
+        match self.source.front_end.is_c() {
+            true => text.replace(&UNDEFINED.to_string(), "undefined"),
+            false => text,
+        }
+    }
+
+    /// The threads that are shown.
+    fn threads(&self, left_out: &mut Vec<String>) -> Vec<ThreadId> {
+        let all = self.source.program.threads.len();
+        let few = all <= FEW_THREADS;
+        let moves: BTreeSet<ThreadId> = self.replayed.events.iter().map(|event| event.thread).collect();
+        let threads = self.source.program.threads().map(|(id, _)| id);
+        let threads: Vec<ThreadId> =
+            threads.filter(|id| few || moves.contains(id)).take(MOST_THREADS).collect();
+        if let more @ 1.. = all - threads.len() {
+            let still = moves.iter().all(|id| threads.contains(id));
+            let which = if still { "threads do not move and" } else { "more threads" };
+            left_out.push(format!("{} {which} are not shown.", grouped(more as u64)));
+        }
+        threads
+    }
+
+    /// The memory cells that are shown.
+    fn cells(&self, left_out: &mut Vec<String>) -> Vec<u32> {
+        let all = self.source.program.cells();
+        if all <= FEW_CELLS {
+            return (0..all as u32).collect();
+        }
+        let mut involved: BTreeSet<u32> =
+            self.replayed.effects.iter().flatten().filter_map(cell_of).collect();
+        if let Some(formula) = self.property.and_then(Property::formula) {
+            formula.for_each_leaf(&mut |observable| {
+                if let Observable::Memory(cell) = observable {
+                    involved.insert(*cell);
+                }
+            });
+        }
+        let shown: Vec<u32> = involved.iter().copied().take(MOST_CELLS).collect();
+        let what = if shown.len() < involved.len() { "more" } else { "untouched" };
+        left_out.push(format!("{} {what} memory cells are not shown.", grouped((all - shown.len()) as u64)));
+        shown
+    }
+
+    /// The happens-before relation of the execution in which the stores that are still buffered reach memory at the end; a cycle, and what it
+    /// means.
+    fn relations(
+        &self,
+        relations: &mut Vec<(usize, &'static str, usize, Option<String>)>,
+    ) -> (Vec<LinkData>, String) {
+        let program = self.source.program;
+        if self.replayed.model == MemoryModel::Sc {
+            return (Vec::new(), "This is an execution under SC: stores reach memory at once.".into());
+        }
+        if self.replayed.events.len() > MOST_RELATED {
+            let most = grouped(MOST_RELATED as u64);
+            let why = format!("In executions of more than {most} steps, happens-before is not looked at.");
+            return (Vec::new(), why);
+        }
+        let (completed, complete) = completed(self.source, self.replayed);
+        let relation = HappensBefore::new(program, &completed);
+        let cell = |relation: Relation| relation.cell().map(|cell| line_of(&program.cell_name(cell)));
+        relations.extend(relation.relations().map(|(from, how, to)| (from, name(how), to, cell(how))));
+        let found = match self.cycle {
+            Some(cycle) => Some(cycle.to_vec()),
+            None => relation.cycle(),
+        };
+        let Some(found) = found else {
+            let because = match complete {
+                true => {
+                    "Happens-before has no cycle: up to the order of independent steps, SC does the same. The store buffers are not to blame."
+                }
+                false => {
+                    "Happens-before has no cycle among the stores that can reach memory; others wait for a lock that is never released."
+                }
+            };
+            return (Vec::new(), because.into());
+        };
+        let link = |link: &Link| LinkData {
+            step: link.event,
+            words: self.event_in_words(&self.replayed.events[link.event]),
+            relation: name(link.relation),
+            cell: cell(link.relation),
+        };
+        let because = "SC cannot do this: each of these steps would have to come before the next, and the last before the first.";
+        (found.iter().map(link).collect(), because.into())
+    }
+
+    /// A step in few words.
+    fn event_in_words(&self, event: &Event) -> String {
+        let thread = self.source.program.thread(event.thread);
+        let what = match &event.kind {
+            EventKind::Step { edge, .. } => self.source.statement(thread.edge(*edge).span),
+            EventKind::Flush { .. } => "flush".into(),
+        };
+        line_of(&format!("{}: {what}", thread.name))
+    }
+
+    /// What SC would have done in a step, in words.
+    fn under_sc(&self, departure: &Departure) -> String {
+        let program = self.source.program;
+        let cell = program.cell_name(departure.cell);
+        let value = self.value(departure.value);
+        let thread = |step: usize| &program.thread(self.replayed.events[step].thread).name;
+        let (store, owner) = (departure.store + 1, thread(departure.store));
+        let text = match departure.instead {
+            Instead::Read(read) if read == departure.value => format!(
+                "Under SC the store of {owner} in step {store} would be in memory already; it has the same value, {cell} = {value}."
+            ),
+            Instead::Read(_) => format!(
+                "Under SC it would read {cell} = {value}: the store of {owner} in step {store} would be in memory already."
+            ),
+            Instead::Overwritten(step) => format!(
+                "Under SC {cell} would stay {value}: the store of {owner} in step {store} comes after this one, which is of step {}.",
+                step + 1
+            ),
+        };
+        line_of(&text)
+    }
+}
+
+/// The name of a relation, as the page explains it.
+fn name(relation: Relation) -> &'static str {
+    match relation {
+        Relation::ProgramOrder => "program order",
+        Relation::Coherence(_) => "coherence",
+        Relation::Source(_) => "reads from",
+        Relation::Conflict(_) => "from-read",
+    }
+}
+
+/// The execution with all buffers flushed at its end, as far as locks allow; and whether they all are.
+fn completed(source: Source<'_>, replayed: &Replayed) -> (Replayed, bool) {
+    let mut completed = replayed.clone();
+    let reference = Reference::new(source.program, replayed.model);
+    let mut state = replayed.last().clone();
+    for thread in source.program.threads().map(|(id, _)| id) {
+        while let Some(cell) = state.buffers[thread.index()].first().and_then(buffered_cell) {
+            let event = Event { thread, kind: EventKind::Flush { cell } };
+            let Ok((next, effect)) = reference.step(&state, &event) else { break };
+            state = next;
+            completed.events.push(event);
+            completed.effects.push(effect);
+        }
+    }
+    let complete = state.buffers.iter().all(Vec::is_empty);
+    (completed, complete)
+}
+
+/// What of a state is shown.
+struct Shown<'a> {
+    view: &'a View<'a>,
+    files: &'a Numbers,
+    threads: Vec<ThreadId>,
+    cells: Vec<u32>,
+}
+
+impl Shown<'_> {
+    fn named(&self, thread: ThreadId) -> impl Iterator<Item = (usize, &str)> {
+        let registers = self.view.source.program.thread(thread).registers.iter().enumerate();
+        registers.map(|(n, register)| (n, register.name.as_str())).filter(|(_, name)| !is_temporary(name))
+    }
+
+    fn register_names(&self, thread: ThreadId) -> Vec<String> {
+        self.named(thread).map(|(_, name)| line_of(name)).collect()
+    }
+
+    fn register_values(&self, thread: ThreadId, state: &State) -> Vec<String> {
+        let values = &state.registers[thread.index()];
+        self.named(thread).map(|(n, _)| self.view.value(values[n])).collect()
+    }
+
+    /// Where a thread is.
+    fn place(&self, thread: ThreadId, location: LocationId) -> Place {
+        let code = self.view.source.program.thread(thread);
+        if location == code.fault {
+            return Place::Word("fault");
+        }
+        let here = code.locations[location.index()].span;
+        let here = here.or_else(|| code.edges_from(location).next().map(|(_, edge)| edge.span));
+        match here.and_then(|span| self.line(span)) {
+            Some((file, line)) => Place::Line(file, line),
+            None if code.is_end(location) => Place::Word("ended"),
+            None => Place::Word(""),
+        }
+    }
+
+    /// A place of the source as the page has it.
+    fn line(&self, span: Span) -> Option<(usize, usize)> {
+        let file = self.files.get(&span.file)?;
+        Some((*file, self.view.source.position(span).line))
+    }
+
+    /// The steps that are shown, and the positions of those that are.
+    fn steps(&self, left_out: &mut Vec<String>) -> (Vec<StepData>, Vec<usize>) {
+        let view = self.view;
+        let all = view.replayed.events.len();
+        let gap = match all > FIRST_STEPS + LAST_STEPS {
+            true => FIRST_STEPS..all - LAST_STEPS,
+            false => 0..0,
+        };
+        if !gap.is_empty() {
+            let (gap, all) = (grouped(gap.len() as u64), grouped(all as u64));
+            left_out
+                .push(format!("{gap} of the {all} steps are left out; their changes are shown together."));
+        }
+        let departures = match view.replayed.model {
+            MemoryModel::Sc => vec![Vec::new(); all],
+            MemoryModel::Tso | MemoryModel::Pso => departures(view.source.program, view.replayed),
+        };
+        let stores = stores(view.replayed);
+        let (mut data, mut numbers) = (Vec::new(), Vec::new());
+        let (mut before, mut issued) = (None, Vec::new());
+        for (n, step) in steps(view.source, view.replayed).enumerate() {
+            if gap.contains(&n) {
+                let before = before.get_or_insert_with(|| State::clone(&step.before));
+                issued.extend(self.issued(&step));
+                if n + 1 == gap.end {
+                    let words = format!("{} steps are left out", grouped(gap.len() as u64));
+                    let issued = std::mem::take(&mut issued);
+                    let mut skipped =
+                        StepData { n: n + 1, kind: "gap", words, issued, ..StepData::default() };
+                    self.differences(before, &step.after, &mut skipped);
+                    data.push(skipped);
+                }
+                continue;
+            }
+            numbers.push(n);
+            let sc = departures[n].iter().map(|departure| view.under_sc(departure)).collect();
+            let mut one = StepData { n: n + 1, sc, store: stores[n], ..self.step(&step) };
+            self.differences(&step.before, &step.after, &mut one);
+            data.push(one);
+        }
+        (data, numbers)
+    }
+
+    /// A step without what it changes.
+    fn step(&self, step: &Step<'_>) -> StepData {
+        let source = self.view.source;
+        let faults = step.effect.iter().any(|access| matches!(access, Access::Fault(_)));
+        StepData {
+            thread: self.threads.iter().position(|t| *t == step.event.thread),
+            kind: match step.event.kind {
+                EventKind::Flush { .. } => "flush",
+                EventKind::Step { .. } if faults => "fault",
+                EventKind::Step { .. } => "step",
+            },
+            at: step.span().and_then(|span| self.line(span)),
+            statement: step.span().map_or_else(String::new, |span| line_of(&source.statement(span))),
+            words: self.view.words(&step.words()),
+            issued: self.issued(step).collect(),
+            calls: step.span().and_then(|span| source.calls(span)).map(|calls| line_of(&calls)),
+            ..StepData::default()
+        }
+    }
+
+    /// The stores of a step, whether they go to memory or to the buffer.
+    fn issued(&self, step: &Step<'_>) -> impl Iterator<Item = (usize, String)> {
+        let is_flush = matches!(step.event.kind, EventKind::Flush { .. });
+        step.effect.iter().filter(move |_| !is_flush).filter_map(|access| match *access {
+            Access::Write { cell, value, .. } => {
+                let shown = self.cells.binary_search(&cell).ok()?;
+                Some((shown, self.view.value(value)))
+            }
+            Access::Read { .. } | Access::Fault(_) => None,
+        })
+    }
+
+    /// What differs between two states.
+    fn differences(&self, before: &State, after: &State, data: &mut StepData) {
+        for (n, cell) in self.cells.iter().map(|cell| *cell as usize).enumerate() {
+            if before.memory[cell] != after.memory[cell] {
+                data.memory.push((n, self.view.value(after.memory[cell])));
+            }
+        }
+        let program = self.view.source.program;
+        for (n, thread) in self.threads.iter().enumerate() {
+            let t = thread.index();
+            if before.buffers[t] != after.buffers[t] {
+                let (at, gone, come) = splice(&before.buffers[t], &after.buffers[t]);
+                let come = come.iter().map(|e| self.view.words(&entry(program, e))).collect();
+                data.buffers.push((n, at, gone, come));
+            }
+            if before.registers[t] != after.registers[t] {
+                for (r, (register, _)) in self.named(*thread).enumerate() {
+                    if before.registers[t][register] != after.registers[t][register] {
+                        data.values.push((n, r, self.view.value(after.registers[t][register])));
+                    }
+                }
+            }
+            let place = |state: &State| self.place(*thread, state.locations[t]);
+            if before.locations[t] != after.locations[t] && place(before) != place(after) {
+                data.places.push((n, place(after)));
+            }
+        }
+        if before.lock != after.lock {
+            let name = |thread: ThreadId| line_of(&program.thread(thread).name);
+            data.lock = Some(after.lock.map_or_else(String::new, name));
+        }
+    }
+}
+
+/// The change of a buffer: where, how many entries go, and which come.
+fn splice<'b>(before: &[Buffered], after: &'b [Buffered]) -> (usize, usize, &'b [Buffered]) {
+    let start = before.iter().zip(after).take_while(|(a, b)| a == b).count();
+    let (before, after) = (&before[start..], &after[start..]);
+    let end = before.iter().rev().zip(after.iter().rev()).take_while(|(a, b)| a == b).count();
+    (start, before.len() - end, &after[..after.len() - end])
+}
+
+/// For each flush the step whose store it is, counted from 1.
+fn stores(replayed: &Replayed) -> Vec<Option<usize>> {
+    let most = replayed.events.iter().map(|event| event.thread.index() + 1).max().unwrap_or(0);
+    let mut pending: Vec<Vec<(usize, u32)>> = vec![Vec::new(); most];
+    let events = replayed.events.iter().zip(&replayed.effects).enumerate();
+    events
+        .map(|(n, (event, effect))| {
+            let own = &mut pending[event.thread.index()];
+            if let EventKind::Flush { cell } = &event.kind {
+                let oldest = own.iter().position(|(_, c)| c == cell)?;
+                return Some(own.remove(oldest).0 + 1);
+            }
+            for access in effect {
+                if let Access::Write { cell, buffered: true, .. } = access {
+                    own.push((n, *cell));
+                }
+            }
+            None
+        })
+        .collect()
+}

@@ -1,0 +1,412 @@
+//! Answers as one page that a browser shows without anything else: no network, no other file.
+//!
+//! A [`Page`] gathers answers as they come. Whatever can be read without stepping through it is written as HTML here: the table of answers, what a
+//! verdict stands on, invariants, drawings of control states, programs with their fences. Executions are data, which the script of the page
+//! (`page.js`) turns into a viewer; each is there as text, too, for readers without scripts.
+//!
+//! Everything from a program is hostile. It becomes HTML only by way of [`escape`], and the script makes elements and texts, never markup. The
+//! page's own policy (`Content-Security-Policy`) allows this one script and this one style sheet, by their hashes, and nothing else.
+
+mod controls;
+mod departures;
+mod escape;
+mod execution;
+mod fences;
+mod proof;
+mod robust;
+mod texts;
+
+use std::fmt::Write as _;
+
+use fencewright_engines::{Checked, Verdict};
+use fencewright_program::{MemoryModel, Property, PropertyKind, Quantifier, Replayed, Span};
+use sha2::{Digest, Sha256};
+
+use crate::style::Style;
+use crate::text::{self as words, explanations, seconds, why};
+use crate::words::{Source, grouped};
+use escape::{lines, text};
+use execution::View;
+use texts::Texts;
+
+const SCRIPT: &str = include_str!("page.js");
+const STYLE: &str = include_str!("page.css");
+
+/// A page is not made larger than this: further answers are in its table only.
+const MOST_BYTES: usize = 32 << 20;
+/// And it has no more rows than this.
+const MOST_ANSWERS: usize = 5_000;
+
+/// Answers for people who look at them in a browser, as they come.
+#[derive(Default)]
+pub struct Page {
+    answers: Vec<Answer>,
+    texts: Texts,
+    /// Executions as JSON, without the braces and the number of their programs: those change where pages are put together.
+    executions: Vec<(usize, String)>,
+}
+
+/// An answer.
+struct Answer {
+    file: String,
+    /// What was asked.
+    question: String,
+    model: String,
+    verdict: &'static str,
+    /// How the verdict is coloured.
+    class: &'static str,
+    /// What found it, how much it explored, how long it took.
+    facts: Vec<String>,
+    /// Markup, in which `\u{0}` stands before the number of an execution among those of this answer, and before what is to be unique to it.
+    body: String,
+    executions: Vec<usize>,
+}
+
+/// What an answer says in its first line.
+struct Heading<'a> {
+    question: &'a str,
+    model: &'a str,
+    verdict: &'static str,
+    class: &'static str,
+    facts: Vec<String>,
+}
+
+impl Page {
+    /// Adds the answer about a property. The program is called `name`, if that is not what its file is called.
+    pub fn check(&mut self, name: Option<&str>, source: Source<'_>, model: MemoryModel, checked: &Checked) {
+        let (verdict, class) = match checked.verdict() {
+            Verdict::Safe => ("safe", "good"),
+            Verdict::Unsafe => ("unsafe", "bad"),
+            Verdict::Unknown(_) => ("unknown", "unsure"),
+        };
+        let mut facts = vec![checked.engine.to_string(), format!("{} states", grouped(checked.states))];
+        facts.push(seconds(checked.seconds));
+        let property = &checked.property;
+        let mut body = stated(source, property);
+        let mut executions = Vec::new();
+        if let Verdict::Unknown(reason) = checked.verdict() {
+            let _ = writeln!(body, "<p class=\"reason\">{}</p>", text(&why(source, reason)));
+            body.push_str(&tried(source, checked));
+        }
+        if let Some(replayed) = checked.trace() {
+            let conclusion = words::conclusion(source, property, Style::PLAIN);
+            let view = View { source, replayed, property: Some(property), cycle: None, conclusion };
+            if checked.happens_under_sc {
+                body.push_str("<p class=\"reason\">It happens under SC too: no fence can help.</p>\n");
+            }
+            self.execution(&view, &mut body, &mut executions);
+            body.push_str(&plain(source, replayed, Some(property)));
+        } else {
+            match (checked.verdict(), &property.kind) {
+                (Verdict::Safe, _) => body.push_str(&proof::proof(source, checked)),
+                (Verdict::Unsafe, PropertyKind::Finally(Quantifier::Exists, _)) => {
+                    body.push_str(
+                        "<p class=\"reason\">No final state satisfies it; all of them were seen.</p>\n",
+                    );
+                }
+                _ => {}
+            }
+        }
+        let model = model.name();
+        let heading = Heading { question: &property.name, model, verdict, class, facts };
+        self.answer(name, source, heading, body, executions);
+    }
+
+    /// Adds that a program could not be asked about.
+    pub fn fail(&mut self, file: &str, message: &str) {
+        let body = format!("<p class=\"reason\">{}</p>\n", text(message));
+        let file = file.to_owned();
+        let (question, model) = (String::new(), String::new());
+        let (facts, executions) = (Vec::new(), Vec::new());
+        self.push(Answer {
+            file,
+            question,
+            model,
+            verdict: "error",
+            class: "unsure",
+            facts,
+            body,
+            executions,
+        });
+    }
+
+    /// Adds all that another one has, behind what this one has.
+    pub fn append(&mut self, other: Page) {
+        let programs = self.texts.append(other.texts);
+        let first = self.executions.len();
+        self.executions.extend(other.executions.into_iter().map(|(program, json)| (programs[program], json)));
+        for mut answer in other.answers {
+            answer.executions.iter_mut().for_each(|n| *n += first);
+            self.push(answer);
+        }
+    }
+
+    /// Adds an execution: its data, and the place where it is shown.
+    fn execution(&mut self, view: &View<'_>, body: &mut String, executions: &mut Vec<usize>) {
+        let (program, files) = self.texts.add(view.source, view.spans());
+        let json = escape::data(&view.data(&files));
+        let _ = writeln!(
+            body,
+            "<div class=\"execution\" data-execution=\"\u{0}{}\"><p>The steps of this execution are drawn by a script; below they stand as text.</p></div>",
+            executions.len()
+        );
+        executions.push(self.executions.len());
+        self.executions.push((program, json));
+    }
+
+    fn answer(
+        &mut self,
+        name: Option<&str>,
+        source: Source<'_>,
+        heading: Heading<'_>,
+        mut body: String,
+        executions: Vec<usize>,
+    ) {
+        body.push_str(&remarks(source));
+        let Heading { question, model, verdict, class, facts } = heading;
+        let (file, question) = (name.unwrap_or(source.name()).to_owned(), question.to_owned());
+        let model = model.to_owned();
+        self.push(Answer { file, question, model, verdict, class, facts, body, executions });
+    }
+
+    fn push(&mut self, mut answer: Answer) {
+        if self.answers.len() >= MOST_ANSWERS {
+            return;
+        }
+        let bodies: usize = self.answers.iter().map(|answer| answer.body.len()).sum();
+        let executions: usize = self.executions.iter().map(|(_, json)| json.len()).sum();
+        if bodies + executions + self.texts.bytes() + answer.body.len() > MOST_BYTES {
+            answer.executions.drain(..).for_each(|n| self.executions[n].1 = "null".into());
+            answer.body =
+                "<p class=\"left-out\">The page would become too large: what this stands on is left out. Ask about this program alone.</p>\n".into();
+        }
+        self.answers.push(answer);
+    }
+
+    /// The whole page; whether everything was asked that should be.
+    pub fn finish(&self, complete: bool) -> String {
+        let title = match &self.answers[..] {
+            [] => "nothing was answered".to_owned(),
+            [first, rest @ ..] if rest.iter().all(|answer| answer.file == first.file) => first.file.clone(),
+            all => format!("{} answers", grouped(all.len() as u64)),
+        };
+        let mut page = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n<title>Fencewright: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+            hash(SCRIPT),
+            hash(STYLE),
+            text(&title),
+        );
+        let _ = writeln!(page, "<header class=\"top\"><h1>Fencewright</h1><p>{}</p></header>", text(&title));
+        page.push_str("<main>\n");
+        if !complete {
+            page.push_str("<p class=\"left-out\">The run was stopped before everything was asked.</p>\n");
+        }
+        if self.answers.len() >= MOST_ANSWERS {
+            let most = grouped(MOST_ANSWERS as u64);
+            let _ = writeln!(
+                page,
+                "<p class=\"left-out\">There were more answers; the first {most} are here.</p>"
+            );
+        }
+        if self.answers.len() != 1 {
+            page.push_str(&self.table());
+        }
+        for (n, answer) in self.answers.iter().enumerate() {
+            page.push_str(&section(n + 1, answer));
+        }
+        let executions: Vec<String> = self
+            .executions
+            .iter()
+            .map(|(program, json)| format!("{{\"program\":{program},\"execution\":{json}}}"))
+            .collect();
+        let _ = write!(
+            page,
+            "</main>\n<footer>Fencewright {}. This page needs no network and sends nothing anywhere.</footer>\n\
+             <script type=\"application/json\" id=\"data\">{{\"programs\":{},\"executions\":[{}]}}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION"),
+            self.texts.json(),
+            executions.join(","),
+        );
+        page
+    }
+
+    /// The table of all answers, each with a link to its section.
+    fn table(&self) -> String {
+        let mut html = String::from("<section class=\"answers\" aria-label=\"All answers\">\n<p>");
+        for (word, class) in [
+            ("safe", "good"),
+            ("robust", "good"),
+            ("already safe", "good"),
+            ("fixed", "good"),
+            ("needed", "good"),
+            ("superfluous", "unsure"),
+            ("unsafe", "bad"),
+            ("not robust", "bad"),
+            ("unfixable", "bad"),
+            ("unknown", "unsure"),
+            ("error", "unsure"),
+        ] {
+            if let count @ 1.. = self.answers.iter().filter(|answer| answer.verdict == word).count() {
+                let _ =
+                    write!(html, "<span class=\"verdict {class}\">{} {word}</span> ", grouped(count as u64));
+            }
+        }
+        html.push_str("</p>\n<div class=\"scroll\"><table><thead><tr><th>program</th><th>question</th><th>model</th><th>verdict</th><th>how</th></tr></thead><tbody>\n");
+        for (n, answer) in self.answers.iter().enumerate() {
+            let Answer { file, question, model, verdict, class, facts, .. } = answer;
+            let _ = writeln!(
+                html,
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td><a class=\"verdict {class}\" href=\"#answer-{}\">{verdict}</a></td><td>{}</td></tr>",
+                text(file),
+                text(question),
+                text(model),
+                n + 1,
+                text(&facts.join(", ")),
+            );
+        }
+        html.push_str("</tbody></table></div>\n</section>\n");
+        html
+    }
+}
+
+/// The section of an answer.
+fn section(number: usize, answer: &Answer) -> String {
+    let Answer { file, question, model, verdict, class, facts, body, executions } = answer;
+    let mut html = format!(
+        "<section class=\"answer\" id=\"answer-{number}\">\n<h2><span class=\"verdict {class}\">{verdict}</span> {}</h2>\n<p class=\"facts\">",
+        text(question)
+    );
+    let model = if model.is_empty() { String::new() } else { format!("under {model}") };
+    let all = [file.clone(), model].into_iter().chain(facts.iter().cloned()).filter(|fact| !fact.is_empty());
+    for fact in all {
+        let _ = write!(html, "<span>{}</span> ", text(&fact));
+    }
+    html.push_str("</p>\n");
+    // Numbers of executions are those of the page, and names of parts are unique in it.
+    let mut parts = body.split('\u{0}');
+    html.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        match part.strip_prefix('#') {
+            Some(rest) => {
+                let _ = write!(html, "answer-{number}-{rest}");
+            }
+            None => {
+                let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+                let own = part[..end].parse().ok().and_then(|n: usize| executions.get(n));
+                let _ = write!(html, "{}{}", own.copied().unwrap_or_default(), &part[end..]);
+            }
+        }
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// Where and how a property is stated.
+fn stated(source: Source<'_>, property: &Property) -> String {
+    if property.span == Span::default() {
+        return String::new();
+    }
+    let excerpt = crate::words::shortened(&source.excerpt(property.span), 400);
+    let at = source.position(property.span).line_name();
+    format!("<p class=\"stated\"><code>{}</code> <span>line {}</span></p>\n", text(&excerpt), text(&at))
+}
+
+/// What was tried, and what grew, if there is no verdict.
+fn tried(source: Source<'_>, checked: &Checked) -> String {
+    let mut html = String::new();
+    if !checked.tried.is_empty() {
+        html.push_str("<h3>What was tried</h3>\n<div class=\"scroll\"><table><thead><tr><th>engine</th><th>states</th><th>time</th><th>why it gave up</th></tr></thead><tbody>\n");
+        for tried in &checked.tried {
+            let domain = tried.domain.map_or(String::new(), |domain| format!(", {}", domain.as_str()));
+            let threads = match &tried.threads[..] {
+                [] => String::new(),
+                threads => format!(", {} alone", threads.join(", ")),
+            };
+            let name = format!("{}{domain} under {}{threads}", tried.engine, tried.model.name());
+            let (states, time) = (grouped(tried.states), seconds(tried.seconds));
+            let _ = writeln!(
+                html,
+                "<tr><td>{}</td><td class=\"number\">{states}</td><td class=\"number\">{time}</td><td>{}</td></tr>",
+                text(&name),
+                text(&tried.reason)
+            );
+        }
+        html.push_str("</tbody></table></div>\n");
+    }
+    let explanations = explanations(checked);
+    if !explanations.is_empty() {
+        html.push_str("<h3>What stands against an answer</h3>\n<ul>\n");
+        for (sentence, span) in &explanations {
+            let place = span.map_or_else(String::new, |span| {
+                let (at, statement) = (source.position(span).line_name(), source.statement(span));
+                format!(" <span class=\"place\">line {}</span> <code>{}</code>", text(&at), text(&statement))
+            });
+            let _ = writeln!(html, "<li>{}{place}</li>", text(sentence));
+        }
+        html.push_str("</ul>\n");
+    }
+    html
+}
+
+/// An execution as text, for readers without scripts and for those who copy it.
+fn plain(source: Source<'_>, replayed: &Replayed, property: Option<&Property>) -> String {
+    let text = match property {
+        Some(property) => words::execution(source, replayed, property, Style::PLAIN),
+        None => {
+            let cells = words::Cells::all(source, replayed.states.first());
+            words::table(source, replayed, &cells, &[], Style::PLAIN)
+        }
+    };
+    let text = text.replace("; --full shows them", "");
+    format!(
+        "<details class=\"plain\"><summary>The execution as text</summary><pre>{}</pre></details>\n",
+        lines(&text)
+    )
+}
+
+/// What an answer is about, and what somebody should look at.
+fn remarks(source: Source<'_>) -> String {
+    let mut items: Vec<String> = Vec::new();
+    items.extend(source.front_end.meaning().map(text));
+    items.extend(source.notes.iter().map(|note| text(note)));
+    for warning in source.warnings {
+        let at = source.position(warning.span).line_name();
+        items.push(format!("<b>Warning</b>, line {}: {}", text(&at), text(&warning.message)));
+    }
+    if items.is_empty() {
+        return String::new();
+    }
+    let items: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
+    format!("<h3>Notes</h3>\n<ul class=\"notes\">\n{items}</ul>\n")
+}
+
+/// The hash of a script or style sheet, as the policy of a page names it.
+fn hash(text: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut base64 = String::new();
+    for bytes in Sha256::digest(text.as_bytes()).chunks(3) {
+        let group =
+            bytes.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - bytes.len()));
+        for digit in 0..4 {
+            base64.push(match digit <= bytes.len() {
+                true => char::from(DIGITS[(group >> (18 - 6 * digit)) as usize & 63]),
+                false => '=',
+            });
+        }
+    }
+    base64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hash;
+
+    #[test]
+    fn hashes_are_those_that_browsers_compute() {
+        assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert_eq!(hash("alert('Hello, world.');"), "qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng=");
+    }
+}

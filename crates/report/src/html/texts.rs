@@ -1,0 +1,112 @@
+//! The source files of programs, as data of a page. Each text is there once, however many answers are about it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use fencewright_program::{FileId, Span};
+use serde::Serialize;
+
+use super::escape::line_of;
+use crate::words::{Source, shortened};
+
+/// A file with more lines is shown only around what the page speaks of.
+const MOST_LINES: usize = 3_000;
+/// So many lines around each of these.
+const AROUND: usize = 20;
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 300;
+
+/// All texts of a page.
+#[derive(Default)]
+pub struct Texts {
+    /// Each program as JSON.
+    programs: Vec<String>,
+    known: HashMap<String, usize>,
+}
+
+/// The files of one program.
+#[derive(Serialize)]
+struct Program {
+    files: Vec<File>,
+}
+
+#[derive(Serialize)]
+struct File {
+    name: String,
+    /// Lines in a row, with the number of the first.
+    parts: Vec<(usize, Vec<String>)>,
+    /// How many lines are left out.
+    left_out: usize,
+}
+
+/// Which number each file of a program has in the page.
+pub type Numbers = BTreeMap<FileId, usize>;
+
+impl Texts {
+    /// Adds the files of a program, of which these places are spoken of. A file that is part of this project is there only if one of them is in
+    /// it.
+    pub fn add(&mut self, source: Source<'_>, places: impl Iterator<Item = Span>) -> (usize, Numbers) {
+        let mut used: BTreeMap<FileId, BTreeSet<usize>> = BTreeMap::new();
+        for span in places.collect::<HashSet<Span>>() {
+            used.entry(span.file).or_default().insert(source.position(span).line);
+        }
+        let (mut files, mut numbers) = (Vec::new(), Numbers::new());
+        for (id, file) in source.files.iter() {
+            let lines = used.get(&id);
+            if source.files.is_built_in(id) && lines.is_none() {
+                continue;
+            }
+            numbers.insert(id, files.len());
+            files.push(File::new(&file.name, &file.text, lines));
+        }
+        (self.intern(super::escape::data(&Program { files })), numbers)
+    }
+
+    fn intern(&mut self, json: String) -> usize {
+        let next = self.programs.len();
+        *self.known.entry(json).or_insert_with_key(|json| {
+            self.programs.push(json.clone());
+            next
+        })
+    }
+
+    /// Adds all of another one; the number of its first program here, and of the others.
+    pub fn append(&mut self, other: Texts) -> Vec<usize> {
+        other.programs.into_iter().map(|json| self.intern(json)).collect()
+    }
+
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
+        self.programs.iter().map(String::len).sum()
+    }
+
+    /// The list as JSON for a script element.
+    pub fn json(&self) -> String {
+        format!("[{}]", self.programs.join(","))
+    }
+}
+
+impl File {
+    fn new(name: &str, text: &str, used: Option<&BTreeSet<usize>>) -> Self {
+        let all = text.lines().count();
+        let is_kept = |line: usize| {
+            all <= MOST_LINES
+                || used.is_some_and(|used| {
+                    used.range(line.saturating_sub(AROUND)..=line + AROUND).next().is_some()
+                })
+        };
+        let mut parts: Vec<(usize, Vec<String>)> = Vec::new();
+        let mut kept = 0;
+        for (n, line) in text.lines().enumerate().map(|(n, line)| (n + 1, line)) {
+            if !is_kept(n) || kept == MOST_LINES {
+                continue;
+            }
+            kept += 1;
+            let line = line_of(&shortened(line, LONGEST_LINE));
+            match parts.last_mut() {
+                Some((first, lines)) if *first + lines.len() == n => lines.push(line),
+                _ => parts.push((n, vec![line])),
+            }
+        }
+        File { name: line_of(name), parts, left_out: all - kept }
+    }
+}
