@@ -3,6 +3,7 @@
 //! Two drawings. For each two threads a table has a square for each two points at which they can be at the same time; mutual exclusion is a
 //! hole in it. And a graph has the control states themselves, in layers by their distance from the start.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
@@ -76,7 +77,7 @@ impl<'a> Controls<'a> {
         let pairs: Vec<(usize, usize)> =
             (0..threads).flat_map(|a| (a + 1..threads).map(move |b| (a, b))).collect();
         if !pairs.is_empty() {
-            html.push_str("<h4>Where two threads can be at the same time</h4>\n<div class=\"drawings\">\n");
+            html.push_str("<h4>Where two threads can be at the same time</h4>\n<p>A square stands for a line or label of one thread and one of another. Where it is empty, the proof shows that they are never there together.</p>\n<div class=\"drawings\">\n");
             for &(a, b) in pairs.iter().take(MOST_TABLES) {
                 html.push_str(&self.table(a, b));
             }
@@ -109,7 +110,7 @@ impl<'a> Controls<'a> {
             text(&first),
             text(&second),
             text(&format!(
-                "{} of {} pairs of points can be reached",
+                "{} of {} pairs of points are not excluded",
                 together.len(),
                 self.points[a].len() * self.points[b].len()
             )),
@@ -139,7 +140,7 @@ impl<'a> Controls<'a> {
                         "{first} at {}, {second} at {}: {}",
                         self.points[a][row],
                         self.points[b][column],
-                        if is_reached { "possible" } else { "never" }
+                        if is_reached { "not excluded" } else { "never" }
                     )),
                     w = SQUARE - 1,
                 );
@@ -220,7 +221,7 @@ impl<'a> Controls<'a> {
         );
         html.push_str("<p class=\"legend\">");
         for (thread, name) in names.iter().enumerate() {
-            let _ = write!(html, "<span class=\"moves t{}\">{name} moves</span> ", thread % 6);
+            let _ = write!(html, "<span class=\"mover t{}\">{name} moves</span> ", thread % 6);
         }
         html.push_str("</p>\n");
         if layer_of.len() < self.states.len() {
@@ -240,14 +241,19 @@ impl<'a> Controls<'a> {
             for (next, thread) in successors.get(*state).into_iter().flatten() {
                 let Some(&(to_x, to_y)) = place.get(next) else { continue };
                 let (class, half) = (format!("t{}", thread % 6), node / 2);
-                let path = match to_y > y {
-                    true => {
+                let path = match to_y.cmp(&y) {
+                    Ordering::Greater => {
                         let (from, to) = (y + 13, to_y - 13);
                         let middle = (from + to) / 2;
                         format!("M{x} {from}C{x} {middle} {to_x} {middle} {to_x} {to}")
                     }
-                    // Back to an earlier layer, or along one: around the right side.
-                    false => {
+                    // Along a layer: below it.
+                    Ordering::Equal => {
+                        let (from, below) = (y + 13, y + 36);
+                        format!("M{x} {from}C{x} {below} {to_x} {below} {to_x} {from}")
+                    }
+                    // Back to an earlier layer: around the right side.
+                    Ordering::Less => {
                         let (from, to, bend) = (x + half, to_x + half, x.max(to_x) + half + 30);
                         format!("M{from} {y}C{bend} {y} {bend} {to_y} {to} {to_y}")
                     }

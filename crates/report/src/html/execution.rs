@@ -9,8 +9,8 @@ use fencewright_executions::happens_before::{HappensBefore, Link, Relation};
 use fencewright_lang::import::c::UNDEFINED;
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{
-    Event, EventKind, LocationId, MemoryModel, Observable, Property, Reference, Replayed, Span, State,
-    ThreadId,
+    Action, Edge, Event, EventKind, LocationId, MemoryModel, Observable, Program, Property, Reference,
+    Replayed, Span, State, ThreadId,
 };
 use serde::Serialize;
 
@@ -124,6 +124,8 @@ pub struct View<'a> {
     pub cycle: Option<&'a [Link]>,
     /// What the last state means.
     pub conclusion: String,
+    /// The program as it is written, if this is one with other fences.
+    pub written: Option<&'a Program>,
 }
 
 impl View<'_> {
@@ -265,12 +267,22 @@ impl View<'_> {
 
     /// A step in few words.
     fn event_in_words(&self, event: &Event) -> String {
-        let thread = self.source.program.thread(event.thread);
-        let what = match &event.kind {
-            EventKind::Step { edge, .. } => self.source.statement(thread.edge(*edge).span),
-            EventKind::Flush { .. } => "flush".into(),
+        let what = self.statement(event).unwrap_or_else(|| "flush".into());
+        format!("{}: {what}", line_of(&self.source.program.thread(event.thread).name))
+    }
+
+    /// The statement of a step; none for a flush. A fence that is put beside a statement is not this statement.
+    fn statement(&self, event: &Event) -> Option<String> {
+        let EventKind::Step { edge, .. } = &event.kind else { return None };
+        let edge = self.source.program.thread(event.thread).edge(*edge);
+        let statement = self.source.statement(edge.span);
+        let is_fence = |edge: &Edge| matches!(edge.action, Action::Fence | Action::StoreFence);
+        let stands = |written: &Program| {
+            let mut edges = written.threads.iter().flat_map(|thread| &thread.edges);
+            edges.any(|other| is_fence(other) && other.span.text() == edge.span.text())
         };
-        line_of(&format!("{}: {what}", thread.name))
+        let is_put = is_fence(edge) && self.written.is_some_and(|written| !stands(written));
+        Some(line_of(&if is_put { format!("(fence put beside {statement})") } else { statement }))
     }
 
     /// What SC would have done in a step, in words.
@@ -423,7 +435,7 @@ impl Shown<'_> {
                 EventKind::Step { .. } => "step",
             },
             at: step.span().and_then(|span| self.line(span)),
-            statement: step.span().map_or_else(String::new, |span| line_of(&source.statement(span))),
+            statement: self.view.statement(step.event).unwrap_or_default(),
             words: self.view.words(&step.words()),
             issued: self.issued(step).collect(),
             calls: step.span().and_then(|span| source.calls(span)).map(|calls| line_of(&calls)),

@@ -146,6 +146,7 @@ impl Page {
         body: &mut String,
         executions: &mut Vec<usize>,
     ) {
+        let written = Some(source.program);
         let source = Source { program: &because.program, ..source };
         let property = because.property.as_ref();
         let conclusion = match (property, because.overfull) {
@@ -156,7 +157,11 @@ impl Page {
             (None, None) => String::new(),
         };
         let replayed = &because.replayed;
-        self.execution(&View { source, replayed, property, cycle: None, conclusion }, body, executions);
+        self.execution(
+            &View { source, replayed, property, cycle: None, conclusion, written },
+            body,
+            executions,
+        );
         body.push_str(&plain(source, replayed, property));
     }
 }

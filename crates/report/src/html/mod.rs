@@ -90,7 +90,8 @@ impl Page {
         }
         if let Some(replayed) = checked.trace() {
             let conclusion = words::conclusion(source, property, Style::PLAIN);
-            let view = View { source, replayed, property: Some(property), cycle: None, conclusion };
+            let view =
+                View { source, replayed, property: Some(property), cycle: None, conclusion, written: None };
             if checked.happens_under_sc {
                 body.push_str("<p class=\"reason\">It happens under SC too: no fence can help.</p>\n");
             }

@@ -91,11 +91,11 @@
       }
       this.arrows.addEventListener("change", () => this.drawArrows());
       const bar = make("div", { class: "bar" },
-        button("⏮", "the start (Home)", () => this.show(0)),
+        button("|◀", "the start (Home)", () => this.show(0)),
         button("◀", "one step back (left arrow)", () => this.show(this.step - 1)),
         this.slider,
         button("▶", "one step on (right arrow)", () => this.show(this.step + 1)),
-        button("⏭", "the end (End)", () => this.show(this.last)),
+        button("▶|", "the end (End)", () => this.show(this.last)),
         this.count);
       const departure = execution.steps.findIndex((step) => step.sc);
       if (departure >= 0) bar.append(button("≠ SC", "where it departs from SC first", () => this.show(departure + 1)));
@@ -107,7 +107,7 @@
       this.buildSource();
       this.viewer = make("div", { class: "viewer", tabindex: "0", role: "group", "aria-label": "An execution: the arrow keys go from step to step" },
         bar, this.now,
-        make("div", { class: "panes" }, make("div", { class: "time" }, this.lanes, this.legend()), make("div", { class: "side" }, this.machine, this.source)),
+        make("div", { class: this.moving > 2 ? "panes many" : "panes" }, make("div", { class: "time" }, this.lanes, this.legend()), make("div", { class: "side" }, this.machine, this.source)),
         this.why());
       this.viewer.addEventListener("keydown", (event) => this.key(event));
       this.host.replaceChildren(this.viewer);
@@ -130,12 +130,18 @@
     buildLanes() {
       const { execution } = this;
       this.grid = make("div", { class: "grid", role: "listbox", "aria-label": "steps" });
-      this.grid.style.setProperty("--lanes", String(execution.threads.length));
+      // A thread that never moves needs a name and no more.
+      const moving = new Set(execution.steps.map((step) => step.thread));
+      this.moving = moving.size;
+      const widths = execution.threads.map((_, thread) => (moving.has(thread) ? "minmax(10.5rem, 1fr)" : "4rem"));
+      this.grid.style.setProperty("--columns", `3.2rem ${widths.join(" ")} minmax(6.5rem, .4fr)`);
+      this.grid.style.setProperty("--width", `${3.2 + 6.5 + 10.5 * moving.size + 4 * (widths.length - moving.size)}rem`);
       const head = make("div", { class: "row head" }, make("span", { class: "number" }, "step"));
       execution.threads.forEach((name, thread) => head.append(make("span", { class: `lane t${thread % 6}` }, name)));
       head.append(make("span", { class: "changes" }, "memory"));
       this.grid.append(head);
       const cycle = new Set(execution.cycle.map((link) => link.step));
+      this.called = [];
       this.rows = [this.row(0, null, false)];
       execution.steps.forEach((step, n) => this.rows.push(this.row(n + 1, step, cycle.has(step.n))));
       this.grid.append(...this.rows);
@@ -160,7 +166,9 @@
       } else {
         event.append(make("code", {}, step.statement));
         if (step.words) event.append(make("span", { class: "what" }, step.words));
-        if (step.calls) event.append(make("span", { class: "calls" }, step.calls));
+        // The calls that lead there are said where they change.
+        if (step.calls && step.calls !== this.called[step.thread]) event.append(make("span", { class: "calls" }, step.calls));
+        this.called[step.thread] = step.calls;
       }
       if (isInCycle) event.classList.add("in-cycle");
       if (step.sc) event.append(make("span", { class: "departs" }, "≠ SC"));
@@ -333,8 +341,8 @@
       const box = (row) => {
         const event = row.querySelector(".event");
         if (!event) return null;
-        const top = row.offsetTop + event.offsetTop;
-        return { left: row.offsetLeft + event.offsetLeft, right: row.offsetLeft + event.offsetLeft + event.offsetWidth, top, bottom: top + event.offsetHeight, middle: top + event.offsetHeight / 2 };
+        const { offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height } = event;
+        return { left, right: left + width, top, bottom: top + height, middle: top + height / 2 };
       };
       this.boxes = this.rows.map(box);
       this.ready = true;
@@ -344,12 +352,12 @@
       const heads = draw("defs", {});
       for (const relation of RELATIONS) {
         const id = `arrow-${this.host.dataset.execution}-${className(relation)}`;
-        const head = draw("marker", { id, viewBox: "0 0 8 8", refX: "7", refY: "4", markerWidth: "7", markerHeight: "7", orient: "auto-start-reverse" });
+        const head = draw("marker", { id, viewBox: "0 0 8 8", refX: "7", refY: "4", markerWidth: "9", markerHeight: "9", markerUnits: "userSpaceOnUse", orient: "auto-start-reverse" });
         head.append(draw("path", { d: "M0 0L8 4L0 8z", class: className(relation) }));
         heads.append(head);
       }
-      this.moving = draw("g", {});
-      this.svg.replaceChildren(heads, this.fixed, this.moving);
+      this.changing = draw("g", {});
+      this.svg.replaceChildren(heads, this.fixed, this.changing);
       this.drawBuffered();
       this.drawArrows();
     }
@@ -395,7 +403,7 @@
           if (which === "all" || from === current || to === current) paths.push(this.arrow(from, relation, to, which === "all" ? "weak" : ""));
         }
       }
-      this.moving.replaceChildren(...paths.filter((path) => path));
+      this.changing.replaceChildren(...paths.filter((path) => path));
     }
 
     arrow(from, relation, to, strength) {
@@ -409,10 +417,9 @@
         const bend = Math.max(24, Math.abs(y - x) / 2) * (right ? 1 : -1);
         d = `M${x} ${a.middle}C${x + bend} ${a.middle} ${y - bend} ${b.middle} ${y} ${b.middle}`;
       } else if (relation === "program order") {
-        const down = b.top > a.top;
-        d = `M${a.left + 14} ${down ? a.bottom : a.top}V${down ? b.top : b.bottom}`;
+        d = `M${a.left} ${a.middle}h-8V${b.middle}h7`;
       } else {
-        const bend = Math.min(22, 8 + Math.abs(b.middle - a.middle) / 8);
+        const bend = Math.min(24, 12 + Math.abs(b.middle - a.middle) / 8);
         d = `M${a.left} ${a.middle}C${a.left - bend} ${a.middle} ${b.left - bend} ${b.middle} ${b.left} ${b.middle}`;
       }
       return draw("path", { class: `arrow ${className(relation)} ${strength}`, d, "marker-end": `url(#arrow-${this.host.dataset.execution}-${className(relation)})` });

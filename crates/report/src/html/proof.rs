@@ -70,7 +70,7 @@ fn elsewhere(certificate: &Certificate) -> &'static str {
 fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
     let mut html = format!(
         "<p>The proof is an inductive invariant: it holds at the start, and no step leaves it. It has {} control states.{}</p>\n",
-        grouped(proof.states.len() as u64),
+        grouped(proof.states.iter().filter(|state| !state.invariant.is_empty()).count() as u64),
         exchanged(source, proof.symmetry.iter()),
     );
     let cells = proof.cells.len() + 1;
@@ -84,7 +84,9 @@ fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
         html.push_str("<h4>What holds whenever a thread is at a point</h4>\n");
         html.push_str(&table(source, &points));
     }
-    let locations = proof.states.iter().map(|state| state.control().locations);
+    // Where nothing satisfies the invariant, nothing ever is.
+    let reached = proof.states.iter().filter(|state| !state.invariant.is_empty());
+    let locations = reached.map(|state| state.control().locations);
     let classes: Vec<Vec<usize>> =
         proof.symmetry.iter().map(|class| class.iter().map(|&t| t as usize).collect()).collect();
     html + &Controls::new(source, locations.flat_map(|at| orbit(at, &classes))).html()

@@ -64,7 +64,7 @@ impl Page {
             };
             let replayed = witness.replayed();
             self.execution(
-                &View { source, replayed, property: None, cycle, conclusion },
+                &View { source, replayed, property: None, cycle, conclusion, written: None },
                 &mut body,
                 &mut executions,
             );
