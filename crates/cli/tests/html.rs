@@ -178,7 +178,10 @@ fn every_kind_of_answer_is_a_well_formed_page() {
     assert_eq!(outcome.status, 1);
     assert!(several.contains("href=\"#answer-2\"") && several.contains("id=\"answer-2\""), "rows are linked");
     assert!(!several.contains("<img") && !several.contains("<svg onload"));
-    let (_, unknown) = page(&files, &["check", "-q", "--timeout", "1", &files.text("diverging.fw")]);
+    let (_, unknown) = page(
+        &files,
+        &["check", "-q", "--engine", "explicit", "--timeout", "500ms", &files.text("diverging.fw")],
+    );
     assert!(unknown.contains("<span class=\"verdict unsure\">unknown</span>"), "the reason is told");
     assert!(unknown.contains("What stands against an answer") || unknown.contains("What was tried"));
     let (outcome, wrong) = page(&files, &["check", "-q", &files.text("wrong.fw")]);
@@ -199,6 +202,25 @@ fn every_kind_of_answer_is_a_well_formed_page() {
     let left: Vec<_> =
         fs::read_dir(files.path("")).expect("readable").flatten().map(|file| file.file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("tmp")), "{left:?}");
+}
+
+/// A page without the times in it.
+fn without_times(page: &str) -> String {
+    let is_time = |word: &str| word.ends_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    page.split(" s")
+        .map(|part| {
+            part.rsplit_once(['>', ' ']).filter(|(_, word)| is_time(word)).map_or(part, |(before, _)| before)
+        })
+        .collect()
+}
+
+#[test]
+fn the_same_answer_gives_the_same_page() {
+    let files = Files::new(&[("sb.fw", STORE_BUFFERING)]);
+    let program = files.text("sb.fw");
+    let arguments = ["check", "-q", "--engine", "explicit", "--jobs", "1", "--model", "all", &program];
+    let (first, second) = (page(&files, &arguments).1, page(&files, &arguments).1);
+    assert_eq!(without_times(&first), without_times(&second));
 }
 
 #[test]

@@ -6,6 +6,7 @@
   const SVG = "http://www.w3.org/2000/svg";
   const MOST_CHIPS = 24; // of a longer buffer, the middle is left out
   const RELATIONS = ["program order", "reads from", "coherence", "from-read"];
+  const arrows = (words) => words.replace(/ -> /g, " → ");
   const className = (relation) => "rel-" + relation.replace(/ /g, "-");
 
   // An element with attributes and children; a string is a text.
@@ -162,10 +163,10 @@
       }
       const event = make("div", { class: `event ${step.kind}` });
       if (step.kind === "flush") {
-        event.append(make("span", { class: "what" }, step.words));
+        event.append(make("span", { class: "what" }, arrows(step.words)));
       } else {
         event.append(make("code", {}, step.statement));
-        if (step.words) event.append(make("span", { class: "what" }, step.words));
+        if (step.words) event.append(make("span", { class: "what" }, arrows(step.words)));
         // The calls that lead there are said where they change.
         if (step.calls && step.calls !== this.called[step.thread]) event.append(make("span", { class: "calls" }, step.calls));
         this.called[step.thread] = step.calls;
@@ -251,7 +252,7 @@
         const who = step.thread === undefined ? "" : this.execution.threads[step.thread];
         const words = make("p", {}, make("b", {}, `${step.n}. ${who}`), " ");
         if (step.statement) words.append(make("code", {}, step.statement), " ");
-        words.append(step.words);
+        words.append(arrows(step.words));
         parts.push(words);
         for (const text of step.sc || []) parts.push(make("p", { class: "under-sc" }, text));
         if (this.step === this.last && this.execution.conclusion) parts.push(make("p", { class: "conclusion" }, this.execution.conclusion));

@@ -16,6 +16,8 @@ use crate::words::{Source, grouped, shortened};
 
 /// Of larger sets of states the values are not listed.
 const MOST_STATES: u64 = 200_000;
+/// Nor those of sets whose states have more values than this altogether.
+const MOST_READ: usize = 20_000_000;
 /// What invariants say about each point is not worked out if that takes more operations than this, about.
 const MOST_WORK: usize = 1_000_000_000;
 /// Of more values than this, only the least and the greatest are shown.
@@ -129,12 +131,13 @@ fn states(source: Source<'_>, set: &StateSet) -> String {
         grouped(set.states.count()),
         exchanged(source, families.iter().copied()),
     );
-    if set.states.count() > MOST_STATES {
+    let threads = source.program.threads.len();
+    let read = (set.states.count() as usize).saturating_mul(threads * (source.program.cells() + 1));
+    if set.states.count() > MOST_STATES || read > MOST_READ {
         html.push_str("<p class=\"left-out\">It is too large to list what values variables have.</p>\n");
         return html;
     }
     let Ok(words) = set.states.unpacked(set.layout.words, &|| false) else { return html };
-    let threads = source.program.threads.len();
     let mut values: BTreeMap<(usize, LocationId), Vec<BTreeSet<i64>>> = BTreeMap::new();
     let mut controls: BTreeSet<Vec<LocationId>> = BTreeSet::new();
     for state in words.chunks_exact(set.layout.words.max(1)) {
@@ -210,8 +213,9 @@ fn table(source: Source<'_>, points: &[(ThreadId, LocationId, Vec<String>)]) -> 
     );
     let mut last = None;
     for (thread, location, facts) in points.iter().take(MOST_ROWS) {
-        if last.replace(*thread) != Some(*thread) {
+        if last != Some(*thread) {
             html.push_str(if last.is_none() { "<tbody>\n" } else { "</tbody><tbody>\n" });
+            last = Some(*thread);
         }
         let place = source.place(*thread, *location);
         let place = place.strip_prefix("is at ").unwrap_or(&place);
@@ -232,7 +236,7 @@ fn table(source: Source<'_>, points: &[(ThreadId, LocationId, Vec<String>)]) -> 
             text(place)
         );
     }
-    html.push_str("</tbody></table></div>\n");
+    html.push_str(if last.is_none() { "</table></div>\n" } else { "</tbody></table></div>\n" });
     if let Some(more @ 1..) = points.len().checked_sub(MOST_ROWS) {
         let _ =
             writeln!(html, "<p class=\"left-out\">{} more points are left out.</p>", grouped(more as u64));
