@@ -13,7 +13,8 @@ use fencewright_certify::{Certificate, Claim, InductiveInvariant, Proof};
 use fencewright_lang::source::escape;
 use fencewright_memory::linear::{Constraint, Cube};
 use fencewright_memory::{BufferMachine, Cell, CellId};
-use fencewright_program::{LocationId, ThreadId};
+use fencewright_program::{LocationId, Program, Thread, ThreadId};
+use fencewright_transform::extend::Extended;
 use fencewright_transform::separated::stores_are_separated;
 
 use crate::words::Source;
@@ -68,12 +69,21 @@ pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Opt
     }
     let (proof, executions) = match (claim, &certificate.proofs[..]) {
         (Claim::Safe { .. }, [proof]) => (proof, Executions::All),
-        (Claim::Lazy { extensions, .. }, [proof, ..]) if extensions.is_empty() => {
+        (Claim::Lazy { extensions, .. }, [proof, ..])
+            if extensions.is_empty() && is_extended_by_nothing(source.program) =>
+        {
             (proof, Executions::UnderSc)
         }
         _ => return None,
     };
     has_its_points(source, proof).then_some((proof, executions))
+}
+
+/// Whether a program that is extended along no paths stays as it is: faults may get steps of their own.
+fn is_extended_by_nothing(program: &Program) -> bool {
+    let size = |thread: &Thread| (thread.locations.len(), thread.edges.len(), thread.registers.len());
+    Extended::new(program)
+        .is_ok_and(|extended| program.threads.iter().map(size).eq(extended.program.threads.iter().map(size)))
 }
 
 /// Whether all that a proof names exists in a program.

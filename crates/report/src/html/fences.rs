@@ -287,7 +287,11 @@ fn changed(source: Source<'_>, file: FileId, old: &str, new: &str, found: &Synth
             html,
             "<tr{class}><td class=\"number\">{}</td><td><code>{}</code></td><td class=\"why\">{}</td></tr>",
             line.number.map_or(String::new(), |n| n.to_string()),
-            text(&line_of(&shortened(line.text, LONGEST_LINE))),
+            // An empty line is as high as any other.
+            match line.text {
+                "" => " ".to_owned(),
+                line => text(&line_of(&shortened(line, LONGEST_LINE))),
+            },
             why.trim_end(),
         );
     }
