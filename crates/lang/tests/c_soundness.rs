@@ -149,6 +149,48 @@ fn operations_on_atomic_variables_check_what_they_find() {
     assertions(&text("z -= 101; z <<= 1;"), "uuu");
 }
 
+/// `main` creates a thread, makes a node in these statements, and says where it is in these.
+fn published(make: &str, publish: &str) -> String {
+    format!(
+        "struct node {{ int value; }}; _Atomic(struct node *) slot; _Atomic(uintptr_t) number; atomic_int x;
+         void *reader(void *a) {{
+             struct node *n = atomic_load_explicit(&slot, memory_order_acquire);
+             if (!n) n = (struct node *)atomic_load_explicit(&number, memory_order_acquire);
+             if (n) assert(n->value == 1);
+             return a;
+         }}
+         int main(void) {{
+             pthread_t t; pthread_create(&t, 0, reader, 0);
+             struct node *n = malloc(sizeof *n);
+             {make}
+             {publish}
+         }}"
+    )
+}
+
+#[test]
+fn what_main_makes_beside_its_threads_is_written_before_they_see_it() {
+    let release = "atomic_store_explicit(&slot, n, memory_order_release);";
+    let relaxed = "atomic_store_explicit(&slot, n, memory_order_relaxed);";
+    let number = "atomic_store_explicit(&number, (uintptr_t)n, memory_order_relaxed);";
+    let exchanged = "atomic_exchange(&slot, n);";
+    let [make, and_more] =
+        ["n->value = 1;", "n->value = 1; atomic_store_explicit(&x, 1, memory_order_relaxed);"];
+    for publish in [release, exchanged] {
+        assertions(&published(make, publish), "sss");
+        assertions(&published(and_more, publish), "sss");
+    }
+    for publish in [relaxed, number] {
+        assertions(&published(make, publish), "ssu");
+        assertions(&published(and_more, publish), "ssu");
+        let fence = "n->value = 1; atomic_thread_fence(memory_order_release);";
+        assertions(&published(fence, publish), "sss");
+        let created = "n->value = 1; pthread_create(&t, 0, reader, 0);";
+        assertions(&published(created, publish), "sss");
+        assertions(&published("n->value = 1; n->value = 2;", publish), "uuu");
+    }
+}
+
 #[test]
 fn threads_are_waited_for_in_loops_that_nobody_can_count() {
     let text = |holds: &str| {

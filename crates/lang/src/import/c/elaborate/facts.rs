@@ -188,6 +188,12 @@ impl Elaborator<'_> {
         if threads != self.premises.threads {
             return Some(Premises { threads, ..self.premises.clone() });
         }
+        // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
+        if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
+            let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
+            return Some(Premises { written_from, ..self.premises.clone() });
+        }
+        let written_from = self.premises.written_from;
         // Variables about which something was supposed that does not hold.
         let fits = |global: &GlobalId, check: &dyn Fn(&Uses) -> bool| self.uses.get(global).is_none_or(check);
         let only_main =
@@ -199,6 +205,7 @@ impl Elaborator<'_> {
             return Some(Premises {
                 executed: self.premises.executed,
                 threads,
+                written_from,
                 fixed: true,
                 ..Premises::default()
             });
@@ -218,7 +225,8 @@ impl Elaborator<'_> {
         match private.is_empty() && unread.is_empty() {
             true => None,
             false => {
-                Some(Premises { executed: self.premises.executed, private, unread, threads, fixed: false })
+                let executed = self.premises.executed;
+                Some(Premises { executed, private, unread, threads, written_from, fixed: false })
             }
         }
     }

@@ -404,6 +404,12 @@ impl Elaborator<'_> {
             let pointee = self.nodes.pointee(location.node);
             self.nodes.mark_integer(pointee);
         }
+        let known_way = way(location).filter(|_| is_certain(location));
+        let executed = self.executes(location, operand) && known_way.is_some();
+        if !executed && self.phase == super::Phase::Creating && self.writer.reachable {
+            // What was executed so far is taken down before others get to know of it.
+            self.run();
+        }
         let Base::Object(object) = location.base else {
             if self.writer.reachable {
                 self.forget_pointed();
@@ -419,11 +425,11 @@ impl Elaborator<'_> {
             }
             return Ok(true);
         }
-        // A place that is not there is no part of the object: the access is written down, and checked.
-        let known_way = way(location).filter(|_| is_certain(location));
+        if executed && self.phase == super::Phase::Creating {
+            self.unwritten.push(object);
+        }
         let fact = operand.map(fact);
-        let executed =
-            self.executing() && known_way.is_some() && fact.as_ref().is_some_and(|fact| fact.known.is_some());
+        // A place that is not there is no part of the object: the access is written down, and checked.
         match known_way {
             Some(way) => {
                 let contents = self.writer.env.objects.entry(object).or_default();
@@ -437,6 +443,13 @@ impl Elaborator<'_> {
             self.kept(&operand.value);
         }
         Ok(!executed)
+    }
+
+    /// Whether a store is executed here and now: nobody else can see the place, and the value is known.
+    fn executes(&self, location: &Location, operand: Option<&Operand>) -> bool {
+        let Base::Object(object) = location.base else { return false };
+        let is_known = operand.is_some_and(|operand| super::facts::known(&operand.value).is_some());
+        self.executing() && !self.writes_from_here() && is_known && self.is_private(object)
     }
 
     pub(super) fn write_register(&mut self, register: Register, operand: Operand, span: Span) -> Result<()> {

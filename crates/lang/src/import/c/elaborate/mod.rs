@@ -87,6 +87,9 @@ struct Premises {
     fixed: bool,
     /// How many threads there are, if somebody waits for one whose number is not known.
     threads: Option<u64>,
+    /// Once there are so many threads, `main` is executed no more when it writes to memory: others get to know what it writes then, and under PSO perhaps
+    /// before it is written.
+    written_from: Option<usize>,
 }
 
 /// How often memory that others can see was accessed.
@@ -178,6 +181,10 @@ pub struct Elaborator<'u> {
     shared: threads::Shared,
     done: Vec<Writer>,
     phase: Phase,
+    /// The objects that `main` has written, while it was executed, since its buffers were drained last.
+    unwritten: Vec<ObjectId>,
+    /// How many threads there were when `main` was executed no more.
+    ran_with: usize,
     accesses: Accesses,
     /// Whether nobody wants the value of the call in hand.
     pub(super) unused: bool,
@@ -206,6 +213,8 @@ impl<'u> Elaborator<'u> {
             instances: Vec::new(),
             shared: threads::Shared::default(),
             done: Vec::new(),
+            unwritten: Vec::new(),
+            ran_with: 0,
             accesses: Accesses::default(),
             unused: false,
             statements: 0,
@@ -238,6 +247,12 @@ impl<'u> Elaborator<'u> {
     /// Whether everything is executed here and now, so that values must be known.
     pub fn executing(&self) -> bool {
         self.phase != Phase::Running
+    }
+
+    /// Whether `main` has created all threads that it creates while it is executed, and what it writes from here on is to be written down.
+    fn writes_from_here(&self) -> bool {
+        self.phase == Phase::Creating
+            && self.premises.written_from.is_some_and(|threads| self.instances.len() >= threads)
     }
 
     /// An error at a place.

@@ -394,8 +394,14 @@ impl Elaborator<'_> {
         }
     }
 
+    /// Takes down what objects hold, as what they start with: whatever was written has left the buffers before anybody else can look.
+    pub(super) fn keep_initial(&mut self) {
+        self.unwritten.clear();
+        self.take_down();
+    }
+
     /// Takes down what objects hold, as what they start with.
-    fn keep_initial(&mut self) {
+    fn take_down(&mut self) {
         for (object, contents) in &self.writer.env.objects {
             let entry = &mut self.objects[object.0 as usize];
             let default = if entry.undefined { Known::Undefined } else { Known::Number(0) };
@@ -418,8 +424,9 @@ impl Elaborator<'_> {
 
     /// From here on `main` does what others can see: code is written.
     pub(super) fn run(&mut self) {
-        self.keep_initial();
+        self.take_down();
         self.phase = Phase::Running;
+        self.ran_with = self.instances.len();
         let mut facts: Vec<(Register, Known, super::super::numbers::Range)> = Vec::new();
         for (register, fact) in &self.writer.env.registers {
             if let Some(known) = &fact.known {

@@ -74,7 +74,12 @@ impl Elaborator<'_> {
         }
         if self.executing() {
             match kind {
-                StmtKind::Fence | StmtKind::StoreFence => return,
+                StmtKind::Fence | StmtKind::StoreFence => {
+                    if self.phase == Phase::Creating {
+                        self.keep_initial();
+                    }
+                    return;
+                }
                 StmtKind::Assert(Value::Number(1..), _) | StmtKind::Assume(Value::Number(1..)) => return,
                 // Whoever waits for main, or for what main can see, is past the point where nothing happens.
                 _ if self.phase == Phase::Creating => self.run(),
