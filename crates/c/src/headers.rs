@@ -1,8 +1,8 @@
-//! Model headers: what `#include <...>` of the standard library gives here. They declare types and macros; what their functions do is known by
-//! name to whoever translates a program.
+//! Model headers: what `#include <...>` of the standard library gives here. They declare types and macros; what most of their functions do is known
+//! by name to whoever translates a program, and a few have a body.
 
 /// The headers by name; some only include another.
-pub const HEADERS: [(&str, &str); 45] = [
+pub const HEADERS: [(&str, &str); 47] = [
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
     ("asm/cmpxchg.h", "#include <linux/compiler.h>\n"),
@@ -11,6 +11,7 @@ pub const HEADERS: [(&str, &str); 45] = [
     ("dat3m.h", include_str!("headers/dat3m.h")),
     ("emmintrin.h", "#include <immintrin.h>\n"),
     ("errno.h", include_str!("headers/errno.h")),
+    ("fencewright/keys.h", include_str!("headers/fencewright/keys.h")),
     ("genmc.h", include_str!("headers/genmc.h")),
     ("immintrin.h", include_str!("headers/immintrin.h")),
     ("inttypes.h", include_str!("headers/inttypes.h")),
@@ -32,6 +33,7 @@ pub const HEADERS: [(&str, &str); 45] = [
     ("pthread.h", include_str!("headers/pthread.h")),
     ("sched.h", include_str!("headers/sched.h")),
     ("semaphore.h", include_str!("headers/semaphore.h")),
+    ("signal.h", "#pragma once\ntypedef int sig_atomic_t;\n"),
     ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdarg.h", include_str!("headers/stdarg.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),

@@ -508,3 +508,69 @@ fn memory_from_the_heap() {
     );
     alone("", "void *p; posix_memalign(&p, 64, sizeof(int)); *(int *)p = 4; assert(*(int *)p == 4);", ALL);
 }
+
+#[test]
+fn texts_are_made_of_characters() {
+    alone("char b[8];", "strcpy(b, \"ab\"); strcat(b, \"c\"); assert(strlen(b) == 3 && b[2] == 'c');", ALL);
+    alone("char b[8];", "strcpy(b, \"ab\"); assert(!strcmp(b, \"ab\") && strcmp(b, \"b\") < 0);", ALL);
+    alone("char b[2];", "strncpy(b, \"xyz\", 2); assert(b[1] == 'y' && !strncmp(b, \"xyw\", 2));", ALL);
+    alone("char b[8];", "strcpy(b, \"ab\"); assert(strlen(b) == 1);", NONE);
+    // The text has no room for its end.
+    alone("char b[2];", "strcpy(b, \"ab\"); assert(1);", NONE);
+}
+
+#[test]
+fn keys_have_a_value_for_each_thread() {
+    let globals = "pthread_key_t k; int v[2]; void *r[2];";
+    let globals = format!(
+        "{globals} void use(int n) {{
+        assert(!pthread_getspecific(k)); pthread_setspecific(k, &v[n]); r[n] = pthread_getspecific(k); }}"
+    );
+    let check = |end: &str, expected| {
+        let text = format!(
+            "{globals} void *one(void *u) {{ use(0); return 0; }}
+             int main(void) {{
+                 pthread_t p; pthread_key_create(&k, 0); pthread_create(&p, 0, one, 0);
+                 use(1); pthread_join(p, 0); {end} }}"
+        );
+        check(&text, expected);
+    };
+    check("assert(r[0] == &v[0] && r[1] == &v[1]);", ALL);
+    check("assert(r[0] == r[1]);", NONE);
+    refused("pthread_key_t k; pthread_key_create(&k, (void (*)(void *))main);", "what a key calls when a thread ends");
+}
+
+#[test]
+fn hints_for_other_tools_change_nothing() {
+    let hints = |body: &str, expected| {
+        let text = format!(
+            "\n#include <genmc.h>\n#include <dat3m.h>\natomic_int x, busy;
+             void *one(void *u) {{
+                 int old;
+                 do {{
+                     old = __VERIFIER_speculative_read(atomic_load(&x));
+                     __VERIFIER_optional(while (atomic_load(&busy)) ;);
+                 }} while (!__VERIFIER_confirming_CAS(atomic_compare_exchange_strong(&x, &old, old + 1)));
+                 int zero = 0; __VERIFIER_helping_CAS(atomic_compare_exchange_strong(&busy, &zero, 1););
+                 assert(__VERIFIER_tid() != 0);
+                 return 0;
+             }}
+             int main(void) {{
+                 pthread_t p, q; pthread_create(&p, 0, one, 0); pthread_create(&q, 0, one, 0);
+                 pthread_join(p, 0); pthread_join(q, 0); {body} }}"
+        );
+        check(&text, expected);
+    };
+    hints("assert(x == 2 && busy == 1);", ALL);
+    hints("assert(x == 1);", NONE);
+}
+
+#[test]
+fn arguments_of_min_are_evaluated_once() {
+    let globals = "#include <linux/kernel.h>\nint n;";
+    alone(
+        &format!("\n{globals}"),
+        "int m = min(++n, 5); assert(m == 1 && n == 1 && max_t(long, n, 7) == 7);",
+        ALL,
+    );
+}

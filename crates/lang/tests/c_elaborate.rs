@@ -70,6 +70,16 @@ fn sequential(declarations: &str, body: &str) {
 }
 
 #[test]
+fn main_is_called_without_arguments() {
+    let main = |body: &str| {
+        format!("#include <assert.h>\n#include <stdlib.h>\nint main(int argc, char *argv[]) {{ {body} }}")
+    };
+    check(&main("int n = 2; if (argc > 1) n = atoi(argv[1]); assert(argc == 1 && n == 2);"), "sss");
+    check(&main("assert(argv[0] && !argv[0][0] && !argv[1]);"), "sss");
+    check(&main("assert(argc == 0);"), "uuu");
+}
+
+#[test]
 fn control_flow() {
     sequential(
         "int g;",
@@ -352,7 +362,7 @@ fn what_is_not_understood_is_an_error_with_its_place() {
         ["`f` calls `g` calls `f`", "test.c"],
     );
     both("int f(void) { return 1; }", ["there is no function `main`", "test.c"]);
-    both("int main(int argc, char **argv) { return argc; }", ["`main` has parameters", "test.c"]);
+    both("int main(int argc) { return argc; }", ["`main` has parameters", "test.c"]);
     both("int unknown(int); int main() { return unknown(3); }", ["`unknown`", "test.c:1:"]);
     both("int main() { double d = 1.5; d = d * 2; return 0; }", ["floating", "test.c:1:"]);
 }

@@ -1,3 +1,11 @@
 // <lkmm.h>, as benchmarks of the Linux kernel memory model include it: what Linux has.
 #pragma once
 #include <linux/spinlock.h>
+#define xchg_long(place, value) xchg(place, value)
+#define xchg_long_relaxed(place, value) xchg_relaxed(place, value)
+#define xchg_long_acquire(place, value) xchg_acquire(place, value)
+#define xchg_long_release(place, value) xchg_release(place, value)
+#define cmpxchg_long(place, old, value) cmpxchg(place, old, value)
+#define cmpxchg_long_relaxed(place, old, value) cmpxchg_relaxed(place, old, value)
+#define cmpxchg_long_acquire(place, old, value) cmpxchg_acquire(place, old, value)
+#define cmpxchg_long_release(place, old, value) cmpxchg_release(place, old, value)

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <sched.h>
 #include <time.h>
+#include <fencewright/keys.h>
 typedef unsigned long pthread_t;
 typedef struct { int __unused; } pthread_attr_t;
 typedef struct { int __owner; } pthread_mutex_t;
@@ -15,6 +16,7 @@ typedef struct { int __unused; } pthread_rwlockattr_t;
 typedef struct { int __count, __arrived, __leaving, __serial; } pthread_barrier_t;
 typedef struct { int __unused; } pthread_barrierattr_t;
 typedef struct { int __done; } pthread_once_t;
+typedef unsigned int pthread_key_t;
 #define PTHREAD_MUTEX_INITIALIZER { 0 }
 #define PTHREAD_COND_INITIALIZER { 0 }
 #define PTHREAD_RWLOCK_INITIALIZER { 0 }
@@ -73,3 +75,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t *lock);
 int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attributes, unsigned int count);
 int pthread_barrier_destroy(pthread_barrier_t *barrier);
 int pthread_barrier_wait(pthread_barrier_t *barrier);
+#define pthread_key_create(key, destructor) __fencewright_key_create(key, destructor)
+#define pthread_key_delete(key) ((void)(key), 0)
+#define pthread_getspecific(key) __fencewright_value(key)
+#define pthread_setspecific(key, value) __fencewright_set_value(key, value)

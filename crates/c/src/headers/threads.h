@@ -1,11 +1,14 @@
 // <threads.h> as fencewright models it.
 #pragma once
 #include <time.h>
+#include <fencewright/keys.h>
 typedef unsigned long thrd_t;
 typedef int (*thrd_start_t)(void *);
 typedef struct { int __owner; } mtx_t;
 typedef struct { unsigned long __waiting; } cnd_t;
 typedef struct { int __done; } once_flag;
+typedef unsigned int tss_t;
+typedef void (*tss_dtor_t)(void *);
 #define thread_local _Thread_local
 #define ONCE_FLAG_INIT { 0 }
 enum { thrd_success, thrd_nomem, thrd_timedout, thrd_busy, thrd_error };
@@ -31,3 +34,7 @@ int cnd_wait(cnd_t *condition, mtx_t *mutex);
 int cnd_timedwait(cnd_t *condition, mtx_t *mutex, const struct timespec *until);
 int cnd_signal(cnd_t *condition);
 int cnd_broadcast(cnd_t *condition);
+#define tss_create(key, destructor) __fencewright_key_create(key, destructor)
+#define tss_delete(key) ((void)(key))
+#define tss_get(key) __fencewright_value(key)
+#define tss_set(key, value) __fencewright_set_value(key, value)

@@ -171,6 +171,7 @@ const TABLE: &[(&[&str], &str)] = &[
     // SV-COMP.
     (&["__VERIFIER_nondet_int"], "int ()"),
     (&["__VERIFIER_nondet_uint", "__VERIFIER_nondet_unsigned", "__VERIFIER_nondet_u32"], "uint ()"),
+    (&["__VERIFIER_tid"], "uint ()"),
     (&["__VERIFIER_nondet_long", "__VERIFIER_nondet_longlong"], "long ()"),
     (&["__VERIFIER_nondet_ulong", "__VERIFIER_nondet_ulonglong", "__VERIFIER_nondet_size_t"], "ulong ()"),
     (&["__VERIFIER_nondet_bool", "__VERIFIER_nondet__Bool"], "bool ()"),

@@ -24,8 +24,16 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define BUILD_BUG_ON(condition) _Static_assert(!(condition), #condition)
 #define BIT(number) (1UL << (number))
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define max(a, b) ((a) > (b) ? (a) : (b))
+#define __fencewright_compared(a, order, b)  \
+    ({                                       \
+        typeof(a) __one = (a);               \
+        typeof(b) __other = (b);             \
+        __one order __other ? __one : __other; \
+    })
+#define min(a, b) __fencewright_compared(a, <, b)
+#define max(a, b) __fencewright_compared(a, >, b)
+#define min_t(type, a, b) min((type)(a), (type)(b))
+#define max_t(type, a, b) max((type)(a), (type)(b))
 #define ACCESS_PRIVATE(pointer, member) ((pointer)->member)
 #define data_race(expression) (expression)
 #define EXPORT_SYMBOL(name)

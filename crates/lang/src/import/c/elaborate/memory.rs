@@ -117,7 +117,7 @@ impl Elaborator<'_> {
         Ok(object)
     }
 
-    fn kept_address(&mut self, object: ObjectId) {
+    pub(super) fn kept_address(&mut self, object: ObjectId) {
         let location = Location { base: Base::Object(object), path: Vec::new(), node: NodeId(0) };
         self.kept(&Value::Address(Box::new(location)));
     }

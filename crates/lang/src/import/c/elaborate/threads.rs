@@ -3,6 +3,7 @@
 //! A thread that is created while `main` is executed beforehand starts with the program. Any other waits for its flag: 1 says that it was created, 2 that it
 //! never will be. The creator sets it with empty buffers. A thread that somebody waits for says so when it has ended and its buffers are empty, in one step with its result.
 
+mod command_line;
 mod finish;
 
 use fencewright_c::arithmetic::Arithmetic;
@@ -81,18 +82,9 @@ impl Elaborator<'_> {
     pub(super) fn initial_threads(&mut self, main: FunctionId) -> Result<()> {
         let unit = self.unit;
         let span = unit.functions[main.index()].span;
-        let count = unit.functions[main.index()].parameters.len();
-        if count > 0 {
-            return self.error(
-                span,
-                "`main` has parameters, and their values are not known",
-                "write `int main(void)`, and choose the values there",
-            );
-        }
-        self.instances.push(Instance {
-            start: Start { function: main, parameters: Vec::new(), span },
-            state: State::default(),
-        });
+        let parameters = self.command_line(main, span)?;
+        self.instances
+            .push(Instance { start: Start { function: main, parameters, span }, state: State::default() });
         let mut next = 0;
         while next < self.instances.len() {
             let number = ThreadNumber(next as u32);
@@ -182,7 +174,9 @@ impl Elaborator<'_> {
                 self.end_thread(span);
                 Operand::number(0)
             }
-            ("pthread_self" | "thrd_current", []) => Operand::number(self.thread().0.into()),
+            ("pthread_self" | "thrd_current" | "__VERIFIER_tid", []) => {
+                Operand::number(self.thread().0.into())
+            }
             ("pthread_equal" | "thrd_equal", [a, b]) => {
                 let (a, b) = self.both_values(a, b)?;
                 super::super::numbers::binary(

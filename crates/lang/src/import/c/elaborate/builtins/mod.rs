@@ -81,9 +81,14 @@ fn advice(name: &str) -> Option<&'static str> {
         "synchronize_rcu" | "call_rcu" | "kfree_rcu" | "synchronize_srcu" => {
             "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
         }
-        "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" | "strncat" | "strerror"
-        | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf" | "fgets" | "gets"
-        | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
+        "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
+            "include <string.h>, which says what it does"
+        }
+        "__fencewright_destructor_of_a_key" => {
+            "what a key calls when a thread ends is not modelled: pass NULL, and call it at the end of the thread"
+        }
+        "strncat" | "strerror" | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf"
+        | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
             "texts and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for what comes from outside"
         }
         "pthread_cancel" | "pthread_kill" | "signal" | "sigaction" | "raise" | "fork" | "pthread_atfork" => {

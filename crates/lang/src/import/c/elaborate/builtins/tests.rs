@@ -8,7 +8,7 @@ use fencewright_c::typed::builtin_names;
 use super::*;
 
 /// Names that are about threads, which elaboration knows itself.
-const THREADS: [&str; 12] = [
+const THREADS: [&str; 13] = [
     "pthread_create",
     "pthread_join",
     "pthread_detach",
@@ -21,6 +21,7 @@ const THREADS: [&str; 12] = [
     "thrd_exit",
     "thrd_current",
     "thrd_equal",
+    "__VERIFIER_tid",
 ];
 
 /// The functions that a header declares.
