@@ -537,7 +537,10 @@ fn keys_have_a_value_for_each_thread() {
     };
     check("assert(r[0] == &v[0] && r[1] == &v[1]);", ALL);
     check("assert(r[0] == r[1]);", NONE);
-    refused("pthread_key_t k; pthread_key_create(&k, (void (*)(void *))main);", "what a key calls when a thread ends");
+    refused(
+        "pthread_key_t k; pthread_key_create(&k, (void (*)(void *))main);",
+        "what a key calls when a thread ends",
+    );
 }
 
 #[test]

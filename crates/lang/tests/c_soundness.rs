@@ -373,6 +373,23 @@ fn values_computed_in_a_roundabout_way_are_known() {
 }
 
 #[test]
+fn of_a_number_whose_remainder_matters_only_that_is_chosen() {
+    let program = |use_: &str| {
+        format!(
+            "unsigned __VERIFIER_nondet_uint(void); int main(void) {{ unsigned n = __VERIFIER_nondet_uint(); {use_} }}"
+        )
+    };
+    assert!(translated(&program("assert(n % 3 != 2);")).contains("* in 0..=2;"));
+    assert!(translated(&program("assert((n & 7) != 2 && (n & 7) != 3);")).contains("* in 0..=7;"));
+    for other in ["n % 3 != 2 && n != 9", "n % 3 != 2 && n % 4 != 3", "(n & 6) != 2", "n / 3 != 2"] {
+        let text = program(&format!("assert({other});"));
+        assert!(translated(&text).contains("* in 0..=4294967295;"), "{text}");
+    }
+    assertions(&program("assert(n % 3 < 3);"), "sss");
+    assertions(&program("assert(n % 3 < 2);"), "uuu");
+}
+
+#[test]
 fn what_nobody_wrote_still_decides_something() {
     for undecided in [
         "int u, v = u, w = u ^ v; if (w) go = 2;",

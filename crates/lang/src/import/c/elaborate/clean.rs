@@ -1,5 +1,6 @@
 //! Code as a person would write it: without jumps to the next statement, without registers that nobody reads, without copies of copies.
 
+mod choices;
 mod copies;
 mod dead;
 mod jumps;
@@ -33,6 +34,7 @@ pub(super) fn clean(mut code: Vec<Stmt>, registers: usize, awaits: bool) -> Clea
     }
     prune(&mut code);
     let undefined = dead::eliminate(&mut code, registers);
+    choices::narrow(&mut code, registers);
     Cleaned { statements: code, undefined }
 }
 
