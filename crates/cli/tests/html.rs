@@ -323,7 +323,7 @@ fn a_browser_shows_what_the_trace_says_and_nothing_can_be_injected() {
     // Proofs have drawings, and nothing to step through.
     page(&files, &["check", "-q", &example("bakery.fenced.fw")]);
     browser.open(&report, 600);
-    assert!(browser.value("document.querySelectorAll('svg.together rect.off').length").as_u64() > Some(0));
+    assert!(browser.value("document.querySelectorAll('svg.together .off').length").as_u64() > Some(0));
     assert_eq!(browser.value(TOO_WIDE), false);
     assert_eq!(browser.complaints(), Vec::<&Value>::new());
     // Whatever a program says stays text.

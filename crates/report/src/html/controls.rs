@@ -19,6 +19,8 @@ const MOST_POINTS: usize = 64;
 const MOST_TABLES: usize = 6;
 /// The graph has at most so many nodes, those nearest to the start.
 const MOST_NODES: usize = 40;
+/// Of a table with more holes than this, no hole says by itself what it means.
+const MOST_HOLES: usize = 400;
 /// Longer names of points are cut.
 const LONGEST_NAME: usize = 16;
 
@@ -128,21 +130,26 @@ impl<'a> Controls<'a> {
                 text(name)
             );
         }
-        for row in 0..rows {
-            for column in 0..columns {
-                let is_reached = together.contains(&(row, column));
-                let (x, y) = (left + column * SQUARE, top + row * SQUARE);
+        let squares = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        let (on, off): (Vec<_>, Vec<_>) = squares.partition(|pair| together.contains(pair));
+        let corner = |&(row, column): &(usize, usize)| (left + column * SQUARE, top + row * SQUARE);
+        let side = SQUARE - 1;
+        let path = |squares: &[(usize, usize)]| -> String {
+            let square = |(x, y)| format!("M{x} {y}h{side}v{side}h-{side}z");
+            squares.iter().map(corner).map(square).collect()
+        };
+        let _ = writeln!(svg, "<path class=\"on\" d=\"{}\"/>", path(&on));
+        if off.len() > MOST_HOLES {
+            let _ = writeln!(svg, "<path class=\"off\" d=\"{}\"/>", path(&off));
+        } else {
+            for pair in &off {
+                let (x, y) = corner(pair);
+                let names = (&self.points[a][pair.0], &self.points[b][pair.1]);
+                let title = format!("{first} at {}, {second} at {}: never", names.0, names.1);
                 let _ = writeln!(
                     svg,
-                    "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{w}\" class=\"{}\"><title>{}</title></rect>",
-                    if is_reached { "on" } else { "off" },
-                    text(&format!(
-                        "{first} at {}, {second} at {}: {}",
-                        self.points[a][row],
-                        self.points[b][column],
-                        if is_reached { "not excluded" } else { "never" }
-                    )),
-                    w = SQUARE - 1,
+                    "<rect class=\"off\" x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\"><title>{}</title></rect>",
+                    text(&title)
                 );
             }
         }

@@ -359,6 +359,7 @@
       }
       this.changing = draw("g", {});
       this.svg.replaceChildren(heads, this.fixed, this.changing);
+      this.drawn = "";
       this.drawBuffered();
       this.drawArrows();
     }
@@ -386,9 +387,11 @@
     }
 
     drawArrows() {
-      if (!this.ready) return;
       const { execution } = this;
       const which = this.arrows.value;
+      // If all are drawn, they are the same for every step.
+      if (!this.ready || (which === "all" && this.drawn === "all")) return;
+      this.drawn = which;
       const current = this.step > 0 ? execution.steps[this.step - 1].n : 0;
       const paths = [];
       if (which !== "none") {
