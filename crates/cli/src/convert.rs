@@ -1,7 +1,6 @@
 //! `fencewright convert`: the same program in another format.
 
 use fencewright_engines::Limits;
-use fencewright_lang::ast::{self, ExprKind, Item};
 
 use crate::args::ConvertArgs;
 use crate::files;
@@ -21,7 +20,7 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    override_constants(&mut loaded.file, &loaded.defines);
+    loaded.settle_constants();
     let converted = match args.to.0.print(&loaded) {
         Ok(converted) => converted,
         Err(diagnostics) => {
@@ -31,15 +30,4 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
     };
     tell_notes(&loaded);
     files::deliver(&converted, args.output.as_deref(), out)
-}
-
-/// Writes the values of the command line into the syntax tree, as lowering has used them.
-fn override_constants(file: &mut ast::File, defines: &[(String, i64)]) {
-    for item in &mut file.items {
-        if let Item::Const(constant) = item
-            && let Some((_, value)) = defines.iter().rev().find(|(name, _)| *name == constant.name.text)
-        {
-            constant.value.kind = ExprKind::Int(*value);
-        }
-    }
 }

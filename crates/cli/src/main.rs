@@ -37,7 +37,7 @@ use status::Status;
 
 fn main() -> ExitCode {
     // Usage errors end here with status 2, --help and --version with status 0.
-    let matches = Cli::command().get_matches();
+    let matches = args::command_line().get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.command.settle();
     stop::install();
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Command::Engines(args) => engines::run(args, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "fencewright", &mut script);
+            clap_complete::generate(*shell, &mut args::command_line(), "fencewright", &mut script);
             out.print(&String::from_utf8_lossy(&script));
             Status::Fine
         }
@@ -91,5 +91,18 @@ fn manual(command: Option<&str>, out: &mut Output) -> Status {
     let mut text = Vec::new();
     page.render(&mut text).expect("writing into memory cannot fail");
     out.print(&String::from_utf8_lossy(&text));
+    if let Some(examples) = args::examples_of(command) {
+        out.print(&examples_section(examples));
+    }
+    // Other commands ask other questions.
+    if matches!(command, None | Some("check")) {
+        out.print(&format!(".SH EXIT STATUS\n{}\n", args::STATUS));
+    }
     Status::Fine
+}
+
+/// Examples as a section of a manual page, line by line as they are.
+fn examples_section(examples: &str) -> String {
+    let lines = examples.lines().map(|line| line.replace('\\', "\\e").replace('-', "\\-") + "\n");
+    format!(".SH EXAMPLES\n.nf\n{}.fi\n", lines.collect::<String>())
 }

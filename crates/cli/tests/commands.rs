@@ -208,5 +208,17 @@ fn manual_pages() {
     assert!(page.stdout.contains("fencewright\\-check(1)"), "{page:?}");
     let check = run(["man", "check"]);
     assert!(check.status == 0 && check.stdout.contains("\\-\\-timeout"), "{check:?}");
+    // Every command has examples, one in a line.
+    for (text, example) in [
+        (&page.stdout, "fencewright fences \\-\\-diff"),
+        (&check.stdout, "fencewright check \\-\\-model all"),
+    ] {
+        let examples = text.split(".SH EXAMPLES\n.nf\n").nth(1).and_then(|rest| rest.split(".fi\n").next());
+        assert!(
+            examples.is_some_and(|examples| examples.lines().any(|line| line.starts_with(example))),
+            "{text}"
+        );
+        assert!(text.contains(".SH EXIT STATUS\n0 every property holds"), "{text}");
+    }
     assert_eq!(run(["man", "chess"]).status, 2);
 }

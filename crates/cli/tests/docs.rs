@@ -50,7 +50,16 @@ fn every_option_is_in_the_manual() {
     let common = section(&manual, "## Files").to_string();
     for command in commands {
         let about = format!("{common}{}", section(&manual, &format!("## {command}")));
-        for option in options(&run([command, "--help"]).stdout) {
+        // Families of `generate` have options of their own.
+        let help = run([command, "--help"]).stdout;
+        let families =
+            help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|l| !l.is_empty());
+        let families =
+            families.filter_map(|line| line.split_whitespace().next()).filter(|&name| name != "help");
+        let helps = families.map(|family| run([command, family, "--help"]).stdout);
+        let mut all = options(&help);
+        helps.for_each(|help| all.extend(options(&help)));
+        for option in all {
             let named = about.match_indices(option.as_str()).any(|(at, _)| {
                 let next = about[at + option.len()..].chars().next();
                 next.is_none_or(|c| !c.is_alphanumeric() && c != '-')

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fencewright_program::{Call, Formula, Program, Property, PropertyKind, Span};
 
-use crate::ast;
+use crate::ast::{self, ExprKind, Item};
 use crate::diagnostic::Diagnostic;
 use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
 use crate::import::View;
@@ -63,6 +63,18 @@ impl Loaded {
     pub fn title(&self) -> String {
         let stem = || Some(Path::new(self.sources.name()).file_stem()?.to_string_lossy().into_owned());
         self.name.clone().or_else(stem).unwrap_or_else(|| self.sources.name().to_owned())
+    }
+
+    /// Writes the constants that were given other values into the syntax tree, as lowering has used them: then it can be printed.
+    pub fn settle_constants(&mut self) {
+        for item in &mut self.file.items {
+            if let Item::Const(constant) = item
+                && let Some((_, value)) =
+                    self.defines.iter().rev().find(|(name, _)| *name == constant.name.text)
+            {
+                constant.value.kind = ExprKind::Int(*value);
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod check;
 mod common;
 mod convert;
 mod engines;
+mod examples;
 mod fences;
 mod fmt;
 mod generate;
@@ -26,6 +27,7 @@ pub use check::{CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, Orac
 pub use common::{AnalysisArgs, FormatArg, InputArgs, LimitArgs, ModelArg, OneModelArg, SolverArgs};
 pub use convert::ConvertArgs;
 pub use engines::EnginesArgs;
+pub use examples::{STATUS, of as examples_of};
 pub use fences::{FencesArgs, GoalArg, OverflowArg};
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
@@ -39,11 +41,16 @@ pub use values::Sizes;
 
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
 #[derive(Parser)]
-#[command(name = "fencewright", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "fencewright", version, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The command line, with examples.
+pub fn command_line() -> clap::Command {
+    examples::with_examples(Cli::command())
 }
 
 /// The long options of the command that are on the command line, with their dashes.
@@ -54,21 +61,6 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
     let arguments = command.find_subcommand(name).into_iter().flat_map(|command| command.get_arguments());
     arguments.filter(is_given).filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect()
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  fencewright check peterson.fw                    does it hold on x86 (tso)?
-  fencewright check --model all peterson.fw        ... and under sc and pso?
-  fencewright check -D N=3 --timeout 5m bakery.fw  with a constant changed, and more time
-  fencewright check --property deadlock *.fw       no deadlock, in several files
-  fencewright check --certificate proof.json bakery.fenced.fw
-  fencewright certify proof.json bakery.fenced.fw  is that a proof?
-  fencewright robust peterson.fw                   does it behave on x86 as under sc?
-  fencewright litmus tests/                        every .litmus file in a directory
-  fencewright run --seed 7 peterson.fw             one random execution
-  fencewright show peterson.fw | dot -Tsvg > peterson.svg
-
-Exit status: 0 every property holds, 1 some property is violated, 2 bad usage or input, 3 unknown.";
 
 /// The commands.
 #[derive(Subcommand)]
@@ -131,7 +123,6 @@ pub const DEADLOCK: &str = "deadlock";
 mod tests {
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
-        super::Cli::command().debug_assert();
+        super::command_line().debug_assert();
     }
 }

@@ -1,0 +1,189 @@
+//! Examples for `--help` and the manual pages, for each command.
+//!
+//! A line that begins with `fencewright` is a command line, up to the words that explain it: two blanks or more stand between. A test has
+//! every one of them parsed.
+
+use clap::Command;
+
+/// The examples of the command as a whole.
+const OVERVIEW: &str = "\
+fencewright check peterson.fw                     does it hold on x86 (tso)?
+fencewright check --model all peterson.fw         ... and under sc and pso?
+fencewright check -D N=3 --timeout 5m bakery.fw   with a constant changed, and more time
+fencewright check --property deadlock *.fw        no deadlock, in several files
+fencewright check --certificate proof.json bakery.fenced.fw
+fencewright certify proof.json bakery.fenced.fw   is that a proof?
+fencewright robust peterson.fw                    does it behave on x86 as under sc?
+fencewright fences --diff peterson.fw             the cheapest fences, as a patch
+fencewright litmus tests/                         every .litmus file in a directory
+fencewright run --seed 7 peterson.fw              one random execution
+fencewright show peterson.fw | dot -Tsvg > peterson.svg";
+
+/// What the exit status says.
+pub const STATUS: &str =
+    "0 every property holds, 1 some property is violated, 2 bad usage or input, 3 unknown.";
+
+/// The examples of each command, by its name.
+const EXAMPLES: [(&str, &str); 14] = [
+    (
+        "check",
+        "\
+fencewright check peterson.fw                     does it hold on x86 (tso)?
+fencewright check --model all -D N=3 bakery.fw    under every model, with a constant changed
+fencewright check --property deadlock *.fw        no deadlock, in several files
+fencewright check --engine cegar --certificate proof.json bakery.fenced.fw
+fencewright check --sarif answers.sarif src/      every program in a folder, for code scanning",
+    ),
+    (
+        "robust",
+        "\
+fencewright robust peterson.fw                    does it behave on x86 as under sc?
+fencewright robust --all lamport-fast.fw          every store that may be delayed past a load
+fencewright robust --notion triangular --json *.fw",
+    ),
+    (
+        "fences",
+        "\
+fencewright fences peterson.fw                    the cheapest fences, each with its reason
+fencewright fences --model pso --diff mp.fw       as a patch
+fencewright fences --write peterson.c             put into the file
+fencewright fences --audit peterson.fenced.fw     which of those there are needed?
+fencewright fences --goal robustness --price fence=2,xchg=1 dekker.fw",
+    ),
+    (
+        "certify",
+        "\
+fencewright check --certificate proof.json bakery.fenced.fw
+fencewright certify proof.json bakery.fenced.fw   is that a proof?
+fencewright certify --model tso --property mutex proof.json bakery.fenced.fw",
+    ),
+    (
+        "litmus",
+        "\
+fencewright litmus SB.litmus                      its final states on x86 (tso)
+fencewright litmus --model all --json tests/      every .litmus file in a folder",
+    ),
+    (
+        "run",
+        "\
+fencewright run --seed 7 peterson.fw              one execution at random, the same each time
+fencewright run --interactive --model pso mp.fw   choose every step yourself",
+    ),
+    (
+        "show",
+        "\
+fencewright show peterson.fw | dot -Tsvg > peterson.svg
+fencewright show --extended --rounds 2 dekker.fw  the program for sc that engine lazy makes of it",
+    ),
+    (
+        "fmt",
+        "\
+fencewright fmt *.fw                              in place
+fencewright fmt --check *.fw                      in continuous integration
+fencewright fmt - < peterson.fw                   as a filter",
+    ),
+    (
+        "convert",
+        "\
+fencewright convert SB.litmus --to fw
+fencewright convert peterson.fw --to trencher -o peterson.txt
+fencewright convert peterson.c --to fw -D THREADS=3",
+    ),
+    (
+        "reduce",
+        "\
+fencewright reduce peterson.fw --model tso --k 2
+fencewright reduce peterson.fw --model pso --k 1,flag=2 -o peterson.pso.fw
+fencewright reduce peterson.fw --to c --width 32  for other people's verifiers",
+    ),
+    (
+        "generate",
+        "\
+fencewright generate bakery --threads 3 --fences
+fencewright generate automata --automata 4 --states 3 --letters 2 --seed 1 -o automata.fw
+fencewright generate random --seed 7 --length 6 --distances | fencewright check -",
+    ),
+    (
+        "engines",
+        "\
+fencewright engines                               what there is, and which options mean something
+fencewright engines --json",
+    ),
+    (
+        "completions",
+        "\
+fencewright completions bash > ~/.local/share/bash-completion/completions/fencewright
+fencewright completions fish > ~/.config/fish/completions/fencewright.fish",
+    ),
+    (
+        "man",
+        "\
+fencewright man > ~/.local/share/man/man1/fencewright.1
+fencewright man check > ~/.local/share/man/man1/fencewright-check.1",
+    ),
+];
+
+/// The examples of a command, if it has some; without a name, those of all together.
+pub fn of(command: Option<&str>) -> Option<&'static str> {
+    let Some(command) = command else { return Some(OVERVIEW) };
+    EXAMPLES.iter().find(|(name, _)| *name == command).map(|(_, examples)| *examples)
+}
+
+/// The command line with the examples of each command at the end of its help.
+pub fn with_examples(mut all: Command) -> Command {
+    for (name, examples) in EXAMPLES {
+        all = all.mut_subcommand(name, |command| command.after_help(listed(examples)));
+    }
+    all.after_help(format!("{}\n\nExit status: {STATUS}", listed(OVERVIEW)))
+}
+
+fn listed(examples: &str) -> String {
+    let lines: Vec<String> = examples.lines().map(|line| format!("  {line}")).collect();
+    format!("Examples:\n{}", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    use crate::args::Cli;
+
+    /// The command lines in a text of examples: without what explains them, pipes taken apart, redirections left out.
+    fn command_lines(examples: &str) -> Vec<Vec<&str>> {
+        let lines = examples.lines().filter_map(|line| line.trim_start().split("  ").next());
+        let commands =
+            lines.flat_map(|line| line.split(" | ")).filter(|part| part.starts_with("fencewright"));
+        commands
+            .map(|part| part.split(' ').take_while(|word| !matches!(*word, ">" | "<")).collect())
+            .collect()
+    }
+
+    #[test]
+    fn every_command_has_examples_and_they_can_be_typed() {
+        let all = with_examples(Cli::command());
+        for command in all.get_subcommands() {
+            let name = command.get_name();
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with("Examples:\n"), "{name} has no examples: add some");
+            let lines = command_lines(&help);
+            let own = lines.iter().filter(|line| line.get(1) == Some(&name)).count();
+            assert!(own >= 2, "{name}: {lines:?}");
+        }
+        let help = all.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let of_all = all.get_subcommands().filter_map(|command| command.get_after_help());
+        let texts: Vec<String> = of_all.map(ToString::to_string).chain([help]).collect();
+        for line in texts.iter().flat_map(|text| command_lines(text)) {
+            let parsed = with_examples(Cli::command()).try_get_matches_from(&line);
+            assert!(parsed.is_ok(), "{}: {}", line.join(" "), parsed.unwrap_err());
+        }
+    }
+
+    #[test]
+    fn examples_are_of_commands() {
+        for (name, _) in EXAMPLES {
+            assert!(Cli::command().find_subcommand(name).is_some(), "{name}");
+            assert!(of(Some(name)).is_some());
+        }
+    }
+}
