@@ -13,9 +13,6 @@ use serde_json::Value;
 use crate::command;
 use crate::table::print;
 
-/// What the section is.
-pub const ABOUT: &str = "the command on the algorithms of the corpora: answers, engines, times";
-
 const MODELS: [&str; 3] = ["sc", "tso", "pso"];
 
 /// A question and what became of it.

@@ -4,45 +4,50 @@ use std::time::Duration;
 
 use fencewright_engines::cegar::Cegar;
 use fencewright_engines::contexts::ContextBound;
-use fencewright_engines::{Checked, Confirm, Engine, Limits, Progress, Task, check};
+use fencewright_engines::{Checked, Confirm, Engine, Progress, Task, check};
 use fencewright_generate::automata::{intersection, random_automata};
 use fencewright_generate::bakery::bakery;
 use fencewright_generate::lossy::{channel, random_lossy};
 use fencewright_program::MemoryModel;
 use fencewright_report::words::grouped;
 
+use crate::measurement::{Input, Measurement};
 use crate::programs::program;
-use crate::table::print;
+use crate::run::Run;
 use crate::thesis::word;
 
 /// For one bakery, with all numbers of contexts that fit.
-const BAKERY: Duration = Duration::from_secs(60);
+const BAKERY: Duration = Duration::from_secs(20);
 /// For one program of a hardness proof.
 const HARD: Duration = Duration::from_secs(5);
 
 /// All of it.
-pub fn contexts() {
-    broken_bakeries();
-    println!();
-    fenced_bakeries();
-    println!();
-    automata();
-    println!();
-    channels();
+pub fn contexts(run: &mut Run) {
+    broken_bakeries(run);
+    fenced_bakeries(run);
+    automata(run);
+    channels(run);
 }
 
 /// What an engine says about the one property of a program under TSO.
-fn ask(engine: &dyn Engine, text: &str, time: Duration) -> Checked {
+fn ask(run: &Run, engine: &dyn Engine, text: &str, time: Duration) -> Checked {
     let program = program(text);
     let named = program.properties.iter().filter(|p| p.formula().is_some()).cloned().collect();
     let task = Task::new(&program, MemoryModel::Tso, named);
-    let limits = Limits::starting_now(Some(time), None, Default::default());
+    let limits = run.limits(time, None);
     let results = check(engine, &task, &limits, &Progress::default(), Confirm::NOTHING);
     results.into_iter().next().expect("every family states a property")
 }
 
-fn bounded(text: &str, time: Duration) -> Checked {
-    ask(&ContextBound::default(), text, time)
+fn bounded(run: &Run, text: &str, time: Duration) -> Checked {
+    ask(run, &ContextBound::default(), text, time)
+}
+
+/// What was measured of it.
+fn measured(label: &str, engine: &str, checked: &Checked, text: &str) -> Measurement {
+    Measurement::new(label, format!("tso {engine}"), word(checked.verdict()), checked.seconds)
+        .states(checked.states)
+        .asked("check", MemoryModel::Tso, Input::Text(text.to_string()))
 }
 
 /// How many contexts were explored to their end.
@@ -51,9 +56,12 @@ fn explored(checked: &Checked) -> u32 {
 }
 
 /// The smallest number of contexts in which two threads get in without fences.
-fn broken_bakeries() {
-    let row = |threads| {
-        let checked = bounded(&bakery(threads, false), BAKERY);
+fn broken_bakeries(run: &mut Run) {
+    let mut row = |threads| {
+        let text = bakery(threads, false);
+        let checked = bounded(run, &text, BAKERY);
+        let name = format!("generated bakery {threads}");
+        run.record(measured(&name, "contexts", &checked, &text).size("generated bakery", threads as i64));
         let contexts = checked.trace().map(|trace| trace.contexts().to_string());
         vec![
             format!("bakery {threads}"),
@@ -63,18 +71,31 @@ fn broken_bakeries() {
             format!("{:.3}", checked.seconds),
         ]
     };
-    let rows: Vec<_> = [2, 3, 4].into_iter().map(row).collect();
-    print(&["without fences", "verdict", "contexts", "states", "seconds"], &rows);
+    let rows: Vec<_> = [2, 3, 4].into_iter().map(&mut row).collect();
+    run.table(&["without fences", "verdict", "contexts", "states", "seconds"], &rows);
 }
 
 /// What each further context costs if there is nothing to be found; and, for comparison, what a proof by abstraction does.
-fn fenced_bakeries() {
+fn fenced_bakeries(run: &mut Run) {
     let (mut rows, mut ends) = (Vec::new(), Vec::new());
     for threads in [2, 3, 4] {
         let text = bakery(threads, true);
-        let checked = bounded(&text, BAKERY);
+        let checked = bounded(run, &text, BAKERY);
+        let name = format!("generated bakery {threads}, fenced");
+        run.record(measured(&name, "contexts", &checked, &text));
         let mut before: Option<f64> = None;
         for round in &checked.rounds {
+            let contexts = format!("{name}, {} contexts", round.contexts);
+            run.record(
+                Measurement::new(
+                    contexts,
+                    format!("tso contexts, {threads} threads"),
+                    "explored",
+                    round.seconds,
+                )
+                .states(round.states)
+                .size("fenced bakery, N contexts", round.contexts.into()),
+            );
             rows.push(vec![
                 format!("bakery {threads}"),
                 round.contexts.to_string(),
@@ -84,7 +105,10 @@ fn fenced_bakeries() {
             ]);
             before = Some(round.seconds);
         }
-        let cegar = (threads < 4).then(|| ask(&Cegar::default(), &text, BAKERY));
+        let cegar = (threads < 4).then(|| ask(run, &Cegar::default(), &text, BAKERY));
+        if let Some(cegar) = &cegar {
+            run.record(measured(&name, "cegar", cegar, &text));
+        }
         ends.push(vec![
             format!("bakery {threads}"),
             word(checked.verdict()).to_string(),
@@ -94,15 +118,16 @@ fn fenced_bakeries() {
             cegar.map_or(String::new(), |c| format!("{:.1}", c.seconds)),
         ]);
     }
-    print(&["fenced", "contexts", "new states", "ms", "growth"], &rows);
-    println!();
-    print(&["fenced", "verdict", "contexts", "seconds", "cegar", "seconds"], &ends);
+    run.table(&["fenced", "contexts", "new states", "ms", "growth"], &rows);
+    run.table(&["fenced", "verdict", "contexts", "seconds", "cegar", "seconds"], &ends);
 }
 
 /// Intersection of automata: one thread, so one context decides.
-fn automata() {
-    let row = |(automata, states)| {
-        let checked = bounded(&intersection(&random_automata(1, automata, states, 2), 2), HARD);
+fn automata(run: &mut Run) {
+    let mut row = |(automata, states)| {
+        let text = intersection(&random_automata(1, automata, states, 2), 2);
+        let checked = bounded(run, &text, HARD);
+        run.record(measured(&format!("{automata} automata of {states} states"), "contexts", &checked, &text));
         vec![
             format!("{automata} automata of {states} states"),
             word(checked.verdict()).to_string(),
@@ -111,14 +136,16 @@ fn automata() {
         ]
     };
     let sizes = [(1, 4), (2, 2), (2, 3), (2, 4), (3, 3), (3, 4), (4, 3)];
-    let rows: Vec<_> = sizes.into_iter().map(row).collect();
-    print(&["intersection", "verdict", "states", "seconds"], &rows);
+    let rows: Vec<_> = sizes.into_iter().map(&mut row).collect();
+    run.table(&["intersection", "verdict", "states", "seconds"], &rows);
 }
 
 /// Lossy channel systems: nothing decides them, but violations within few contexts are found.
-fn channels() {
-    let row = |seed| {
-        let checked = bounded(&channel(&random_lossy(seed, 4, 2, 2, 8)), HARD);
+fn channels(run: &mut Run) {
+    let mut row = |seed| {
+        let text = channel(&random_lossy(seed, 4, 2, 2, 8));
+        let checked = bounded(run, &text, HARD);
+        run.record(measured(&format!("lossy channel, seed {seed}"), "contexts", &checked, &text));
         vec![
             format!("seed {seed}"),
             word(checked.verdict()).to_string(),
@@ -128,6 +155,6 @@ fn channels() {
             format!("{:.3}", checked.seconds),
         ]
     };
-    let rows: Vec<_> = (1..=8).map(row).collect();
-    print(&["lossy channel", "verdict", "violated in", "explored", "states", "seconds"], &rows);
+    let rows: Vec<_> = (1..=8).map(&mut row).collect();
+    run.table(&["lossy channel", "verdict", "violated in", "explored", "states", "seconds"], &rows);
 }

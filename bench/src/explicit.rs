@@ -1,22 +1,24 @@
 //! The explicit engine: how fast, how small, how it scales.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
-use fencewright_engines::{Checks, Confirm, Limits, Progress, Statistics, Task, Verdict, check_each};
+use fencewright_engines::{Checks, Confirm, Progress, Statistics, Task, Verdict, check_each};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_report::words::grouped;
 
-use crate::programs::example;
-use crate::table::print;
+use crate::measurement::Measurement;
+use crate::programs::{example, input, label};
+use crate::run::Run;
+use crate::stopwatch::{Stopwatch, Took};
 
-fn measure(program: &Program, model: MemoryModel, options: &Options, limit: Duration) -> (Checks, f64) {
+fn measure(run: &Run, program: &Program, model: MemoryModel, options: &Options, time: u64) -> (Checks, Took) {
     let task = Task::new(program, model, program.properties.clone());
-    let limits = Limits::starting_now(Some(limit), None, Default::default());
-    let start = Instant::now();
+    let limits = run.limits(Duration::from_secs(time), None);
+    let start = Stopwatch::start();
     let engine = Explicit { options: options.clone() };
     let checks = check_each(&engine, &task, &limits, &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
-    (checks, start.elapsed().as_secs_f64())
+    (checks, start.took())
 }
 
 fn verdict(checks: &Checks) -> &'static str {
@@ -35,7 +37,7 @@ fn bytes_per_state(statistics: &Statistics) -> f64 {
 }
 
 /// States per second and bytes per state, without and with reductions, on one core and on all.
-pub fn throughput() {
+pub fn throughput(run: &mut Run) {
     let plain = Options {
         order: Order::BreadthFirst,
         live_variables: true,
@@ -45,33 +47,37 @@ pub fn throughput() {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let reduced = Options { reduction: Reduction::Local, ..plain.clone() };
+    let suited = Options { reduction: Reduction::Suited, ..plain.clone() };
     let configurations = [
         ("no reduction", Options { live_variables: false, ..plain.clone() }),
         ("live variables", plain.clone()),
         ("+ local first", reduced.clone()),
+        ("+ suited", suited),
         ("depth first", Options { order: Order::DepthFirst, ..plain.clone() }),
         ("no reduction, all cores", Options { live_variables: false, workers: cores, ..plain }),
         ("+ local first, all cores", Options { workers: cores, ..reduced }),
     ];
     let programs = [
-        ("lamport-fast.fw", vec![("N", 4)], MemoryModel::Sc),
-        ("lamport-fast.fenced.fw", vec![("N", 3)], MemoryModel::Tso),
         ("peterson.fenced.fw", vec![], MemoryModel::Tso),
+        ("lamport-fast.fenced.fw", vec![("N", 3)], MemoryModel::Tso),
+        ("lamport-fast.fw", vec![("N", 4)], MemoryModel::Sc),
     ];
     let mut rows = Vec::new();
-    for (file, defines, model) in programs {
+    for (file, defines, model) in run.some(&programs, 1) {
         let program = example(file, &defines);
         let mut base = None;
         for (name, options) in &configurations {
-            let (checks, seconds) = measure(&program, model, options, Duration::from_secs(120));
+            let (checks, took) = measure(run, &program, model, options, 60);
+            let seconds = took.wall;
             let rate = checks.statistics.states as f64 / seconds;
             let base = *base.get_or_insert(seconds);
+            let setting = format!("{} {name}", model.name());
+            run.record(
+                Measurement::new(label(file, &defines), setting, verdict(&checks), took)
+                    .states(checks.statistics.states),
+            );
             rows.push(vec![
-                format!(
-                    "{file} {} {}",
-                    defines.iter().map(|(n, v)| format!("{n}={v}")).collect::<String>(),
-                    model.name()
-                ),
+                format!("{} {}", label(file, &defines), model.name()),
                 name.to_string(),
                 verdict(&checks).to_string(),
                 grouped(checks.statistics.states),
@@ -82,38 +88,40 @@ pub fn throughput() {
             ]);
         }
     }
-    print(
+    run.table(
         &["program", "search", "verdict", "states", "seconds", "states/s", "bytes/state", "speed-up in time"],
         &rows,
     );
 }
 
 /// The scaling families, with default options.
-pub fn families() {
+pub fn families(run: &mut Run) {
     let mut rows = Vec::new();
-    let mut row = |file: &str, n: i64, model: MemoryModel| {
-        let program = example(file, &[("N", n)]);
-        let (checks, seconds) = measure(&program, model, &Options::default(), Duration::from_secs(60));
-        rows.push(vec![
-            file.to_string(),
-            n.to_string(),
-            model.name().to_string(),
-            verdict(&checks).to_string(),
-            grouped(checks.statistics.states),
-            format!("{seconds:.3}"),
-        ]);
-    };
-    for n in [10, 50, 100, 200] {
-        row("branching-dekker.fw", n, MemoryModel::Tso);
+    for (file, model, sizes) in [
+        ("branching-dekker.fw", MemoryModel::Tso, vec![10, 50, 100, 200]),
+        ("unwinding-dekker.fw", MemoryModel::Tso, vec![1, 2, 10, 20, 50]),
+        ("lamport-fast.fw", MemoryModel::Tso, vec![2, 3, 4]),
+        ("indexer.fw", MemoryModel::Sc, vec![2, 4, 6, 8]),
+    ] {
+        for n in run.some(&sizes, 2) {
+            let program = example(file, &[("N", n)]);
+            let (checks, took) = measure(run, &program, model, &run.search(), 20);
+            let seconds = took.wall;
+            run.record(
+                Measurement::new(label(file, &[("N", n)]), model.name(), verdict(&checks), took)
+                    .states(checks.statistics.states)
+                    .size(file, n)
+                    .asked("check", model, input(file, &[("N", n)])),
+            );
+            rows.push(vec![
+                file.to_string(),
+                n.to_string(),
+                model.name().to_string(),
+                verdict(&checks).to_string(),
+                grouped(checks.statistics.states),
+                format!("{seconds:.3}"),
+            ]);
+        }
     }
-    for n in [1, 2, 10, 20, 50] {
-        row("unwinding-dekker.fw", n, MemoryModel::Tso);
-    }
-    for n in [2, 3, 4] {
-        row("lamport-fast.fw", n, MemoryModel::Tso);
-    }
-    for n in [2, 4, 6, 8] {
-        row("indexer.fw", n, MemoryModel::Sc);
-    }
-    print(&["program", "N", "model", "verdict", "states", "seconds"], &rows);
+    run.table(&["program", "N", "model", "verdict", "states", "seconds"], &rows);
 }

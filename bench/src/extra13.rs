@@ -2,7 +2,7 @@
 //! fences as possible at the k that takes, beside what the paper reports.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::extrapolate::{Account, Extrapolate, Method, Options, Record};
@@ -13,8 +13,10 @@ use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_report::words::grouped;
 
+use crate::measurement::Measurement;
 use crate::programs::{example, placed};
-use crate::table::print;
+use crate::run::Run;
+use crate::stopwatch::{Stopwatch, Took};
 use crate::thesis::word;
 
 /// What the paper reports of a run: predicates, thousands of solver calls, seconds to build the boolean program, cubes used, thousands of
@@ -34,6 +36,7 @@ const TEN_HOURS: f64 = 36_000.0;
 
 /// An algorithm, its property, its files with as few fences as possible for TSO and PSO, and what the paper reports: under SC; and under PSO
 /// and TSO, for predicates and for cubes.
+#[derive(Clone)]
 struct Row {
     name: &'static str,
     property: &'static str,
@@ -112,33 +115,33 @@ const TABLES: [Row; 7] = [
     },
 ];
 
-/// Two minutes from now, in ordinary memory.
-fn limits() -> Limits {
-    Limits::starting_now(Some(Duration::from_secs(120)), Some(4 << 30), Default::default())
+/// A minute from now, in ordinary memory.
+fn limits(run: &Run) -> Limits {
+    run.limits(Duration::from_secs(60), Some(4 << 30))
 }
 
 /// What a run led to.
-struct Run {
+struct Attempt {
     checked: Checked,
     /// What each abstraction took; that of the proof is the last.
     accounts: Vec<Account>,
     /// Seconds in all: SC proof, every attempt with every k, and the check of the certificate.
-    seconds: f64,
+    took: Took,
 }
 
-impl Run {
-    fn new(program: &Program, property: &str, model: MemoryModel, method: Method) -> Self {
+impl Attempt {
+    fn new(run: &Run, program: &Program, property: &str, model: MemoryModel, method: Method) -> Self {
         let wanted = program.properties.iter().filter(|p| p.name == property).cloned().collect();
         let task = Task::new(program, model, wanted);
         let record = Arc::new(Mutex::new(Record::default()));
         let options = Options { method, record: Some(Arc::clone(&record)), ..Options::default() };
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let engine = Extrapolate { options };
-        let mut results = check(&engine, &task, &limits(), &Progress::default(), Confirm::default());
-        let seconds = start.elapsed().as_secs_f64();
+        let mut results = check(&engine, &task, &limits(run), &Progress::default(), Confirm::default());
+        let took = start.took();
         let checked = results.pop().unwrap_or_else(|| panic!("there is a property {property}"));
         let accounts = record.lock().unwrap_or_else(PoisonError::into_inner).accounts.clone();
-        Run { checked, accounts, seconds }
+        Attempt { checked, accounts, took }
     }
 
     fn verdict(&self) -> &'static str {
@@ -156,15 +159,15 @@ impl Run {
         let last = self.accounts.last();
         let (k, effort) = last.map(|account| (account.k, account.effort)).unwrap_or_default();
         let [predicates, calls, build, cubes, states, memory, check] = paper.map(str::to_string);
-        let ratio = |seconds: f64| match seconds / self.seconds {
+        let ratio = |seconds: f64| match seconds / self.took.wall {
             few if few < 10.0 => format!("{few:.1}"),
             many => format!("{many:.0}"),
         };
-        let faster = match (paper[2], paper[2].parse::<f64>()) {
+        let faster = match published(paper) {
             _ if self.verdict() != "proved" => String::new(),
-            ("T/O", _) => format!("> {}", ratio(TEN_HOURS)),
-            (_, Ok(built)) => ratio(built + paper[6].parse().unwrap_or(0.0)),
-            _ => String::new(),
+            Some((seconds, true)) => format!("> {}", ratio(seconds)),
+            Some((seconds, false)) => ratio(seconds),
+            None => String::new(),
         };
         vec![
             k.map_or(String::new(), |k| k.to_string()),
@@ -184,14 +187,23 @@ impl Run {
             memory,
             format!("{:.3}", effort.check_seconds),
             check,
-            format!("{:.2}", self.seconds),
+            format!("{:.2}", self.took.wall),
             faster,
         ]
     }
 }
 
+/// The seconds that the paper reports for building and checking, and whether it gave up by then.
+fn published(paper: &Paper) -> Option<(f64, bool)> {
+    match (paper[2], paper[2].parse::<f64>()) {
+        ("T/O", _) => Some((TEN_HOURS, true)),
+        (_, Ok(built)) => Some((built + paper[6].parse().unwrap_or(0.0), false)),
+        _ => None,
+    }
+}
+
 /// The program with the cheapest fences with which it is safe and no buffer ever holds more than one store.
-fn with_fences(name: &str, property: &str, model: MemoryModel) -> Program {
+fn with_fences(run: &Run, name: &str, property: &str, model: MemoryModel) -> Option<Program> {
     let placed = placed(&format!("{name}.fw"), &[]);
     let bound = match model {
         MemoryModel::Pso => CellBounds::new(&[1]).map_or(Bound::Thread(1), Bound::Cell),
@@ -201,42 +213,61 @@ fn with_fences(name: &str, property: &str, model: MemoryModel) -> Program {
     let safety = Safety { model, properties, engine: Auto::default(), confirm: Confirm::default() };
     let goal = Bounded { goal: Box::new(safety), bound };
     let options = fencewright_fences::Options { evidence: false, ..Default::default() };
-    let found = synthesise(&placed, &goal, &options, &limits(), &Progress::default());
-    assert!(matches!(found.verdict, Verdict::Fixed | Verdict::AlreadySafe), "{name}: no fences found");
+    let found = synthesise(&placed, &goal, &options, &limits(run), &Progress::default());
+    if !matches!(found.verdict, Verdict::Fixed | Verdict::AlreadySafe) {
+        return None;
+    }
     let chosen: Vec<&Candidate> = found.fences.iter().map(|chosen| &chosen.fence).collect();
-    Fenced::new(&placed, &chosen).program
+    Some(Fenced::new(&placed, &chosen).program)
 }
 
 const METHODS: [(Method, &str); 2] = [(Method::Predicates, "predicates"), (Method::Cubes, "cubes")];
 
+/// Keeps what was measured.
+fn record(run: &mut Run, words: [&str; 4], attempt: &Attempt, paper: &Paper) {
+    let setting = words[1..].iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(", ");
+    let states = attempt.accounts.last().map_or(0, |account| account.effort.states);
+    let measurement = Measurement::new(words[0], setting, attempt.verdict(), attempt.took).states(states);
+    run.record(match published(paper) {
+        Some((seconds, true)) => measurement.given_up("Cupex", seconds),
+        Some((seconds, false)) => measurement.published("Cupex", seconds),
+        None => measurement,
+    });
+}
+
 /// Both tables, and how many predicates were lifted.
-pub fn tables() {
+pub fn tables(run: &mut Run) {
     let (mut rows, mut lifted) = (Vec::new(), Vec::new());
-    for row in &TABLES {
-        let mut push = |words: [&str; 4], run: &Run, paper: &Paper| {
+    for row in &run.some(&TABLES, 3) {
+        let mut push = |run: &mut Run, words: [&str; 4], attempt: &Attempt, paper: &Paper| {
+            record(run, words, attempt, paper);
             let words = words.iter().map(|word| word.to_string());
-            rows.push(words.chain(run.cells(paper)).collect::<Vec<_>>());
+            rows.push(words.chain(attempt.cells(paper)).collect::<Vec<_>>());
         };
-        let sc =
-            Run::new(&example(&format!("{}.fw", row.name), &[]), row.property, MemoryModel::Sc, METHODS[0].0);
-        push([row.name, "sc", "", ""], &sc, &row.sc);
+        let unfenced = example(&format!("{}.fw", row.name), &[]);
+        let sc = Attempt::new(run, &unfenced, row.property, MemoryModel::Sc, METHODS[0].0);
+        push(run, [row.name, "sc", "", ""], &sc, &row.sc);
         let mut more = vec![row.name.to_string(), row.sc[0].to_string()];
         for (model, word, papers, fewest) in [
             (MemoryModel::Pso, "pso", row.pso, row.fewest[1]),
             (MemoryModel::Tso, "tso", row.tso, row.fewest[0]),
         ] {
-            let kept = with_fences(row.name, row.property, model);
+            // In a quick run there may be no time to find them.
+            let kept = with_fences(run, row.name, row.property, model);
             let fewest = example(fewest, &[]);
             for ((method, by), paper) in METHODS.into_iter().zip(&papers) {
-                let run = Run::new(&kept, row.property, model, method);
-                push([row.name, word, by, "k = 1"], &run, paper);
+                let attempt = kept.as_ref().map(|kept| Attempt::new(run, kept, row.property, model, method));
+                if let Some(attempt) = &attempt {
+                    push(run, [row.name, word, by, "k = 1"], attempt, paper);
+                }
                 if method == Method::Predicates {
-                    let (before, new) = run.predicates().unwrap_or_default();
+                    let (before, new) = attempt.and_then(|attempt| attempt.predicates()).unwrap_or_default();
                     let paper = |n: usize| papers[0][0].parse::<usize>().map_or(0, |all| all - n);
                     let paper = row.sc[0].parse().map_or(0, paper);
                     more.extend([before.to_string(), new.to_string(), paper.to_string()]);
                 }
-                push([row.name, word, by, "fewest"], &Run::new(&fewest, row.property, model, method), paper);
+                let attempt = Attempt::new(run, &fewest, row.property, model, method);
+                push(run, [row.name, word, by, "fewest"], &attempt, paper);
             }
         }
         more.push(row.why.to_string());
@@ -267,15 +298,15 @@ pub fn tables() {
         "all s",
         "times faster",
     ];
-    print(&header, &rows);
-    println!("\n{NOTES}\n");
+    run.table(&header, &rows);
+    run.say(NOTES);
     let header = ["algorithm", "sc: paper", "pso: sc", "more", "paper", "tso: sc", "more", "paper", ""];
-    print(&header, &lifted);
+    run.table(&header, &lifted);
 }
 
 const NOTES: &str = "\
 Fences: `k = 1`, the cheapest with which no buffer ever holds more than one store, as in the paper; `fewest`, those of the examples.
-Verdict `proved`: with a certificate that was accepted; `unknown`: not within two minutes.
+Verdict `proved`: with a certificate that was accepted; `unknown`: not within a minute.
 Predicates, cubes (of at least two literals), size and calls are those of the last boolean program, build, check and states those of the last
 abstraction, which under SC includes its refinements. `all s` is the whole run: SC proof with its predicates made few, every k and attempt, and
 the check of the certificate. The paper was given its SC predicates and k. `times faster` compares its build and check with `all s`.

@@ -1,19 +1,24 @@
 //! FENCES12 Table 1: proofs for unbounded buffers and integers, with zones and with predicates from interpolants; and the fences, found from
 //! the programs without any.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::cegar::{Cegar, Options};
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check, check_each};
+use fencewright_engines::{Checked, Confirm, Progress, Task, Verdict, check, check_each};
 use fencewright_fences::{Goal, Safety, synthesise};
 use fencewright_program::{Action, MemoryModel, Program};
 use fencewright_report::words::grouped;
 
-use crate::programs::{example, lines, placed};
-use crate::table::print;
-use crate::thesis::{limits, ms};
+use crate::measurement::Measurement;
+use crate::programs::{example, input, label, lines, placed};
+use crate::run::Run;
+use crate::stopwatch::{Stopwatch, Took};
+use crate::thesis::limits;
+
+/// The tool of the paper.
+const PAPER: &str = "FENCES12";
 
 /// Program, and what the paper reports: seconds, fences in each process, predicates.
 const TABLE: [(&str, f64, usize, usize); 8] = [
@@ -27,13 +32,13 @@ const TABLE: [(&str, f64, usize, usize); 8] = [
     ("ticket-lock", 2.0, 0, 2),
 ];
 
-fn prove(program: &Program, domain: DomainName) -> (Vec<Checked>, f64) {
+fn prove(run: &Run, program: &Program, domain: DomainName) -> (Vec<Checked>, Took) {
     let task = Task::new(program, MemoryModel::Tso, program.properties.clone());
-    let limits = Limits::starting_now(Some(Duration::from_secs(60)), None, Default::default());
+    let limits = run.limits(Duration::from_secs(60), None);
     let engine = Cegar { options: Options { domain, ..Options::default() } };
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let results = check(&engine, &task, &limits, &Progress::default(), Confirm::default());
-    (results, start.elapsed().as_secs_f64())
+    (results, start.took())
 }
 
 fn word(results: &[Checked]) -> &'static str {
@@ -45,12 +50,12 @@ fn word(results: &[Checked]) -> &'static str {
     } else if results.iter().all(|r| r.checked() == Some(true)) {
         "proved"
     } else {
-        "not checked"
+        "unknown: not checked"
     }
 }
 
 /// The table: time to prove and to check the proof, beside the paper's time to find the fences.
-pub fn table_1() {
+pub fn table_1(run: &mut Run) {
     let mut rows = Vec::new();
     let mut total = [0.0, 0.0];
     for (name, seconds, fences, predicates) in TABLE {
@@ -58,19 +63,24 @@ pub fn table_1() {
         let program = example(&file, &[]);
         let is_fence = |e: &&fencewright_program::Edge| e.action == Action::Fence;
         let ours = program.threads.iter().map(|t| t.edges.iter().filter(is_fence).count()).max().unwrap_or(0);
-        let (zones, zone_seconds) = prove(&program, DomainName::Zones);
-        let (found, predicate_seconds) = prove(&program, DomainName::Predicates);
+        let (zones, with_zones) = prove(run, &program, DomainName::Zones);
+        let (found, with_predicates) = prove(run, &program, DomainName::Predicates);
+        for (domain, results, took) in
+            [("zones", &zones, with_zones), ("predicates", &found, with_predicates)]
+        {
+            run.record(
+                Measurement::new(file.clone(), format!("tso {domain}"), word(results), took)
+                    .states(results.first().map_or(0, |r| r.states))
+                    .published(PAPER, seconds)
+                    .asked("check", MemoryModel::Tso, input(&file, &[])),
+            );
+        }
         let task = Task::new(&program, MemoryModel::Tso, program.properties.clone());
         let engine = Cegar { options: Options { domain: DomainName::Predicates, ..Options::default() } };
-        let run = check_each(
-            &engine,
-            &task,
-            &Limits::default(),
-            &Progress::default(),
-            Confirm::NOTHING,
-            &mut |_, _| {},
-        );
-        let count = run.statistics.predicates;
+        let counted =
+            check_each(&engine, &task, &limits(run), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
+        let count = counted.statistics.predicates;
+        let (zone_seconds, predicate_seconds) = (with_zones.wall, with_predicates.wall);
         total[0] += zone_seconds;
         total[1] += predicate_seconds;
         rows.push(vec![
@@ -104,40 +114,47 @@ pub fn table_1() {
         "paper ms",
         "times faster",
     ];
-    print(&header, &rows);
-    println!(
-        "\nall eight: zones {:.1} ms, predicates {:.1} ms, proofs checked",
+    run.table(&header, &rows);
+    run.say(&format!(
+        "all eight: zones {:.1} ms, predicates {:.1} ms, proofs checked",
         total[0] * 1e3,
         total[1] * 1e3
-    );
+    ));
 }
 
 /// More threads: the ticket lock and the bakery.
-pub fn threads() {
+pub fn threads(run: &mut Run) {
     let mut rows = Vec::new();
-    for (file, n) in [
+    let programs = [
         ("ticket-lock.fw", 2),
         ("ticket-lock.fw", 3),
-        ("ticket-lock.fw", 4),
         ("bakery.fenced.fw", 2),
+        ("ticket-lock.fw", 4),
         ("bakery.fenced.fw", 3),
-    ] {
-        let (results, seconds) = prove(&example(file, &[("N", n)]), DomainName::Zones);
+    ];
+    for (file, n) in run.some(&programs, 3) {
+        let (results, took) = prove(run, &example(file, &[("N", n)]), DomainName::Zones);
+        run.record(
+            Measurement::new(label(file, &[("N", n)]), "tso zones", word(&results), took)
+                .states(results.first().map_or(0, |r| r.states))
+                .size(file, n)
+                .asked("check", MemoryModel::Tso, input(file, &[("N", n)])),
+        );
         let checking: f64 = results.iter().map(|r| r.check_seconds).sum();
         rows.push(vec![
             file.to_string(),
             n.to_string(),
             word(&results).to_string(),
             grouped(results.first().map_or(0, |r| r.states)),
-            format!("{seconds:.3}"),
+            format!("{:.3}", took.wall),
             format!("{checking:.3}"),
         ]);
     }
-    print(&["program", "threads", "zones", "states", "seconds", "of it checking"], &rows);
+    run.table(&["program", "threads", "zones", "states", "seconds", "of it checking"], &rows);
 }
 
 /// FENCES12 Table 1: the cheapest fences for the programs without any, proved sufficient, each shown to be needed.
-pub fn fences() {
+pub fn fences(run: &mut Run) {
     let (mut rows, mut total) = (Vec::new(), [0.0, 0.0]);
     for (name, paper, fences, _) in TABLE {
         let placed = placed(&format!("{name}.fw"), &[]);
@@ -151,15 +168,16 @@ pub fn fences() {
                 engine: Auto::default(),
                 confirm: Confirm::default(),
             };
-            let start = Instant::now();
+            let start = Stopwatch::start();
             let found = synthesise(
                 &placed,
                 goal,
                 &fencewright_fences::Options::default(),
-                &limits(),
+                &limits(run),
                 &Progress::default(),
             );
-            let time = ms(start);
+            let took = start.took();
+            let time = took.ms();
             total[n] += time;
             first = if n == 0 { time } else { first };
             let of = |kind| {
@@ -167,7 +185,12 @@ pub fn fences() {
                 of_kind.map(|c| c.fence.threads().len()).sum::<usize>()
             };
             let sure = if found.optimal && found.proof.checked { "" } else { " (?)" };
-            row.push(format!("{} + {}{sure}", of("fence"), of("sfence")));
+            let sets = format!("{} + {}{sure}", of("fence"), of("sfence"));
+            let outcome = if sure.is_empty() { sets.clone() } else { format!("unknown: {sets}") };
+            let measurement = Measurement::new(name, model.name(), outcome, took);
+            let measurement = measurement.asked("fences", model, input(&format!("{name}.fw"), &[]));
+            run.record(if n == 0 { measurement.published(PAPER, paper) } else { measurement });
+            row.push(sets);
             row.push(found.rounds.to_string());
             row.push(format!("{time:.1}"));
         }
@@ -187,9 +210,9 @@ pub fn fences() {
         "paper ms",
         "times faster",
     ];
-    print(&header, &rows);
-    println!(
-        "\nall eight: tso {:.1} ms, pso {:.1} ms, proofs checked, each fence shown to be needed",
+    run.table(&header, &rows);
+    run.say(&format!(
+        "all eight: tso {:.1} ms, pso {:.1} ms, proofs checked, each fence shown to be needed",
         total[0], total[1]
-    );
+    ));
 }

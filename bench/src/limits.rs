@@ -16,9 +16,6 @@ use fencewright_testing::measure::{Measured, measure};
 use crate::command;
 use crate::table::print;
 
-/// What the section is.
-pub const ABOUT: &str = "the command on hard programs: how far it goes beyond --timeout and --memory";
-
 /// What a run may take beyond its limits.
 const MOST_TIME: Duration = Duration::from_millis(300);
 const MOST_MEMORY: u64 = 64 << 20;

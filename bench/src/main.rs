@@ -1,31 +1,53 @@
 //! Measures the engines and prints what they reach: `cargo run --release -p fencewright-bench [SECTION...]`.
 //!
-//! `limits [PART OF A NAME...]` and `algorithms [PART OF A NAME...]` are apart: they run the `fencewright` command beside this one, the first
-//! on hard programs, and it fails if a limit is not kept, the second on the algorithms of the corpora, and it fails if an answer is wrong.
+//! `limits` and `algorithms` are apart: they run the `fencewright` command beside this one, the first on hard programs, and it fails if a limit
+//! is not kept, the second on the algorithms of the corpora, and it fails if an answer is wrong. `tasks` writes the examples and the corpora as tasks
+//! for BenchExec.
 //!
 //! Machines differ and are noisy, so figures worth comparing are ratios within one run. Every section says what it measures.
 
 #![forbid(unsafe_code)]
 
 mod algorithms;
+mod args;
+mod baseline;
+mod compare;
 mod contexts;
 mod explicit;
 mod extra13;
 mod fences12;
 mod limits;
+mod measurement;
+mod page;
+mod peers;
 mod programs;
 mod reductions;
 mod robustness;
+mod run;
+mod save;
 mod spin;
 mod states;
+mod stop;
+mod stopwatch;
 mod table;
+mod tasks;
 mod thesis;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
+
+use args::{Apart, Cli};
+use baseline::Baseline;
+use peers::Peers;
+use run::Run;
+
+/// A section: its name, what it measures, how.
+type Section = (&'static str, &'static str, fn(&mut Run));
+
 /// The sections, in the order in which they run.
-const SECTIONS: [(&str, &str, fn()); 13] = [
+const SECTIONS: [Section; 13] = [
     ("throughput", "explicit engine: states per second and bytes per state", explicit::throughput),
     ("families", "explicit engine: scaling families of THESIS16 s.5.1 and s.5.2", explicit::families),
     ("states", "explicit engine: proofs by sets of states, found and checked", states::states),
@@ -42,28 +64,59 @@ const SECTIONS: [(&str, &str, fn()); 13] = [
 ];
 
 fn main() -> ExitCode {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    match wanted.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        Some(("limits", parts)) => return limits::table(parts),
-        Some(("algorithms", parts)) => return algorithms::table(parts),
-        _ => {}
-    }
-    for name in &wanted {
-        if !SECTIONS.iter().any(|(section, ..)| section == name) {
-            eprintln!("no section `{name}`; the sections are:");
-            SECTIONS.iter().for_each(|(name, about, _)| eprintln!("  {name:12} {about}"));
-            eprintln!("  {:12} {}", "limits", limits::ABOUT);
-            eprintln!("  {:12} {}", "algorithms", algorithms::ABOUT);
-            return ExitCode::from(2);
+    let cli = Cli::parse();
+    stop::install();
+    let done = match &cli.command {
+        Some(Apart::Limits { parts }) => return limits::table(parts),
+        Some(Apart::Algorithms { parts }) => return algorithms::table(parts),
+        Some(Apart::Tasks { folder, examples }) => tasks::write(folder, examples).map(|count| {
+            println!("{count} tasks in {}", folder.display());
+            true
+        }),
+        None if cli.list => {
+            list();
+            Ok(true)
+        }
+        None => sections(cli),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("fencewright-bench: {error}");
+            ExitCode::from(2)
         }
     }
-    for (name, about, run) in SECTIONS {
-        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
-            println!("\n## {name}: {about}\n");
-            run();
+}
+
+fn list() {
+    SECTIONS.iter().for_each(|(name, about, _)| println!("{name:14} {about}"));
+}
+
+/// Runs the sections; whether nothing became worse.
+fn sections(cli: Cli) -> Result<bool, String> {
+    let is_known = |name: &&String| SECTIONS.iter().any(|(section, ..)| section == name);
+    if let Some(unknown) = cli.sections.iter().find(|name| !is_known(name)) {
+        return Err(format!("there is no section `{unknown}`; --list lists them"));
+    }
+    let baseline = cli.baseline.as_deref().map(Baseline::read).transpose()?;
+    let mut run = Run::new(cli.quick, cli.reduction.get(), baseline, Peers::new(cli.peer, cli.peer_timeout));
+    for (name, about, measure) in SECTIONS {
+        if !cli.sections.is_empty() && !cli.sections.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        run.begin(name, about);
+        measure(&mut run);
+        compare::section(&mut run);
+        // Whoever ends the run has what it measured so far.
+        if let Some(path) = &cli.csv {
+            save::save(path, &baseline::write(&run.sections)).map_err(|error| error.to_string())?;
+        }
+        if let Some(path) = &cli.html {
+            save::save(path, &page::page(&run.sections)).map_err(|error| error.to_string())?;
         }
     }
-    ExitCode::SUCCESS
+    Ok(compare::finish(&run))
 }
 
 /// The command that is run where the whole command is measured: the one beside this one, unless FENCEWRIGHT names another.

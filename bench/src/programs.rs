@@ -6,17 +6,21 @@ use fencewright_lang::places::{Placed, places};
 use fencewright_lang::{Loaded, load};
 use fencewright_program::Program;
 
+use crate::measurement::Input;
+
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
 }
 
-fn loaded(path: &Path, defines: &[(String, i64)]) -> Loaded {
+/// The program in a file, with everything around it.
+pub fn loaded(path: &Path, defines: &[(String, i64)]) -> Loaded {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{name}: {e}"));
     parsed(&name, &bytes, defines)
 }
 
-fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Loaded {
+/// The program with this text, with everything around it.
+pub fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Loaded {
     match load(name, bytes, None, defines) {
         Ok(loaded) => loaded,
         Err(error) => panic!("{}", error.sources.render(&error.diagnostics, false)),
@@ -25,6 +29,16 @@ fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Loaded {
 
 fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
     defines.iter().map(|(n, v)| (n.to_string(), *v)).collect()
+}
+
+/// An example for peers.
+pub fn input(name: &str, defines: &[(&str, i64)]) -> Input {
+    Input::File(path(name), owned(defines))
+}
+
+/// A program and the values of its constants, as a name.
+pub fn label(file: &str, defines: &[(&str, i64)]) -> String {
+    defines.iter().fold(file.to_string(), |label, (name, value)| format!("{label} {name}={value}"))
 }
 
 /// An example program with its constants set.

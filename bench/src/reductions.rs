@@ -1,16 +1,18 @@
 //! THESIS16 s.5.2.2: partial order reductions against each other, on the Indexer (Fig. 5.13) and on the programs of Fig. 5.9 (Fig. 5.14). The data of these
 //! plots are lost.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
-use fencewright_engines::{Checked, Checks, Confirm, Limits, Progress, Task, Verdict, check_each};
+use fencewright_engines::{Checked, Checks, Confirm, Progress, Task, Verdict, check_each};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_report::words::grouped;
 
+use crate::measurement::Measurement;
 use crate::programs::example;
 use crate::robustness::of_table;
-use crate::table::print;
+use crate::run::Run;
+use crate::stopwatch::{Stopwatch, Took};
 
 /// The reductions, with what they count: states, or for dynamic reduction executions.
 const REDUCTIONS: [(&str, Reduction); 7] = [
@@ -24,69 +26,94 @@ const REDUCTIONS: [(&str, Reduction); 7] = [
 ];
 
 /// So long for each run.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(5);
 
-/// Everything that a program can do under a model, as far as that is possible within the limit, and how many milliseconds it takes.
-fn explored(program: &Program, model: MemoryModel, reduction: Reduction) -> (Checks, f64) {
+/// Everything that a program can do under a model, as far as that is possible within the limit, and how long it takes.
+fn explored(run: &Run, program: &Program, model: MemoryModel, reduction: Reduction) -> (Checks, Took) {
     let task = Task::new(program, model, program.properties.clone());
-    let limits = Limits::starting_now(Some(LIMIT), Some(4 << 30), Default::default());
+    let limits = run.limits(LIMIT, Some(4 << 30));
     let options = Options { reduction, order: Order::DepthFirst, ..Options::default() };
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let (engine, progress) = (Explicit { options }, Progress::default());
     let checks = check_each(&engine, &task, &limits, &progress, Confirm::NOTHING, &mut |_, _| {});
-    (checks, start.elapsed().as_secs_f64() * 1e3)
+    (checks, start.took())
 }
 
-/// What a run explored: states or executions; a dash if that was not everything.
-fn size(checks: &Checks, ms: f64) -> String {
+/// What a run explored: states or executions; nothing if that was not everything.
+fn size(run: &Run, checks: &Checks, ms: f64) -> Option<u64> {
     let unknown = |v: &Checked| matches!(v.verdict(), Verdict::Unknown(_));
     let executions = checks.statistics.executions;
     let cut = executions.is_some_and(|executions| executions.cut > 0);
-    if cut || ms >= LIMIT.as_secs_f64() * 1e3 || checks.verdicts.iter().any(unknown) {
-        return "-".into();
-    }
-    grouped(executions.map_or(checks.statistics.states, |e| e.complete + e.blocked))
+    let late = ms >= run.at_most(LIMIT).as_secs_f64() * 1e3;
+    let whole = !cut && !late && !checks.verdicts.iter().any(unknown);
+    whole.then(|| executions.map_or(checks.statistics.states, |e| e.complete + e.blocked))
+}
+
+/// The cells of one run: how much was explored, a dash if that was not everything, and the time.
+fn cells(
+    run: &mut Run,
+    label: &str,
+    n: Option<i64>,
+    program: &Program,
+    reduction: (&str, Reduction),
+) -> [String; 2] {
+    let (name, reduction) = reduction;
+    let (checks, took) = explored(run, program, MemoryModel::Sc, reduction);
+    let size = size(run, &checks, took.ms());
+    let outcome = if size.is_some() { "explored" } else { "unknown: not all of it" };
+    let measurement = Measurement::new(label, format!("sc {name}"), outcome, took);
+    let measurement = measurement.states(size.unwrap_or(checks.statistics.states));
+    run.record(match n {
+        Some(n) => measurement.size("indexer.fw", n),
+        None => measurement,
+    });
+    [size.map_or("-".into(), grouped), format!("{:.0}", took.ms())]
 }
 
 /// Both tables.
-pub fn tables() {
-    println!(
-        "Fig. 5.13: the Indexer under SC, states (dynamic reduction: executions) and milliseconds; -: not within {} s\n",
-        LIMIT.as_secs()
-    );
+pub fn tables(run: &mut Run) {
+    let seconds = run.at_most(LIMIT).as_secs();
+    run.say(&format!(
+        "Fig. 5.13: the Indexer under SC, states (dynamic reduction: executions) and milliseconds; -: not within {seconds} s"
+    ));
     let mut rows = Vec::new();
-    for n in [2, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16] {
+    for n in run.some(&[2, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16], 5) {
         let program = example("indexer.fw", &[("N", n)]);
         let mut row = vec![n.to_string()];
-        for (_, reduction) in REDUCTIONS {
+        for reduction in REDUCTIONS {
             // More threads only take longer, and what does not end with six does not end with eight.
-            if n > 6 && reduction != Reduction::Dynamic {
+            let few = if run.quick { 4 } else { 6 };
+            if n > few && reduction.1 != Reduction::Dynamic {
                 row.extend(["".to_string(), "".to_string()]);
                 continue;
             }
-            let (checks, ms) = explored(&program, MemoryModel::Sc, reduction);
-            row.extend([size(&checks, ms), format!("{ms:.0}")]);
+            row.extend(cells(run, &format!("indexer.fw N={n}"), Some(n), &program, reduction));
         }
         rows.push(row);
     }
-    print(&header("N"), &rows);
+    run.table(&header("N"), &rows);
 
-    println!(
-        "\nFig. 5.14: the programs of Fig. 5.9 under SC, everything they can do; dynamic reduction is for executions that end\n"
-    );
-    let files = ["dekker.txt", "peterson.txt", "lamport-fast-mutex-alg1.txt", "clh-lock.txt", "mcs-lock.txt"];
-    let more = ["cilk-the-wsq-wrongdoing.txt", "cilk-the-wsq.txt", "treiber-stack.fw"];
+    run.say("Fig. 5.14: the programs of Fig. 5.9 under SC, everything they can do; dynamic reduction is for executions that end");
+    let files = [
+        "dekker.txt",
+        "peterson.txt",
+        "clh-lock.txt",
+        "mcs-lock.txt",
+        "lamport-fast-mutex-alg1.txt",
+        "cilk-the-wsq-wrongdoing.txt",
+        "cilk-the-wsq.txt",
+        "treiber-stack.fw",
+    ];
     let mut rows = Vec::new();
-    for file in files.into_iter().chain(more) {
+    for file in run.some(&files, 2) {
         let Some(placed) = of_table(file) else { continue };
         let mut row = vec![file.to_string()];
-        for (_, reduction) in REDUCTIONS {
-            let (checks, ms) = explored(&placed.program, MemoryModel::Sc, reduction);
-            row.extend([size(&checks, ms), format!("{ms:.0}")]);
+        for reduction in REDUCTIONS {
+            row.extend(cells(run, file, None, &placed.program, reduction));
         }
         rows.push(row);
     }
-    print(&header("program"), &rows);
+    run.table(&header("program"), &rows);
 }
 
 fn header(first: &'static str) -> Vec<&'static str> {

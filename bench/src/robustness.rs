@@ -1,19 +1,25 @@
 //! THESIS16 s.5.2.1: robustness and the fences that enforce it (Fig. 5.9), breadth first and depth first, with each reduction switched off (Fig. 5.11), and
 //! a program on which depth first fails (Fig. 5.10).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fencewright_engines::Progress;
 use fencewright_engines::explicit::{self, Order, Reduction};
 use fencewright_engines::robust::{self, Finding, Search};
-use fencewright_engines::{Limits, Progress};
 use fencewright_fences::{Options, Robustness, synthesise};
 use fencewright_lang::places::Placed;
+use fencewright_program::MemoryModel;
 use fencewright_report::words::grouped;
 use fencewright_testing::corpora::corpora;
 
-use crate::programs::{placed, placed_at, program};
-use crate::table::print;
-use crate::thesis::{limits, ms};
+use crate::measurement::{Input, Measurement};
+use crate::programs::{input, placed, placed_at, program};
+use crate::run::Run;
+use crate::stopwatch::{Stopwatch, Took};
+use crate::thesis::limits;
+
+/// The tool of the thesis.
+const PAPER: &str = "Trencher";
 
 /// Fig. 5.9: what it is, the file of the original tool in the corpora or an example of ours, and the milliseconds of the thesis, depth first and
 /// breadth first.
@@ -39,19 +45,27 @@ pub fn of_table(file: &str) -> Option<Placed> {
     corpora("trencher").map(|corpora| placed_at(&corpora.join("trencher").join(file), &[]))
 }
 
+/// The program of a row of the table, for peers.
+fn asked(file: &str) -> Option<Input> {
+    if file.ends_with(".fw") {
+        return Some(input(file, &[("N", 4)]));
+    }
+    corpora("trencher").map(|corpora| Input::File(corpora.join("trencher").join(file), Vec::new()))
+}
+
 /// Robustness by explicit search.
-fn options(order: Order) -> robust::Options {
-    let explicit = explicit::Options { order, ..explicit::Options::default() };
+fn options(run: &Run, order: Order) -> robust::Options {
+    let explicit = explicit::Options { order, ..run.search() };
     robust::Options { search: Search::Explicit, explicit, ..robust::Options::default() }
 }
 
-/// The fences that make a program robust, and how many milliseconds it takes to find them.
-fn fences(placed: &Placed, options: robust::Options) -> (String, f64) {
-    let start = Instant::now();
+/// The fences that make a program robust, and how long it takes to find them.
+fn fences(run: &Run, placed: &Placed, options: robust::Options) -> (String, Took) {
+    let start = Stopwatch::start();
     let goal = Robustness { options };
-    let found = synthesise(placed, &goal, &Options::default(), &limits(), &Progress::default());
+    let found = synthesise(placed, &goal, &Options::default(), &limits(run), &Progress::default());
     let sure = if found.optimal { "" } else { " (?)" };
-    (format!("{}{sure}", found.count), ms(start))
+    (format!("{}{sure}", found.count), start.took())
 }
 
 /// How many times faster; nothing where the thesis rounds to nothing.
@@ -60,16 +74,30 @@ fn times(thesis: f64, ours: f64) -> String {
 }
 
 /// Figs. 5.9, 5.10 and 5.11.
-pub fn tables() {
-    println!("Fig. 5.9: the verdict, all attacks, and the fences, depth first and breadth first\n");
+pub fn tables(run: &mut Run) {
+    run.say("Fig. 5.9: the verdict, all attacks, and the fences, depth first and breadth first");
     let mut rows = Vec::new();
     for (name, file, depth, breadth) in TABLE {
         let Some(placed) = of_table(file) else { continue };
-        let every = robust::Options { all: true, ..options(Order::BreadthFirst) };
-        let all = robust::analyse(&placed.program, &every, &limits(), &Progress::default());
+        let every = robust::Options { all: true, ..options(run, Order::BreadthFirst) };
+        let all = robust::analyse(&placed.program, &every, &limits(run), &Progress::default());
         let feasible = all.attacks().iter().filter(|a| a.verdict == Finding::Feasible).count();
-        let (count, first) = fences(&placed, options(Order::DepthFirst));
-        let (same, second) = fences(&placed, options(Order::BreadthFirst));
+        let (count, first) = fences(run, &placed, options(run, Order::DepthFirst));
+        let (same, second) = fences(run, &placed, options(run, Order::BreadthFirst));
+        for (order, count, took, thesis) in [("dfs", &count, first, depth), ("bfs", &same, second, breadth)] {
+            let outcome = if count.contains('?') {
+                format!("unknown: {count} fences")
+            } else {
+                format!("{count} fences")
+            };
+            let mut measurement = Measurement::new(name, format!("fences, {order}"), outcome, took);
+            if let Some(asked) = asked(file) {
+                measurement = measurement.asked("robust", MemoryModel::Tso, asked);
+            }
+            // The thesis rounds what takes less than a millisecond to nothing.
+            run.record(if thesis > 0.0 { measurement.published(PAPER, thesis / 1e3) } else { measurement });
+        }
+        let (first, second) = (first.ms(), second.ms());
         rows.push(vec![
             name.to_string(),
             match all.robust() {
@@ -99,16 +127,16 @@ pub fn tables() {
         "thesis",
         "times faster",
     ];
-    print(&header, &rows);
-    depth_first_fails();
-    with_reductions();
+    run.table(&header, &rows);
+    depth_first_fails(run);
+    with_reductions(run);
 }
 
 /// Fig. 5.10: the first thing a thread can do is to count for ever, and depth first does that; the attack is a few steps away. The program of the
 /// thesis is lost, this one is of its kind.
-fn depth_first_fails() {
-    println!(
-        "\nFig. 5.10: depth first never comes back from a loop without end, the attack is beside it (5 s each)\n"
+fn depth_first_fails(run: &mut Run) {
+    run.say(
+        "Fig. 5.10: depth first never comes back from a loop without end, the attack is beside it (5 s each)",
     );
     let program = program(
         "shared x, y;
@@ -117,40 +145,54 @@ fn depth_first_fails() {
     );
     let mut rows = Vec::new();
     for (name, order) in [("breadth first", Order::BreadthFirst), ("depth first", Order::DepthFirst)] {
-        let limits = Limits::starting_now(Some(Duration::from_secs(5)), Some(1 << 30), Default::default());
-        let start = Instant::now();
-        let found = robust::analyse(&program, &options(order), &limits, &Progress::default());
+        let limits = run.limits(Duration::from_secs(5), Some(1 << 30));
+        let start = Stopwatch::start();
+        let found = robust::analyse(&program, &options(run, order), &limits, &Progress::default());
         let verdict = match found.robust() {
             Ok(true) => "robust".into(),
             Ok(false) => "not robust".into(),
             Err(reason) => format!("unknown: {reason}"),
         };
-        rows.push(vec![name.to_string(), verdict, grouped(found.states), format!("{:.1}", ms(start))]);
+        let took = start.took();
+        let outcome = if verdict.starts_with("unknown") { "unknown".to_string() } else { verdict.clone() };
+        run.record(Measurement::new("Fig. 5.10", name, outcome, took).states(found.states));
+        rows.push(vec![name.to_string(), verdict, grouped(found.states), format!("{:.1}", took.ms())]);
     }
-    print(&["search", "verdict", "states", "ms"], &rows);
+    run.table(&["search", "verdict", "states", "ms"], &rows);
 }
 
 /// Fig. 5.11: live variables and local events first, each switched off. The data of the thesis are lost.
-fn with_reductions() {
-    println!(
-        "\nFig. 5.11: milliseconds to find the fences with live variables, local events first, both or neither\n"
+fn with_reductions(run: &mut Run) {
+    run.say(
+        "Fig. 5.11: milliseconds to find the fences with live variables, local events first, both or neither",
     );
     let mut rows = Vec::new();
-    // Those that took the thesis more than ten milliseconds.
-    for (name, file, ..) in TABLE.into_iter().filter(|(.., depth, _)| *depth > 10.0) {
+    // Those that took the thesis more than ten milliseconds, in a quick run less than a second.
+    let most = if run.quick { 1e3 } else { f64::INFINITY };
+    for (name, file, ..) in TABLE.into_iter().filter(|(.., depth, _)| *depth > 10.0 && *depth < most) {
         let Some(placed) = of_table(file) else { continue };
         let mut row = vec![name.to_string()];
         for order in [Order::DepthFirst, Order::BreadthFirst] {
             let (none, local) = (Reduction::None, Reduction::Local);
-            for (live_variables, reduction) in [(false, none), (true, none), (false, local), (true, local)] {
-                let mut options = options(order);
+            let settings =
+                [("none", false, none), ("live", true, none), ("local", false, local), ("both", true, local)];
+            for (setting, live_variables, reduction) in settings {
+                let mut options = options(run, order);
                 options.explicit.live_variables = live_variables;
                 options.explicit.reduction = reduction;
-                row.push(format!("{:.1}", fences(&placed, options).1));
+                let (count, took) = fences(run, &placed, options);
+                let outcome = if count.contains('?') {
+                    format!("unknown: {count} fences")
+                } else {
+                    format!("{count} fences")
+                };
+                let order = if order == Order::DepthFirst { "dfs" } else { "bfs" };
+                run.record(Measurement::new(name, format!("{order}, {setting}"), outcome, took));
+                row.push(format!("{:.1}", took.ms()));
             }
         }
         rows.push(row);
     }
     let header = ["program", "dfs, none", "live", "local", "both", "bfs, none", "live", "local", "both"];
-    print(&header, &rows);
+    run.table(&header, &rows);
 }

@@ -6,12 +6,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fencewright_engines::explicit::Explicit;
-use fencewright_engines::{Confirm, Limits, Progress, Task, check_each};
+use fencewright_engines::{Confirm, Progress, Task, check_each};
 use fencewright_program::MemoryModel;
 use fencewright_report::words::grouped;
 
-use crate::programs::example;
-use crate::table::print;
+use crate::measurement::{Measurement, Other, Source};
+use crate::programs::{example, input, label};
+use crate::run::{self, time};
+use crate::stopwatch::{Stopwatch, Took};
 use crate::thesis::word;
 
 /// The program of examples/lamport-fast.fw with as many threads, step by step the same: what is read from shared memory goes through `r`.
@@ -45,7 +47,7 @@ again:
 struct Run {
     verdict: String,
     states: u64,
-    seconds: f64,
+    took: Took,
     mib: f64,
 }
 
@@ -56,23 +58,23 @@ fn row(what: &str, threads: u32, model: MemoryModel, run: &Run) -> Vec<String> {
         model.name().to_string(),
         run.verdict.clone(),
         grouped(run.states),
-        format!("{:.2}", run.seconds),
+        format!("{:.2}", run.took.wall),
         format!("{:.0}", run.mib),
     ]
 }
 
 /// The explicit engine, with default options.
-fn ours(file: &str, threads: u32, model: MemoryModel) -> Run {
+fn ours(run: &run::Run, file: &str, threads: u32, model: MemoryModel) -> Run {
     let program = example(file, &[("N", threads.into())]);
     let task = Task::new(&program, model, program.properties.clone());
-    let limits = Limits::starting_now(Some(Duration::from_secs(300)), Some(8 << 30), Default::default());
-    let start = Instant::now();
-    let (engine, progress) = (Explicit::default(), Progress::default());
+    let limits = run.limits(Duration::from_secs(60), Some(8 << 30));
+    let start = Stopwatch::start();
+    let (engine, progress) = (Explicit { options: run.search() }, Progress::default());
     let checks = check_each(&engine, &task, &limits, &progress, Confirm::NOTHING, &mut |_, _| {});
     Run {
         verdict: checks.verdicts.iter().map(|v| word(v.verdict())).collect::<Vec<_>>().join(", "),
         states: checks.statistics.states,
-        seconds: start.elapsed().as_secs_f64(),
+        took: start.took(),
         mib: checks.verdicts.iter().map(|v| v.bytes).max().unwrap_or(0) as f64 / f64::from(1 << 20),
     }
 }
@@ -100,29 +102,47 @@ fn spin(threads: u32) -> Option<Run> {
     Some(Run {
         verdict: if errors == "0" { "safe" } else { "unsafe" }.to_string(),
         states: number(&text, "states, stored")? as u64,
-        seconds,
+        took: seconds.into(),
         mib: number(&text, "total actual memory usage")?,
     })
 }
 
 /// The table.
-pub fn lamport() {
+pub fn lamport(run: &mut run::Run) {
     let mut rows = Vec::new();
-    let sc = MemoryModel::Sc;
-    let (mine, theirs) = (ours("lamport-fast.fw", 4, sc), spin(4));
-    rows.push(row("lamport-fast.fw", 4, sc, &mine));
-    rows.extend(theirs.as_ref().map(|run| row("Spin, the same", 4, sc, run)));
-    for (threads, model) in [(4, sc), (4, MemoryModel::Tso), (5, sc), (5, MemoryModel::Tso)] {
-        rows.push(row(
-            "lamport-fast.fenced.fw",
-            threads,
-            model,
-            &ours("lamport-fast.fenced.fw", threads, model),
-        ));
+    let (sc, tso) = (MemoryModel::Sc, MemoryModel::Tso);
+    let runs = [
+        ("lamport-fast.fw", 4, sc),
+        ("lamport-fast.fenced.fw", 4, sc),
+        ("lamport-fast.fenced.fw", 4, tso),
+        ("lamport-fast.fenced.fw", 5, sc),
+        ("lamport-fast.fenced.fw", 5, tso),
+    ];
+    let mut beside = "Spin is not installed".to_string();
+    for (file, threads, model) in run.some(&runs, 2) {
+        let mine = ours(run, file, threads, model);
+        rows.push(row(file, threads, model, &mine));
+        let defines = [("N", threads.into())];
+        let mut measurement =
+            Measurement::new(label(file, &defines), model.name(), mine.verdict.clone(), mine.took)
+                .states(mine.states)
+                .asked("check", model, input(file, &defines));
+        // Without fences, under SC, it is the program that Spin is given.
+        if let Some(theirs) = (file == "lamport-fast.fw" && model == sc).then(|| spin(threads)).flatten() {
+            rows.push(row("Spin, the same", threads, model, &theirs));
+            beside = format!("Spin takes {:.1} times as long", theirs.took.wall / mine.took.wall);
+            eprintln!("            Spin: {}", time(theirs.took.wall));
+            measurement = measurement.compared(Other {
+                tool: "Spin".to_string(),
+                source: Source::Peer,
+                outcome: theirs.verdict,
+                seconds: Some(theirs.took.wall),
+                processor: None,
+                at_least: false,
+            });
+        }
+        run.record(measurement);
     }
-    print(&["program", "threads", "model", "verdict", "states", "seconds", "MiB"], &rows);
-    match theirs {
-        Some(theirs) => println!("\nSpin takes {:.1} times as long", theirs.seconds / mine.seconds),
-        None => println!("\nSpin is not installed"),
-    }
+    run.table(&["program", "threads", "model", "verdict", "states", "seconds", "MiB"], &rows);
+    run.say(&beside);
 }

@@ -3,20 +3,21 @@
 use std::time::Duration;
 
 use fencewright_engines::explicit::Explicit;
-use fencewright_engines::{Confirm, Limits, Progress, Task, check_each};
+use fencewright_engines::{Confirm, Progress, Task, check_each};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_report::words::grouped;
 use fencewright_testing::corpora::corpora;
 
-use crate::programs::{example, program_at};
-use crate::table::print;
+use crate::measurement::Measurement;
+use crate::programs::{example, label, program_at};
+use crate::run::Run;
 
 /// What one proof takes.
-fn row(name: String, program: &Program, model: MemoryModel) -> Vec<String> {
+fn row(run: &mut Run, name: String, program: &Program, model: MemoryModel) -> Vec<String> {
     let task = Task::new(program, model, program.properties.clone());
-    let limits = Limits::starting_now(Some(Duration::from_secs(300)), None, Default::default());
+    let limits = run.limits(Duration::from_secs(60), None);
     let confirm = Confirm { exploration: None, ..Confirm::default() };
-    let (engine, progress) = (Explicit::default(), Progress::default());
+    let (engine, progress) = (Explicit { options: run.search() }, Progress::default());
     let checks = check_each(&engine, &task, &limits, &progress, confirm, &mut |_, _| {});
     let statistics = &checks.statistics;
     let states = statistics.states.max(1) as f64;
@@ -28,6 +29,10 @@ fn row(name: String, program: &Program, model: MemoryModel) -> Vec<String> {
         certificate.write(&mut text).expect("it is written to memory");
     }
     let checked = checks.verdicts.iter().all(|v| v.checked() == Some(true));
+    let outcome = if checked { "checked" } else { "unknown: not checked" };
+    let setting = |what: &str| format!("{}, {what}", model.name());
+    run.record(Measurement::new(name.clone(), setting("search"), outcome, search).states(statistics.states));
+    run.record(Measurement::new(name.clone(), setting("check"), outcome, check).states(statistics.states));
     vec![
         name,
         model.name().to_string(),
@@ -42,23 +47,25 @@ fn row(name: String, program: &Program, model: MemoryModel) -> Vec<String> {
 }
 
 /// Searches and checks, on all cores.
-pub fn states() {
+pub fn states(run: &mut Run) {
     let mut rows = Vec::new();
-    for (file, defines, model) in [
+    let examples = [
         ("peterson.fenced.fw", vec![], MemoryModel::Tso),
         ("lamport-fast.fw", vec![("N", 4)], MemoryModel::Sc),
         ("lamport-fast.fenced.fw", vec![("N", 3)], MemoryModel::Tso),
-    ] {
-        rows.push(row(label(file, &defines), &example(file, &defines), model));
+    ];
+    for (file, defines, model) in run.some(&examples, 1) {
+        rows.push(row(run, label(file, &defines), &example(file, &defines), model));
     }
     if let Some(folder) = corpora("algorithms").map(|corpora| corpora.join("algorithms")) {
-        for (file, defines, model) in [
-            ("eisenberg-mcguire.fw", vec![("F", 1), ("N", 3)], MemoryModel::Tso),
+        let algorithms = [
             ("qspinlock.fw", vec![("N", 3)], MemoryModel::Tso),
+            ("eisenberg-mcguire.fw", vec![("F", 1), ("N", 3)], MemoryModel::Tso),
             ("filter.fw", vec![("F", 2), ("N", 3)], MemoryModel::Tso),
             ("filter.fw", vec![("F", 2), ("N", 4)], MemoryModel::Sc),
-        ] {
-            rows.push(row(label(file, &defines), &program_at(&folder.join(file), &defines), model));
+        ];
+        for (file, defines, model) in run.some(&algorithms, 1) {
+            rows.push(row(run, label(file, &defines), &program_at(&folder.join(file), &defines), model));
         }
     }
     let header = [
@@ -72,9 +79,5 @@ pub fn states() {
         "bytes/state in memory",
         "bytes/state on disk",
     ];
-    print(&header, &rows);
-}
-
-fn label(file: &str, defines: &[(&str, i64)]) -> String {
-    defines.iter().fold(file.to_string(), |label, (name, value)| format!("{label} {name}={value}"))
+    run.table(&header, &rows);
 }

@@ -1,24 +1,21 @@
 //! THESIS16 s.5.1: lazy reachability under TSO (Fig. 5.1), and the families of programs that grow (Figs. 5.3 to 5.8), beside what the
 //! thesis reports.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencewright_engines::lazy::Lazy;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_program::{MemoryModel, Program};
 use fencewright_report::words::grouped;
 
-use crate::programs::{example, program};
-use crate::table::print;
+use crate::measurement::{Input, Measurement};
+use crate::programs::{example, input, label, program};
+use crate::run::Run;
+use crate::stopwatch::{Stopwatch, Took};
 
-/// A minute from now, in the memory that the thesis had.
-pub fn limits() -> Limits {
-    Limits::starting_now(Some(Duration::from_secs(60)), Some(8 << 30), Default::default())
-}
-
-/// Milliseconds since then.
-pub fn ms(start: Instant) -> f64 {
-    start.elapsed().as_secs_f64() * 1e3
+/// Half a minute from now, in the memory that the thesis had.
+pub fn limits(run: &Run) -> Limits {
+    run.limits(Duration::from_secs(30), Some(8 << 30))
 }
 
 /// A verdict in a word.
@@ -30,16 +27,16 @@ pub fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What engine `lazy` says about an example under TSO, and how many milliseconds that takes.
-fn lazily(file: &str, defines: &[(&str, i64)]) -> (Vec<Checked>, f64) {
-    under_tso(&example(file, defines))
+/// What engine `lazy` says about an example under TSO, and how long that takes.
+fn lazily(run: &Run, file: &str, defines: &[(&str, i64)]) -> (Vec<Checked>, Took) {
+    under_tso(run, &example(file, defines))
 }
 
-fn under_tso(program: &Program) -> (Vec<Checked>, f64) {
+fn under_tso(run: &Run, program: &Program) -> (Vec<Checked>, Took) {
     let task = Task::new(program, MemoryModel::Tso, program.properties.clone());
-    let start = Instant::now();
-    let results = check(&Lazy::default(), &task, &limits(), &Progress::default(), Confirm::NOTHING);
-    (results, ms(start))
+    let start = Stopwatch::start();
+    let results = check(&Lazy::default(), &task, &limits(run), &Progress::default(), Confirm::NOTHING);
+    (results, start.took())
 }
 
 fn words(results: &[Checked]) -> String {
@@ -67,7 +64,7 @@ const STACK: &str = "
 ";
 
 /// Fig. 5.1: program, threads, milliseconds of the thesis. The last program is our example, whose threads all push and then pop.
-pub fn lazy() {
+pub fn lazy(run: &mut Run) {
     let programs = [
         ("parker.fw", 2, vec![], 5.0),
         ("peterson.fw", 2, vec![], 13.0),
@@ -80,8 +77,17 @@ pub fn lazy() {
     ];
     let mut rows = Vec::new();
     for (file, threads, defines, thesis) in programs {
-        let (results, ours) =
-            if file.ends_with(".fw") { lazily(file, &defines) } else { under_tso(&program(STACK)) };
+        let is_example = file.ends_with(".fw");
+        let (results, took) =
+            if is_example { lazily(run, file, &defines) } else { under_tso(run, &program(STACK)) };
+        let ours = took.ms();
+        let asked = if is_example { input(file, &defines) } else { Input::Text(STACK.to_string()) };
+        run.record(
+            Measurement::new(label(file, &defines), "tso", words(&results), took)
+                .states(results.iter().map(|r| r.states).max().unwrap_or(0))
+                .published("Trencher", thesis / 1e3)
+                .asked("check", MemoryModel::Tso, asked),
+        );
         rows.push(vec![
             file.to_string(),
             threads.to_string(),
@@ -92,11 +98,11 @@ pub fn lazy() {
             format!("{:.1}", thesis / ours),
         ]);
     }
-    print(&["program", "threads", "verdict", "states", "ms", "thesis ms", "times faster"], &rows);
+    run.table(&["program", "threads", "verdict", "states", "ms", "thesis ms", "times faster"], &rows);
 }
 
 /// Figs. 5.3 to 5.8: the branching and the unwinding family and Lamport's fast mutex, how the time grows, and what the thesis says of the others.
-pub fn families() {
+pub fn families(run: &mut Run) {
     let others = |file: &str, n: i64| match (file, n) {
         ("branching-dekker.fw", 50) => "Memorax 90 s",
         ("unwinding-dekker.fw", 20) => "CBMC 510 s",
@@ -110,8 +116,18 @@ pub fn families() {
         ("lamport-fast.fw", [2, 3, 4, 5]),
     ] {
         let mut before: Option<f64> = None;
-        for n in sizes {
-            let (results, ours) = lazily(file, &[("N", n)]);
+        for n in run.some(&sizes, 2) {
+            let (results, took) = lazily(run, file, &[("N", n)]);
+            let ours = took.ms();
+            let measurement = Measurement::new(label(file, &[("N", n)]), "tso", words(&results), took)
+                .states(results.iter().map(|r| r.states).max().unwrap_or(0))
+                .size(file, n)
+                .asked("check", MemoryModel::Tso, input(file, &[("N", n)]));
+            run.record(match (file, n) {
+                ("branching-dekker.fw", 50) => measurement.published("Memorax", 90.0),
+                ("unwinding-dekker.fw", 20) => measurement.published("CBMC", 510.0),
+                _ => measurement,
+            });
             rows.push(vec![
                 file.to_string(),
                 n.to_string(),
@@ -124,5 +140,5 @@ pub fn families() {
             before = Some(ours);
         }
     }
-    print(&["program", "N", "verdict", "states", "ms", "growth", "thesis"], &rows);
+    run.table(&["program", "N", "verdict", "states", "ms", "growth", "thesis"], &rows);
 }

@@ -1,0 +1,113 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use fencewright_engines::explicit::Reduction;
+
+use crate::peers::Peer;
+
+/// Measures the engines: the tables of the papers beside ours, as text, as CSV, and as a page with pictures.
+#[derive(Parser)]
+#[command(name = "fencewright-bench", version, max_term_width = 100, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Cli {
+    /// The sections to run; all without any
+    #[arg(value_name = "SECTION")]
+    pub sections: Vec<String>,
+    /// List the sections and do nothing else
+    #[arg(long)]
+    pub list: bool,
+    /// Only what is there within seconds: fewer sizes, two seconds for each measurement
+    #[arg(long)]
+    pub quick: bool,
+    /// Write all figures to this file as CSV, after each section
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a page with tables and pictures to this file, after each section
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Compare with an earlier run, of which `--csv` made this file: what became worse is named, and the status is 1
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Ask another tool the same questions; COMMAND is a line for the shell with {file}, {rmm}, {trencher}, {litmus} or {c}, with {model} and
+    /// {question}; NAME[0,10] names the exit statuses that are answers, 0 without them. May be repeated
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = Peer::parse)]
+    pub peer: Vec<Peer>,
+    /// So many seconds for each question to a peer
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub peer_timeout: Duration,
+    /// Which interleavings explicit searches leave out, but for tables that compare reductions
+    #[arg(long, value_name = "REDUCTION", default_value = "suited")]
+    pub reduction: ReductionArg,
+    #[command(subcommand)]
+    pub command: Option<Apart>,
+}
+
+/// What is apart from the sections.
+#[derive(Subcommand)]
+pub enum Apart {
+    /// Run the command on hard programs and tell how far it goes beyond --timeout and --memory
+    Limits {
+        /// Only programs and modes whose names have one of these parts
+        parts: Vec<String>,
+    },
+    /// Ask the command about the algorithms of the corpora: answers, engines, times
+    Algorithms {
+        /// Only programs and constants whose names have one of these parts
+        parts: Vec<String>,
+    },
+    /// Write task definitions for BenchExec: for the examples, and for the corpora where FENCEWRIGHT_CORPORA names them
+    Tasks {
+        /// The folder to write them to
+        folder: PathBuf,
+        /// Where the examples are
+        #[arg(long, value_name = "DIR", default_value = "examples")]
+        examples: PathBuf,
+    },
+}
+
+/// Reductions by name.
+#[derive(Clone, Copy, ValueEnum)]
+#[allow(missing_docs)]
+pub enum ReductionArg {
+    Suited,
+    None,
+    Local,
+    Ample,
+    Persistent,
+    Sleep,
+    Cartesian,
+}
+
+impl ReductionArg {
+    /// The reduction.
+    pub fn get(self) -> Reduction {
+        match self {
+            ReductionArg::Suited => Reduction::Suited,
+            ReductionArg::None => Reduction::None,
+            ReductionArg::Local => Reduction::Local,
+            ReductionArg::Ample => Reduction::Ample,
+            ReductionArg::Persistent => Reduction::Persistent,
+            ReductionArg::Sleep => Reduction::Sleep,
+            ReductionArg::Cartesian => Reduction::Cartesian,
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds =
+        text.strip_suffix('s').unwrap_or(text).parse().map_err(|_| "expected seconds".to_string())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "expected seconds".to_string())
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fencewright-bench --quick                                        a look at everything
+  fencewright-bench --csv today.csv --html today.html              every table of the papers, and pictures
+  fencewright-bench --baseline yesterday.csv fences lazy           what became worse in two sections
+  fencewright-bench --peer 'old[0,1]=old/fencewright {question} --model {model} {file}'
+  fencewright-bench --peer 'cbmc[0,10]=cbmc --unwind 4 {c}' lazy
+  fencewright-bench tasks bench/benchexec/tasks                    tasks for BenchExec
+
+Exit status: 0 done, 1 something became worse than in the earlier run, 2 bad usage or a file that cannot be read or written.";

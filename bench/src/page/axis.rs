@@ -1,0 +1,163 @@
+//! Axes: where values go in a plot, and which of them are written beside it.
+
+use std::fmt::Write as _;
+
+/// The plot without its labels: left, top, right, bottom, in pixels.
+pub const LEFT: f64 = 78.0;
+pub const TOP: f64 = 14.0;
+pub const RIGHT: f64 = 508.0;
+pub const BOTTOM: f64 = 384.0;
+/// The whole picture; right of the plot is the legend.
+pub const WIDTH: f64 = 760.0;
+pub const HEIGHT: f64 = 440.0;
+
+/// Shorter than this is nothing that can be measured.
+const SHORTEST: f64 = 1e-6;
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub enum Axis {
+    /// Times, from one power of ten to another one, in seconds.
+    Times(i32, i32),
+    /// Sizes, evenly.
+    Sizes(f64, f64),
+}
+
+impl Axis {
+    /// Times, wide enough for all of these.
+    pub fn times(values: impl Iterator<Item = f64>) -> Self {
+        let exponents: Vec<f64> = values.map(|value| value.max(SHORTEST).log10()).collect();
+        let least = exponents.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        match least.is_finite() && most.is_finite() {
+            // Half a millisecond of air, so that no mark sits on the frame.
+            true => Axis::Times((least - 0.1).floor() as i32, (most + 0.1).ceil() as i32),
+            false => Axis::Times(-3, 0),
+        }
+    }
+
+    /// Sizes, wide enough for all of these.
+    pub fn sizes(values: impl Iterator<Item = i64> + Clone) -> Self {
+        let least = values.clone().min().unwrap_or(0) as f64;
+        let most = values.max().unwrap_or(1) as f64;
+        let air = ((most - least) * 0.05).max(0.5);
+        Axis::Sizes(least - air, most + air)
+    }
+
+    /// Where a value is between the ends, from 0 to 1.
+    pub fn place(&self, value: f64) -> f64 {
+        match *self {
+            Axis::Times(least, most) => {
+                (value.max(SHORTEST).log10() - f64::from(least)) / f64::from((most - least).max(1))
+            }
+            Axis::Sizes(least, most) => (value - least) / (most - least).max(1e-9),
+        }
+    }
+
+    /// The values that are written, and how.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        match *self {
+            Axis::Times(least, most) => (least..=most).map(|e| (10f64.powi(e), power_of_ten(e))).collect(),
+            Axis::Sizes(least, most) => {
+                let step = step((most - least) / 8.0);
+                let first = (least / step).ceil() as i64;
+                let last = (most / step).floor() as i64;
+                (first..=last).map(|n| (n as f64 * step, format!("{}", n as f64 * step))).collect()
+            }
+        }
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least 1 and at least this.
+fn step(least: f64) -> f64 {
+    let mut step = 1.0;
+    for factor in [2.0, 2.5, 2.0].into_iter().cycle() {
+        if step >= least {
+            break;
+        }
+        step *= factor;
+    }
+    step
+}
+
+/// A power of ten seconds, with a unit.
+fn power_of_ten(exponent: i32) -> String {
+    let number = |zeros: i32| format!("1{}", "0".repeat(usize::try_from(zeros).unwrap_or(0)));
+    match exponent {
+        ..-6 => format!("1e{exponent} s"),
+        -6..-3 => format!("{} µs", number(exponent + 6)),
+        -3..0 => format!("{} ms", number(exponent + 3)),
+        0..=4 => format!("{} s", number(exponent)),
+        5.. => format!("1e{exponent} s"),
+    }
+}
+
+/// From left to right.
+pub fn across(axis: &Axis, value: f64) -> f64 {
+    LEFT + axis.place(value) * (RIGHT - LEFT)
+}
+
+/// From bottom to top.
+pub fn up(axis: &Axis, value: f64) -> f64 {
+    BOTTOM - axis.place(value) * (BOTTOM - TOP)
+}
+
+/// The frame, the grid and the labels of a plot. The labels are text that was escaped.
+pub fn frame(x: &Axis, y: &Axis, x_label: &str, y_label: &str) -> String {
+    let mut svg = format!(
+        "<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>\n",
+        RIGHT - LEFT,
+        BOTTOM - TOP
+    );
+    for (value, label) in x.ticks() {
+        let at = across(x, value);
+        let _ = writeln!(
+            svg,
+            "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{BOTTOM}\"/>\
+             <text class=\"tick\" x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
+            BOTTOM + 17.0
+        );
+    }
+    for (value, label) in y.ticks() {
+        let at = up(y, value);
+        let _ = writeln!(
+            svg,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+            LEFT - 7.0,
+            at + 4.0
+        );
+    }
+    let (middle, centre) = ((LEFT + RIGHT) / 2.0, (TOP + BOTTOM) / 2.0);
+    let _ = writeln!(
+        svg,
+        "<text class=\"label\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{x_label}</text>\n\
+         <text class=\"label\" transform=\"translate(16 {centre}) rotate(-90)\" text-anchor=\"middle\">{y_label}</text>",
+        BOTTOM + 42.0
+    );
+    svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_units_and_places_are_within_the_plot() {
+        let axis = Axis::times([0.0004, 2.0, 36_000.0].into_iter());
+        let labels: Vec<String> = axis.ticks().into_iter().map(|(_, label)| label).collect();
+        assert_eq!(
+            labels,
+            ["100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "1000 s", "10000 s", "1e5 s"]
+        );
+        for value in [0.0004, 2.0, 36_000.0] {
+            assert!((0.0..=1.0).contains(&axis.place(value)), "{value}");
+        }
+        let axis = Axis::sizes([2, 4, 16].into_iter());
+        assert_eq!(axis.ticks().first().map(|(_, label)| label.as_str()), Some("2"));
+        assert!(axis.ticks().len() <= 9);
+        // Nothing to show is shown as nothing.
+        assert_eq!(Axis::times(std::iter::empty()).ticks().len(), 4);
+        assert!(!Axis::sizes([5].into_iter()).ticks().is_empty());
+    }
+}

@@ -1,0 +1,241 @@
+//! The real command: small runs with everything that they write, and tasks that the real BenchExec runs.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use fencewright_testing::corpora::{VARIABLE, tell_skipped};
+use tempfile::{TempDir, tempdir};
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn bench() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencewright-bench"));
+    command.stdin(Stdio::null()).env_remove(VARIABLE);
+    command
+}
+
+fn output(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("it can be run");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    (status.code().unwrap_or(-1), stdout, stderr)
+}
+
+/// The rows of a CSV file in which no cell has a comma in it, but for the names of programs.
+fn rows<'t>(text: &'t str, tool: &str) -> Vec<&'t str> {
+    let of_tool = format!(",{tool},");
+    text.lines().filter(|line| line.contains(&of_tool)).collect()
+}
+
+/// One small section with a table of a paper, compared with papers, with itself and with two peers, of which one fails.
+#[test]
+fn a_run_is_text_csv_and_a_page() {
+    let folder = tempdir().expect("a folder");
+    let (csv, html) = (folder.path().join("run.csv"), folder.path().join("run.html"));
+    let (status, stdout, stderr) = output(bench().args(["--quick", "lazy", "--csv"]).arg(&csv));
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stdout.contains("| peterson.fw") && stdout.contains("times faster"), "{stdout}");
+    assert!(stderr.contains("s]   peterson.fw tso: unsafe"), "{stderr}");
+    let before = fs::read_to_string(&csv).expect("it was written");
+    assert!(rows(&before, "fencewright").len() >= 8 && rows(&before, "Trencher").len() >= 8, "{before}");
+
+    // As if the earlier run had come to another answer.
+    let change = |line: &str| match line {
+        line if line.contains("lazy,parker.fw") && line.contains(",fencewright,") => {
+            line.replace(",unsafe,", ",safe,")
+        }
+        line => line.to_string(),
+    };
+    let changed: Vec<String> = before.lines().map(change).collect();
+    fs::write(&csv, changed.join("\n")).expect("it can be written");
+    let now = folder.path().join("now.csv");
+    let mut command = bench();
+    command.args(["--quick", "lazy", "--baseline"]).arg(&csv).arg("--html").arg(&html).arg("--csv").arg(&now);
+    command.args(["--peer", "shell=grep -q thread {file}", "--peer-timeout", "0.3"]);
+    command.args(["--peer", "broken[1]=echo '<b>no</b>' >&2; exit 3 # {file}"]);
+    command.args(["--peer", "late=sleep 60 & wait; cat {file}"]);
+    let start = Instant::now();
+    let (status, stdout, stderr) = output(&mut command);
+    assert!(start.elapsed() < Duration::from_secs(60), "a peer was not ended");
+    assert_eq!(status, 1, "{stdout}{stderr}");
+    assert!(stdout.contains("lazy: parker.fw, tso: unsafe, was safe"), "{stdout}");
+    let text = fs::read_to_string(&now).expect("it was written");
+    assert!(rows(&text, "shell").iter().all(|row| row.contains("status 0")), "{text}");
+    assert!(rows(&text, "broken").iter().all(|row| row.contains("failed: status 3 (<b>no</b>)")), "{text}");
+    assert!(rows(&text, "late").iter().all(|row| row.contains(",timeout,")), "{text}");
+    assert!(rows(&text, "shell").len() >= 8 && rows(&text, "baseline").len() >= 8, "{text}");
+    let page = fs::read_to_string(&html).expect("it was written");
+    assert!(page.matches("<figure>").count() >= 3 && page.ends_with("</html>\n"), "{page}");
+    assert!(page.contains("&lt;b&gt;no") && !page.contains("<b>no"), "{page}");
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+/// Whenever it is ended, a file is there as a whole or not at all, and no other one is left; its peers end, too.
+#[test]
+fn a_run_that_is_ended_leaves_nothing_half_done() {
+    let folder = tempdir().expect("a folder");
+    let csv = folder.path().join("run.csv");
+    let mut command = bench();
+    command
+        .args(["--quick", "lazy", "fences12", "--csv"])
+        .arg(&csv)
+        .arg("--html")
+        .arg(folder.path().join("run.html"));
+    let mark = folder.path().join("asked");
+    let peer = format!("peer=echo $$ > '{}'; sleep 600 # {{file}}", mark.display());
+    command.args(["--peer-timeout", "600", "--peer", &peer]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it can be run");
+    let start = Instant::now();
+    let pid = loop {
+        match fs::read_to_string(&mark) {
+            Ok(pid) if pid.ends_with('\n') => break pid.trim().to_string(),
+            _ => assert!(start.elapsed() < Duration::from_secs(60), "the peer is not asked"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let killed = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
+    assert!(killed.expect("a shell").success());
+    let status = child.wait().expect("it can be waited for");
+    assert_eq!(status.signal(), Some(15));
+    // Nobody waits for the peer any more: it is gone, or about to be.
+    let gone = || {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        state.is_empty() || state.contains(") Z ")
+    };
+    while !gone() {
+        assert!(start.elapsed() < Duration::from_secs(60), "the peer goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["asked"]);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    for (arguments, why) in [
+        (vec!["nonsense"], "there is no section `nonsense`"),
+        (vec!["--baseline", "/nonexistent.csv"], "/nonexistent.csv"),
+        (vec!["--peer", "memorax"], "expected NAME=COMMAND"),
+        (vec!["--peer", "memorax=memorax reach"], "names no file"),
+        (vec!["--peer", "a b=cat {file}"], "is not a name"),
+        (vec!["--peer", "a[x]=cat {file}"], "is not an exit status"),
+        (vec!["--peer-timeout", "-1"], "expected"),
+        (vec!["tasks", "/dev/null/tasks"], "/dev/null"),
+    ] {
+        let (status, _, stderr) = output(bench().args(&arguments));
+        assert_eq!(status, 2, "{arguments:?}: {stderr}");
+        assert!(stderr.contains(why), "{arguments:?}: {stderr}");
+    }
+}
+
+/// A folder with the tasks of the examples.
+fn tasks() -> TempDir {
+    let folder = tempdir().expect("a folder");
+    let mut command = bench();
+    command.arg("tasks").arg(folder.path()).arg("--examples").arg(repository("examples"));
+    let (status, _, stderr) = output(&mut command);
+    assert_eq!(status, 0, "{stderr}");
+    folder
+}
+
+#[test]
+fn every_example_is_a_task() {
+    let (folder, again) = (tasks(), tasks());
+    let expected = fs::read_to_string(repository("examples/expected.toml")).expect("the expectations");
+    let list = fs::read_to_string(folder.path().join("examples.set")).expect("the list");
+    assert_eq!(list.lines().count(), expected.matches("[[example]]").count());
+    for task in list.lines() {
+        let path = folder.path().join(task);
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{task}: {error}"));
+        let file = text.lines().find_map(|line| line.strip_prefix("input_files: \"")).expect("a program");
+        let file = path.parent().expect("a folder").join(file.trim_end_matches('"'));
+        assert!(file.is_file(), "{task}: {text}");
+        assert!(
+            text.starts_with("format_version: \"2.0\"\n") && text.contains("expected_verdict: "),
+            "{text}"
+        );
+        let other = fs::read_to_string(again.path().join(task)).expect("the same task");
+        assert_eq!(text.replace("../", ""), other.replace("../", ""), "{task}");
+    }
+}
+
+/// The Python that has BenchExec, if there is one.
+fn python() -> Option<String> {
+    let python = std::env::var("FENCEWRIGHT_PYTHON").unwrap_or_else(|_| "python3".to_string());
+    let mut command = Command::new(&python);
+    command.args(["-c", "import benchexec"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success()).then_some(python)
+}
+
+/// Has the real BenchExec run some tasks, of which one has a wrong expectation and one is no program.
+#[test]
+fn benchexec_runs_the_tasks() {
+    const TEST: &str = "benchexec_runs_the_tasks";
+    let command = Path::new(env!("CARGO_BIN_EXE_fencewright-bench")).with_file_name("fencewright");
+    let Some(python) = python() else {
+        return tell_skipped(
+            TEST,
+            "Python has no module benchexec; FENCEWRIGHT_PYTHON may name one that has",
+        );
+    };
+    if !command.exists() {
+        return tell_skipped(TEST, "the command fencewright has not been built");
+    }
+    let folder = tasks();
+    let at = |path: &str| folder.path().join(path);
+    let task = |name: &str, expected: bool, file: &str| {
+        let text = format!(
+            "format_version: \"2.0\"\ninput_files: {file:?}\nproperties:\n  - property_file: \
+             \"../properties/tso.prp\"\n    expected_verdict: {expected}\n"
+        );
+        fs::write(at(&format!("examples/{name}.yml")), text).expect("it can be written");
+    };
+    let dekker = repository("examples/dekker.fw").canonicalize().expect("the example");
+    task("wrong", true, &dekker.to_string_lossy());
+    fs::write(at("no-program.fw"), "shared x; thread p { x = ; }").expect("it can be written");
+    task("no-program", true, "../no-program.fw");
+    let wanted = ["dekker", "dekker.fenced", "store-buffering", "message-passing", "wrong", "no-program"];
+    let list: String = wanted.iter().map(|name| format!("examples/{name}.yml\n")).collect();
+    fs::write(at("some.set"), list).expect("it can be written");
+    fs::write(
+        at("some.xml"),
+        "<?xml version=\"1.0\"?><benchmark tool=\"tools.fencewright\">\
+         <rundefinition><propertyfile>properties/tso.prp</propertyfile></rundefinition>\
+         <tasks><includesfile>some.set</includesfile></tasks></benchmark>",
+    )
+    .expect("it can be written");
+    let run = |module: &str, arguments: &[&str]| {
+        let mut process = Command::new(&python);
+        process.args(["-m", module, "--no-container"]).args(arguments);
+        process.arg("--tool-directory").arg(command.parent().expect("a folder"));
+        process.env("PYTHONPATH", repository("bench/benchexec")).env("PYTHONDONTWRITEBYTECODE", "1");
+        output(process.current_dir(folder.path()))
+    };
+    let (status, stdout, stderr) = run("benchexec.test_tool_info", &["tools.fencewright"]);
+    assert!(status == 0 && stderr.contains("Name of tool: “Fencewright”"), "{stdout}{stderr}");
+    assert!(!stderr.contains("Traceback"), "{stderr}");
+    let (status, stdout, stderr) = run("benchexec.benchexec", &["some.xml", "-o", "results/"]);
+    assert_eq!(status, 0, "{stdout}{stderr}");
+    let line = |name: &str| {
+        let found = stdout.lines().find(|line| line.contains(&format!(" {name}.yml ")));
+        found.unwrap_or_else(|| panic!("{name}: {stdout}"))
+    };
+    assert!(line("dekker").contains("false(mutex)"), "{stdout}");
+    assert!(line("dekker.fenced").contains(" true "), "{stdout}");
+    assert!(line("no-program").contains("ERROR (expected an expression"), "{stdout}");
+    let count = |what: &str| {
+        let found = stdout.lines().find_map(|line| line.trim().strip_prefix(what));
+        found.and_then(|number| number.trim().parse::<u32>().ok())
+    };
+    let counts = ["correct:", "correct true:", "correct false:", "incorrect:", "unknown:"].map(count);
+    assert_eq!(counts, [Some(4), Some(2), Some(2), Some(1), Some(1)], "{stdout}");
+}
