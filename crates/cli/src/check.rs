@@ -7,7 +7,7 @@ use fencewright_engines::domain::DomainName;
 use fencewright_engines::explicit::{Options, Reduction};
 use fencewright_engines::extrapolate::Record;
 use fencewright_engines::lazy::{self, OracleName};
-use fencewright_engines::races::{self, Race};
+use fencewright_engines::races;
 use fencewright_engines::{
     Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
     contexts, extrapolate, registry,
@@ -120,14 +120,7 @@ pub fn races(loaded: &Loaded, limits: &Limits) -> Vec<Diagnostic> {
     }
     let is_plain = |span: Span| loaded.plain.contains(&span.text());
     let races = races::races(&loaded.program, &is_plain, limits);
-    let warning = |Race { plain, other, variable }: Race| {
-        let name = &loaded.program.variables[variable.index()].name;
-        let other = loaded.sources.position(other);
-        let message =
-            format!("this access of `{name}` races with the one at {other}: a compiler may move it");
-        Diagnostic::new(plain, message)
-    };
-    races.into_iter().map(warning).collect()
+    remarks::races(Source::from(loaded), &races)
 }
 
 /// The engine that was asked for, with so many threads and this bound on the buffers of the program; nothing if there is no such engine.

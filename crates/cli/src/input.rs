@@ -63,7 +63,7 @@ fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The bytes of a file that another one includes. To open a pipe would be to wait for somebody to write into it.
-fn read_included(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read_included(path: &Path) -> io::Result<Vec<u8>> {
     let kind = fs::metadata(path)?;
     match kind.is_file() || kind.is_dir() {
         true => read_file(path, MOST_BYTES),

@@ -17,6 +17,7 @@ mod gathered;
 mod generate;
 mod input;
 mod litmus;
+mod lsp;
 mod memory;
 mod output;
 mod progress;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::run(args, &mut out),
         Command::Reduce(args) => reduce::run(args, &mut out),
         Command::Generate(args) => generate::run(args, &mut out),
+        Command::Lsp(args) => lsp::run(args),
         Command::Engines(args) => engines::run(args, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();

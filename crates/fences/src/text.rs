@@ -7,7 +7,7 @@ use fencewright_lang::lower::Defines;
 use fencewright_lang::places::{self, Placed};
 use fencewright_lang::{Diagnostic, Loaded, Sources, edit};
 
-use crate::candidate::Kind;
+use crate::candidate::{Candidate, Kind};
 use crate::fenced::{Fenced, same};
 use crate::goal::{Examined, Goal};
 use crate::synthesis::Synthesis;
@@ -30,6 +30,16 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, NoPlaces> {
     }
 }
 
+/// The edit that puts a fence into the text.
+pub fn edit_for(fence: &Candidate) -> Edit {
+    let what = match fence.kind {
+        Kind::Full => What::Fence,
+        Kind::StoreStore => What::StoreFence,
+        Kind::Swap => What::Swap,
+    };
+    Edit { what, place: fence.place.clone() }
+}
+
 /// The files of a program with the fences that were found for it, loaded again and verified; in words why there are none.
 pub fn edited(
     loaded: &Loaded,
@@ -37,18 +47,7 @@ pub fn edited(
     goal: &dyn Goal,
     limits: &Limits,
 ) -> Result<Sources, String> {
-    let edits: Vec<Edit> = found
-        .fences
-        .iter()
-        .map(|chosen| Edit {
-            what: match chosen.fence.kind {
-                Kind::Full => What::Fence,
-                Kind::StoreStore => What::StoreFence,
-                Kind::Swap => What::Swap,
-            },
-            place: chosen.fence.place.clone(),
-        })
-        .collect();
+    let edits: Vec<Edit> = found.fences.iter().map(|chosen| edit_for(&chosen.fence)).collect();
     let texts = edit::edited(loaded, &edits)?;
     if edits.is_empty() {
         return Ok(texts);

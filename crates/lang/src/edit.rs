@@ -51,14 +51,23 @@ pub struct Change {
 
 /// The files with all edits made; in words why that cannot be.
 pub fn edited(loaded: &Loaded, edits: &[Edit]) -> Result<Sources, String> {
+    let mut changes = changes(loaded, edits)?;
+    loaded.sources.with_texts(|id, file| match changes.remove(&id) {
+        Some(changes) => changed(&file.text, changes),
+        None => Ok(file.text.clone()),
+    })
+}
+
+/// What has to be changed in each file for all edits; in words why that cannot be.
+pub fn changes(loaded: &Loaded, edits: &[Edit]) -> Result<BTreeMap<FileId, Vec<Change>>, String> {
     let mut by_file: BTreeMap<FileId, Vec<&Edit>> = BTreeMap::new();
     for edit in edits {
         by_file.entry(edit.place.statement.file).or_default().push(edit);
     }
-    loaded.sources.with_texts(|id, file| match by_file.get(&id) {
-        Some(edits) => changed(&file.text, loaded.front_end.edit(&file.text, edits)?),
-        None => Ok(file.text.clone()),
-    })
+    let changes = |(id, edits): (FileId, Vec<&Edit>)| {
+        Ok((id, loaded.front_end.edit(&loaded.sources.file(id).text, &edits)?))
+    };
+    by_file.into_iter().map(changes).collect()
 }
 
 /// The text with all changes made. What is inserted at one offset keeps its order.

@@ -210,6 +210,12 @@ pub(crate) fn what(fence: &Candidate) -> &'static str {
     }
 }
 
+/// A fence in one line: what it is, the statement it stands beside, and the threads that have it.
+pub fn in_words(source: Source<'_>, fence: &Candidate) -> String {
+    let threads = thread_names(source.program, fence).join(", ");
+    format!("{} `{}` in {threads}", what(fence), source.statement(fence.place.statement))
+}
+
 /// One fence with the line it belongs to.
 fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
     let at = source.position(fence.place.point());

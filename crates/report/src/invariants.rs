@@ -21,13 +21,13 @@ use crate::words::Source;
 
 /// Bounds of differences between cells (and the constant 0, at index 0).
 #[derive(Clone)]
-struct Bounds {
+pub(crate) struct Bounds {
     size: usize,
     entries: Vec<Option<i64>>,
 }
 
 impl Bounds {
-    fn get(&self, i: usize, j: usize) -> Option<i64> {
+    pub(crate) fn get(&self, i: usize, j: usize) -> Option<i64> {
         self.entries[i * self.size + j]
     }
 
@@ -44,6 +44,21 @@ pub enum Executions {
     All,
     /// Those under SC: the program is robust, so there are no others up to the order of independent steps.
     UnderSc,
+    /// Those in which choices have fewer values, which are enough to decide the property.
+    WithFewerValues,
+}
+
+impl Executions {
+    /// What is to be said before what was proved of them; nothing if it was proved of all.
+    pub fn remark(self) -> Option<&'static str> {
+        match self {
+            Executions::All => None,
+            Executions::UnderSc => Some("the program is robust: under sc it does the same; proved of that"),
+            Executions::WithFewerValues => {
+                Some("fewer values of `*` are enough to decide this; proved of those")
+            }
+        }
+    }
 }
 
 /// What holds whenever a thread is at a point.
@@ -59,11 +74,14 @@ pub struct Point {
 /// The proof of a certificate that is about this very program, if there is one. A claim about PSO may stand on a proof under TSO, one about a robust
 /// program on a proof under SC, and one about choices among many values on a proof with fewer; others speak of programs with other points.
 pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Option<(&'c Proof, Executions)> {
-    let mut claim = &certificate.claim;
+    let (mut claim, mut is_narrowed) = (&certificate.claim, false);
     loop {
         claim = match claim {
             Claim::Reordered { tso } if stores_are_separated(source.program) => tso,
-            Claim::Narrowed { fewer } => fewer,
+            Claim::Narrowed { fewer } => {
+                is_narrowed = true;
+                fewer
+            }
             _ => break,
         };
     }
@@ -76,6 +94,7 @@ pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Opt
         }
         _ => return None,
     };
+    let executions = if is_narrowed { Executions::WithFewerValues } else { executions };
     has_its_points(source, proof).then_some((proof, executions))
 }
 
@@ -114,12 +133,7 @@ pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
     let Proof::Invariant(proof) = proof else {
         return "  the proof is the set of all states that can be reached, not an invariant; --engine cegar looks for one\n".into();
     };
-    let mut text = String::from(match executions {
-        Executions::All => "  proved, for each point of each thread:\n",
-        Executions::UnderSc => {
-            "  the program is robust: under sc it does the same; proved of that, for each point of each thread:\n"
-        }
-    });
+    let mut text = format!("  {}, for each point of each thread:\n", executions.remark().unwrap_or("proved"));
     for Point { thread, location, facts } in points(source, proof) {
         let place = source.place(thread, location);
         let name = escape(&source.program.thread(thread).name);
@@ -133,7 +147,19 @@ pub fn invariants(source: Source<'_>, certificate: &Certificate) -> String {
 /// What an invariant of the program says about each point of each thread.
 pub fn points(source: Source<'_>, proof: &InductiveInvariant) -> Vec<Point> {
     let machine = BufferMachine::new(source.program, proof.machine.buffers());
-    let threads = source.program.threads.len();
+    let point = |((thread, location), (cells, bounds)): ((usize, LocationId), (Vec<CellId>, Bounds))| {
+        let facts = facts(&machine, &cells, &bounds);
+        Point { thread: ThreadId(thread as u32), location, facts }
+    };
+    bounds_at_points(&machine, proof).into_iter().map(point).collect()
+}
+
+/// What holds at each point of each thread, about the cells that are interesting there.
+pub(crate) fn bounds_at_points(
+    machine: &BufferMachine<'_>,
+    proof: &InductiveInvariant,
+) -> BTreeMap<(usize, LocationId), (Vec<CellId>, Bounds)> {
+    let threads = machine.program.threads.len();
     let alike = |thread: usize| {
         let class = proof.symmetry.iter().find(|class| class.contains(&(thread as u32)));
         class.map_or_else(|| vec![thread], |class| class.iter().map(|&t| t as usize).collect())
@@ -143,7 +169,7 @@ pub fn points(source: Source<'_>, proof: &InductiveInvariant) -> Vec<Point> {
         let cubes = state.cubes();
         for (there, location) in state.control().locations.into_iter().enumerate() {
             for thread in alike(there) {
-                let cells = cells_of(&machine, thread);
+                let cells = cells_of(machine, thread);
                 let exchange = Permutation::exchange(threads, thread, there);
                 let seen: Vec<CellId> = cells.iter().map(|&c| exchange.before(&machine.cells, c)).collect();
                 for cube in &cubes {
@@ -156,11 +182,7 @@ pub fn points(source: Source<'_>, proof: &InductiveInvariant) -> Vec<Point> {
             }
         }
     }
-    let point = |((thread, location), (cells, bounds)): ((usize, LocationId), (Vec<CellId>, Bounds))| {
-        let facts = facts(&machine, &cells, &bounds);
-        Point { thread: ThreadId(thread as u32), location, facts }
-    };
-    points.into_iter().map(point).collect()
+    points
 }
 
 /// Memory, and the registers of a thread that have a name in the source.
@@ -219,16 +241,20 @@ fn join(known: &mut Bounds, other: &Bounds) {
 
 /// Bounds in words: values, ranges, and differences that do not follow from them.
 fn facts(machine: &BufferMachine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<String> {
+    facts_about(machine, cells, bounds).into_iter().map(|(_, fact)| fact).collect()
+}
+
+/// The same, each with the one or two cells that it is about.
+pub(crate) fn facts_about(
+    machine: &BufferMachine<'_>,
+    cells: &[CellId],
+    bounds: &Bounds,
+) -> Vec<(Vec<CellId>, String)> {
     let name = |n: usize| machine.cells.name(machine.program, cells[n - 1]);
     let mut facts = Vec::new();
     for n in 1..=cells.len() {
-        match (bounds.get(0, n).map(|b| -b), bounds.get(n, 0)) {
-            (Some(low), Some(high)) if low == high => facts.push(format!("{} == {low}", name(n))),
-            (Some(low), Some(high)) => facts.push(format!("{low} <= {} <= {high}", name(n))),
-            (Some(low), None) => facts.push(format!("{} >= {low}", name(n))),
-            (None, Some(high)) => facts.push(format!("{} <= {high}", name(n))),
-            (None, None) => {}
-        }
+        let fact = range_of(&name(n), bounds.get(0, n).and_then(i64::checked_neg), bounds.get(n, 0));
+        facts.extend(fact.map(|fact| (vec![cells[n - 1]], fact)));
     }
     let follows = |i: usize, j: usize, c: i64| {
         bounds.get(i, 0).zip(bounds.get(0, j)).is_some_and(|(a, b)| a.saturating_add(b) <= c)
@@ -247,8 +273,19 @@ fn facts(machine: &BufferMachine<'_>, cells: &[CellId], bounds: &Bounds) -> Vec<
                 (false, c) if c > 0 => format!("{} <= {} + {c}", name(i), name(j)),
                 (false, c) => format!("{} <= {} - {}", name(i), name(j), -c),
             };
-            facts.push(relation);
+            facts.push((vec![cells[i - 1], cells[j - 1]], relation));
         }
     }
     facts
+}
+
+/// Bounds on one cell in words, if there are any.
+pub(crate) fn range_of(name: &str, low: Option<i64>, high: Option<i64>) -> Option<String> {
+    match (low, high) {
+        (Some(low), Some(high)) if low == high => Some(format!("{name} == {low}")),
+        (Some(low), Some(high)) => Some(format!("{low} <= {name} <= {high}")),
+        (Some(low), None) => Some(format!("{name} >= {low}")),
+        (None, Some(high)) => Some(format!("{name} <= {high}")),
+        (None, None) => None,
+    }
 }

@@ -7,6 +7,7 @@
 //! * [`json`]: the same for other programs, as `docs/json.md` describes it;
 //! * [`sarif`]: the same for editors and code hosts;
 //! * [`html`]: the same for people who look at them in a browser;
+//! * [`known`](mod@known): what a proof says about each variable;
 //! * [`litmus`]: the final states of litmus tests;
 //! * [`fences`]: where fences go and why;
 //! * [`robust`]: robustness, with its witnesses;
@@ -27,6 +28,7 @@ pub mod fences;
 pub mod html;
 pub mod invariants;
 pub mod json;
+pub mod known;
 pub mod litmus;
 pub mod remarks;
 pub mod robust;

@@ -1,6 +1,8 @@
 //! What goes with an answer about a program in a language that says more than this project understands: what the answer is about, and
 //! what somebody should look at.
 
+use fencewright_engines::races::Race;
+use fencewright_lang::Diagnostic;
 use serde::Serialize;
 
 use crate::json::At;
@@ -36,4 +38,16 @@ impl<'a> From<Source<'a>> for Remarks<'a> {
 /// What an answer is about, in one line, if that has to be said.
 pub fn meaning(source: Source<'_>) -> String {
     source.front_end.meaning().map_or_else(String::new, |meaning| format!("  note: {meaning}\n"))
+}
+
+/// Races between plain accesses, as warnings.
+pub fn races(source: Source<'_>, races: &[Race]) -> Vec<Diagnostic> {
+    let warning = |Race { plain, other, variable }: &Race| {
+        let name = &source.program.variables[variable.index()].name;
+        let other = source.position(*other);
+        let message =
+            format!("this access of `{name}` races with the one at {other}: a compiler may move it");
+        Diagnostic::new(*plain, message)
+    };
+    races.iter().map(warning).collect()
 }

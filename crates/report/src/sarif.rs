@@ -121,8 +121,8 @@ impl Log {
     }
 }
 
-/// The rule that a property is.
-fn rule(property: &Property) -> &'static str {
+/// The name of the rule that a property is.
+pub fn rule(property: &Property) -> &'static str {
     match (&property.kind, property.name.as_str()) {
         (_, "memory") => "memory",
         (_, "termination") => "termination",
@@ -159,7 +159,7 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Findi
 }
 
 /// The last step of an execution and what it does, if that is what a property is about.
-fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
+pub fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
     let last = steps(source, replayed).filter(|step| step.span().is_some()).last()?;
     let is_own = matches!(property.kind, PropertyKind::Assertions) || property.span == Span::default();
     is_own.then(|| last.span().map(|span| (span, last.words()))).flatten()

@@ -11,6 +11,7 @@ mod fences;
 mod fmt;
 mod generate;
 mod litmus;
+mod lsp;
 mod reduce;
 mod robust;
 mod run;
@@ -32,6 +33,7 @@ pub use fences::{FencesArgs, GoalArg, OverflowArg};
 pub use fmt::FmtArgs;
 pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
 pub use litmus::LitmusArgs;
+pub use lsp::LspArgs;
 pub use reduce::{ReduceArgs, TargetArg};
 pub use robust::{AttackEngineArg, NotionArg, RobustArgs};
 pub use run::RunArgs;
@@ -87,6 +89,8 @@ pub enum Command {
     Reduce(ReduceArgs),
     /// Write a program of a family that is hard for verifiers
     Generate(GenerateArgs),
+    /// Serve an editor: diagnostics, verdicts, fences and invariants where the program is written
+    Lsp(LspArgs),
     /// List the engines, with what each is made of and the options that mean something to it
     Engines(EnginesArgs),
     /// Print a completion script for a shell

@@ -45,9 +45,15 @@ pub fn proof(source: Source<'_>, checked: &Checked) -> String {
         html.push_str(elsewhere(certificate));
         return html;
     };
-    if executions == Executions::UnderSc {
-        html.push_str("<p>The program is <b>robust</b>: every execution is one under SC, up to the order of independent steps. So it is enough to prove it under SC; what follows is about executions under SC.</p>\n");
-    }
+    html.push_str(match executions {
+        Executions::All => "",
+        Executions::UnderSc => {
+            "<p>The program is <b>robust</b>: every execution is one under SC, up to the order of independent steps. So it is enough to prove it under SC; what follows is about executions under SC.</p>\n"
+        }
+        Executions::WithFewerValues => {
+            "<p>Of the values of <code>*</code>, most do the same. So it is enough to prove it with fewer of them; what follows is about executions with those.</p>\n"
+        }
+    });
     html.push_str(&match proof {
         Proof::Invariant(proof) => invariant(source, proof),
         Proof::States(set) => states(source, set),

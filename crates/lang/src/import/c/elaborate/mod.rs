@@ -43,6 +43,9 @@ pub use memory::{Spot, Target};
 pub use simplify::simplify;
 use writer::{RegisterState, Writer};
 
+/// What is wrong with a text that is C, and yet no program but a part of one.
+pub const NO_MAIN: &str = "there is no function `main`";
+
 /// A result of elaboration: errors are rare and large.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -226,9 +229,8 @@ impl<'u> Elaborator<'u> {
 
     fn program(&mut self) -> Result<()> {
         let Some(main) = self.unit.functions.iter().position(|function| &*function.name == "main") else {
-            let message = "there is no function `main`";
             return Err(Box::new(
-                Diagnostic::new(Span::default(), message).help("write a `main` that creates the threads"),
+                Diagnostic::new(Span::default(), NO_MAIN).help("write a `main` that creates the threads"),
             ));
         };
         self.initial_threads(FunctionId(main as u32))

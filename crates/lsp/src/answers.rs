@@ -1,0 +1,100 @@
+//! All that is known about a program at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fencewright_engines::{Checked, Verdict};
+use fencewright_fences::Audited;
+use fencewright_lang::{Diagnostic, Loaded};
+use fencewright_program::{MemoryModel, Property};
+use fencewright_report::known::Known;
+use fencewright_report::{Source, Style, text};
+
+use crate::check::Found;
+use crate::fixes::Fixes;
+
+/// All that is known about a program. What is large is shared, so that it can be looked at elsewhere while more comes in.
+#[derive(Clone)]
+pub struct Answers {
+    /// The program.
+    pub loaded: Arc<Loaded>,
+    /// The memory models that were asked about; none if nobody has asked yet.
+    pub models: Vec<MemoryModel>,
+    /// Whether verdicts are still to come.
+    pub checking: bool,
+    /// What somebody should look at, beside what was seen when the program was read.
+    pub warnings: Vec<Diagnostic>,
+    /// The verdicts, by model and number of the property.
+    pub verdicts: BTreeMap<(MemoryModel, usize), Arc<Checked>>,
+    /// Fences that are missing.
+    pub fixes: Vec<Arc<Fixes>>,
+    /// Which fences are needed.
+    pub needs: Vec<(MemoryModel, Arc<Vec<Audited>>)>,
+    /// What proofs say about variables.
+    pub known: Vec<(MemoryModel, Arc<Known>)>,
+}
+
+impl Answers {
+    /// A program that nobody has asked about.
+    pub fn new(loaded: Arc<Loaded>) -> Self {
+        Answers {
+            loaded,
+            models: Vec::new(),
+            checking: false,
+            warnings: Vec::new(),
+            verdicts: BTreeMap::new(),
+            fixes: Vec::new(),
+            needs: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// Adds what was found out.
+    pub fn add(&mut self, found: Found) {
+        match found {
+            Found::Warnings(warnings) => self.warnings = warnings,
+            Found::Verdict(model, n, checked) => _ = self.verdicts.insert((model, n), Arc::from(checked)),
+            Found::Decided => self.checking = false,
+            Found::Fixes(fixes) => self.fixes.push(Arc::new(fixes)),
+            Found::Needs(model, needs) => self.needs.push((model, Arc::new(needs))),
+            Found::Known(model, known) => self.known.push((model, Arc::new(known))),
+        }
+    }
+
+    /// The program with its text.
+    pub fn source(&self) -> Source<'_> {
+        Source::from(&*self.loaded)
+    }
+
+    /// The properties that verdicts are about.
+    pub fn properties(&self) -> &[Property] {
+        &self.loaded.program.properties
+    }
+
+    /// The verdicts on a property, one for each model that has one.
+    pub fn of(&self, property: usize) -> impl Iterator<Item = (MemoryModel, &Checked)> {
+        let models = self.models.iter();
+        models.filter_map(move |model| Some((*model, &**self.verdicts.get(&(*model, property))?)))
+    }
+
+    /// The verdict on the property with this name.
+    pub fn named(&self, property: &str, model: &str) -> Option<(MemoryModel, &Checked)> {
+        let n = self.properties().iter().position(|known| known.name == property)?;
+        self.of(n).find(|(known, _)| known.name() == model)
+    }
+
+    /// A verdict and what it stands on, as the command prints it.
+    pub fn told(&self, model: MemoryModel, checked: &Checked) -> String {
+        let (source, style) = (self.source(), Style::PLAIN);
+        text::verdict(source, model, checked, style) + &text::evidence(source, checked, style)
+    }
+}
+
+/// A verdict in one word.
+pub fn word(checked: &Checked) -> &'static str {
+    match checked.verdict() {
+        Verdict::Safe => "safe",
+        Verdict::Unsafe => "unsafe",
+        Verdict::Unknown(_) => "unknown",
+    }
+}

@@ -1,0 +1,69 @@
+//! A language server: what an editor shows of programs, verdicts and fences.
+//!
+//! * `server`: the loop, and what the messages of the protocol do; `requests`: those that ask about a document; `transport` reads and writes messages;
+//! * `client`, `settings`: what the client can do, and what a user has set;
+//! * `documents`, `text`, `uri`, `places`: what is open, and where something is;
+//! * `load`, `check`, `fixes`: what takes long, in threads of a `pool`; `session`: when they run, and what becomes of their `answers`;
+//! * `diagnostics`, `lenses`, `actions`, `hover`, `names`, `symbols`, `tokens`: what is shown.
+//!
+//! The loop itself never waits: whatever takes long is done elsewhere, can be cancelled, and is dropped if the text has changed meanwhile. A panic
+//! in there is told and ends nothing else.
+
+#![forbid(unsafe_code)]
+
+mod actions;
+mod answers;
+mod check;
+mod client;
+mod diagnostics;
+mod documents;
+mod fixes;
+mod hover;
+mod lenses;
+mod load;
+mod names;
+mod places;
+mod pool;
+mod requests;
+mod server;
+mod session;
+mod settings;
+mod symbols;
+mod text;
+mod tokens;
+mod transport;
+mod uri;
+
+use std::path::Path;
+
+pub use settings::Settings;
+
+/// The command that checks a program; its argument is the URI.
+pub const CHECK: &str = "fencewright.check";
+/// The command that shows what a verdict stands on; its arguments are the URI, the property and the memory model.
+pub const EXECUTION: &str = "fencewright.execution";
+
+/// What the process can do.
+#[derive(Clone, Copy)]
+pub struct Environment {
+    /// Reads a file that is included; in words why that is not possible.
+    pub read: fn(&Path) -> Result<Vec<u8>, String>,
+    /// How many bytes the process uses.
+    pub memory: fn() -> u64,
+}
+
+/// Serves one client over the standard input and output. Whether it took leave as it should: `shutdown`, then `exit`.
+pub fn serve(settings: Settings, environment: Environment) -> bool {
+    let (to_client, outgoing) = crossbeam_channel::unbounded();
+    let (received, incoming) = crossbeam_channel::unbounded();
+    let replies = to_client.clone();
+    let reader = move || transport::read_all(std::io::stdin().lock(), &received, &replies);
+    let writer = move || transport::write_all(std::io::stdout().lock(), &outgoing);
+    let thread = |name: &str| std::thread::Builder::new().name(name.into());
+    let reading = thread("reader").spawn(reader).expect("the system starts another thread");
+    let writing = thread("writer").spawn(writer).expect("the system starts another thread");
+    let orderly = server::Server::new(settings, environment, to_client).run(&incoming);
+    // The server ends when the reader has, so both have dropped their senders: the writer writes what is left and ends too.
+    let _ = (reading.join(), writing.join());
+    orderly
+}

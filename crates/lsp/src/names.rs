@@ -1,0 +1,234 @@
+//! What names mean: from a place in a text to the declaration of what stands there.
+//!
+//! The syntax tree says what is declared where. Importers make trees too, and where a name of the tree is one of the text, this
+//! works for other languages than `.fw` as well.
+
+use fencewright_lang::ast::{
+    Block, Declarator, File, Item, Name, Procedure, Property, Statement, StatementKind, Thread,
+};
+use fencewright_program::{FileId, Span};
+
+/// What is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `shared x`
+    Shared,
+    /// `mutex m`
+    Mutex,
+    /// `const N`, also in a thread.
+    Constant,
+    /// `var r`, a parameter, or the variable of a `for`.
+    Register,
+    /// The number of a thread in its family.
+    Member,
+    /// `l:`
+    Label,
+    /// `thread p`
+    Thread,
+    /// `fn f`
+    Procedure,
+    /// A named property.
+    Property,
+}
+
+/// A declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// What it declares.
+    pub kind: Kind,
+    /// The name.
+    pub name: String,
+    /// Where the name stands.
+    pub span: Span,
+    /// All of it.
+    pub whole: Span,
+    /// The thread or procedure that it is in.
+    pub inside: Option<String>,
+}
+
+/// The name at an offset, or right before it, with where it starts.
+pub fn word_at(text: &str, offset: usize) -> Option<(usize, &str)> {
+    let is_part = |c: char| c == '_' || c.is_alphanumeric();
+    let before = text.get(..offset)?;
+    let start = before
+        .rfind(|c| !is_part(c))
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let end = offset + text[offset..].find(|c| !is_part(c)).unwrap_or(text.len() - offset);
+    let word = &text[start..end];
+    word.starts_with(|c: char| c == '_' || c.is_alphabetic()).then_some((start, word))
+}
+
+/// The declaration of the name at an offset of the main file.
+pub fn declaration(file: &File, text: &str, offset: usize) -> Option<Declaration> {
+    let (start, word) = word_at(text, offset)?;
+    let all = declarations(file);
+    let is_written = |d: &&Declaration| d.name == word && text.get(d.span.range()) == Some(word);
+    let named: Vec<&Declaration> = all.iter().filter(is_written).collect();
+    // `p.r`, `p[1]@l`, `p.f.r`: the thread or procedure before it says whose.
+    let owner = owner(&text[..start]).or_else(|| {
+        let here = Span::new(start, start + word.len());
+        let outer = all.iter().filter(|d| matches!(d.kind, Kind::Thread | Kind::Procedure));
+        outer.filter(|d| d.whole.covers(here)).map(|d| d.name.clone()).last()
+    });
+    let own = named.iter().filter(|d| d.inside.is_some() && d.inside == owner);
+    // The last one that stands before it, or else the first one: labels may come later.
+    let own: Vec<&&Declaration> = own.collect();
+    let before = own.iter().rev().find(|d| d.span.start as usize <= start);
+    let found = before.or(own.first()).copied();
+    found.or_else(|| named.iter().find(|d| d.inside.is_none())).map(|d| (*d).clone())
+}
+
+/// The name before a `.` or an `@`, without an index: the `p` of `p[0].`.
+fn owner(before: &str) -> Option<String> {
+    let mut rest = before.strip_suffix(['.', '@'])?;
+    if rest.ends_with('.') {
+        // `0..N`
+        return None;
+    }
+    if rest.ends_with(']') {
+        rest = &rest[..rest.rfind('[')?];
+    }
+    word_at(rest, rest.len()).map(|(_, word)| word.to_owned())
+}
+
+/// All declarations of a file that are in its main text.
+pub fn declarations(file: &File) -> Vec<Declaration> {
+    let mut found = Collector { found: Vec::new(), inside: None };
+    file.items.iter().for_each(|item| found.item(item));
+    found.found.retain(|d| d.span.file == FileId::MAIN);
+    found.found
+}
+
+struct Collector {
+    found: Vec<Declaration>,
+    inside: Option<String>,
+}
+
+impl Collector {
+    fn add(&mut self, kind: Kind, name: &Name, whole: Span) {
+        let inside = self.inside.clone();
+        self.found.push(Declaration { kind, name: name.text.clone(), span: name.span, whole, inside });
+    }
+
+    fn item(&mut self, item: &Item) {
+        match item {
+            Item::Const(constant) => {
+                self.add(Kind::Constant, &constant.name, constant.name.span.to(constant.value.span));
+            }
+            Item::Shared(variables) => self.variables(Kind::Shared, variables),
+            Item::Mutex(variables) => self.variables(Kind::Mutex, variables),
+            Item::Procedure(procedure) => self.procedure(procedure),
+            Item::Thread(thread) => self.thread(thread),
+            Item::Property(Property { name: Some(name), span, .. }) => self.add(Kind::Property, name, *span),
+            Item::Property(_)
+            | Item::Numbers(..)
+            | Item::Predicates(..)
+            | Item::Spare(..)
+            | Item::Cost(..) => {}
+        }
+    }
+
+    fn variables(&mut self, kind: Kind, variables: &[Declarator]) {
+        variables.iter().for_each(|variable| self.add(kind, &variable.name, variable.span));
+    }
+
+    fn procedure(&mut self, procedure: &Procedure) {
+        self.add(Kind::Procedure, &procedure.name, procedure.span);
+        self.inside = Some(procedure.name.text.clone());
+        for parameter in &procedure.parameters {
+            self.add(Kind::Register, &parameter.name, parameter.name.span);
+        }
+        self.block(&procedure.body);
+        self.inside = None;
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        self.add(Kind::Thread, &thread.name, thread.span);
+        self.inside = Some(thread.name.text.clone());
+        if let Some((name, range)) = &thread.family {
+            self.add(Kind::Member, name, name.span.to(range.span));
+        }
+        self.block(&thread.body);
+        self.inside = None;
+    }
+
+    fn block(&mut self, block: &Block) {
+        block.statements.iter().for_each(|statement| self.statement(statement));
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        for label in &statement.labels {
+            self.add(Kind::Label, label, label.span);
+        }
+        match &statement.kind {
+            StatementKind::Const(constant) => {
+                self.add(Kind::Constant, &constant.name, constant.name.span.to(constant.value.span));
+            }
+            StatementKind::Var(variables) => self.variables(Kind::Register, variables),
+            StatementKind::For(name, range, body) => {
+                self.add(Kind::Register, name, name.span.to(range.span));
+                self.block(body);
+            }
+            StatementKind::If(_, then, otherwise) => {
+                self.block(then);
+                otherwise.iter().for_each(|block| self.block(block));
+            }
+            StatementKind::Choose(blocks) => blocks.iter().for_each(|block| self.block(block)),
+            StatementKind::Atomic(block)
+            | StatementKind::Snapshot(block)
+            | StatementKind::While(_, block)
+            | StatementKind::Loop(block)
+            | StatementKind::Block(block)
+            | StatementKind::Steps(block) => self.block(block),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencewright_lang::fw;
+
+    const TEXT: &str = "const N = 2; shared x, y;
+fn get(v) { var r; again: r = v; goto again; return r; }
+thread p[me in 0..N] { var r; cs: r = x + me; r = get(r); }
+forbid both: p[0]@cs && p[1]@cs && p[0].r == 1 && y == N;";
+
+    /// Where the name at the `n`th place where this is written is declared.
+    fn check(written: &str, n: usize, kind: Kind, declared: &str) {
+        let (file, diagnostics) = fw::parse(TEXT);
+        assert!(diagnostics.is_empty());
+        let (at, _) = TEXT.match_indices(written).nth(n).expect("it is written there");
+        for offset in [at, at + written.len()] {
+            let found = declaration(&file, TEXT, offset).expect("a declaration");
+            let line = TEXT[..found.span.start as usize].lines().count().max(1);
+            assert_eq!((found.kind, &*format!("{line} {}", found.name)), (kind, declared), "{written} {n}");
+        }
+    }
+
+    #[test]
+    fn names_lead_to_their_declarations() {
+        check("N", 1, Kind::Constant, "1 N");
+        check("x", 1, Kind::Shared, "1 x");
+        check("y", 1, Kind::Shared, "1 y");
+        check("again", 1, Kind::Label, "2 again");
+        check("v", 3, Kind::Register, "2 v");
+        check("me", 1, Kind::Member, "3 me");
+        check("get", 1, Kind::Procedure, "2 get");
+        check("cs", 1, Kind::Label, "3 cs");
+        check("both", 0, Kind::Property, "4 both");
+    }
+
+    #[test]
+    fn what_stands_before_a_name_says_whose_it_is() {
+        let (file, _) = fw::parse(TEXT);
+        let at = TEXT.find("r == 1").expect("it is there");
+        let found = declaration(&file, TEXT, at).expect("a declaration");
+        assert_eq!((found.kind, found.inside.as_deref()), (Kind::Register, Some("p")));
+        let in_procedure = declaration(&file, TEXT, TEXT.find("r = v").expect("it is there"));
+        assert_eq!(in_procedure.and_then(|d| d.inside).as_deref(), Some("get"));
+        assert_eq!(declaration(&file, TEXT, TEXT.find("&&").expect("it is there")), None);
+        assert_eq!(declaration(&file, "", 0), None);
+    }
+}

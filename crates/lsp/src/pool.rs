@@ -1,0 +1,72 @@
+//! Threads that do what takes long, so that whoever types never waits.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crossbeam_channel::{Sender, unbounded};
+
+/// What a thread does.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads that take jobs in the order in which they come. They end when the pool is dropped and all jobs are done.
+pub struct Pool {
+    jobs: Sender<Job>,
+}
+
+/// Parsers and engines recurse over expressions.
+const STACK: usize = 16 << 20;
+
+impl Pool {
+    /// So many threads.
+    pub fn new(name: &str, threads: usize) -> Self {
+        let (jobs, waiting) = unbounded::<Job>();
+        for _ in 0..threads {
+            let waiting = waiting.clone();
+            let work = move || waiting.into_iter().for_each(|job| job());
+            let thread = std::thread::Builder::new().name(name.into()).stack_size(STACK).spawn(work);
+            thread.expect("the system starts another thread");
+        }
+        Pool { jobs }
+    }
+
+    /// Does a job when a thread is free. If it panics, that is told, and the thread goes on.
+    pub fn run(&self, job: impl FnOnce() + Send + 'static, panicked: impl FnOnce(String) + Send + 'static) {
+        let job = move || {
+            if let Err(why) = caught(job) {
+                panicked(why);
+            }
+        };
+        // The threads live as long as the pool.
+        let _ = self.jobs.send(Box::new(job));
+    }
+}
+
+/// What a function gives; in words how it panicked.
+pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    // Whatever the job has touched is dropped with it.
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| in_words(&*panic))
+}
+
+fn in_words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("internal error, please report it: {}", text.unwrap_or_else(|| "a panic".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_its_job_and_not_the_thread() {
+        let pool = Pool::new("test", 1);
+        let (told, heard) = unbounded();
+        let also = told.clone();
+        pool.run(|| panic!("{} is odd", 3), move |why| also.send(why).expect("somebody listens"));
+        pool.run(move || told.send("done".into()).expect("somebody listens"), |_| {});
+        assert_eq!(
+            heard.into_iter().collect::<Vec<_>>(),
+            ["internal error, please report it: 3 is odd", "done"]
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! What a user can set: on the command line of the server, in the options that the client sends first, or in the settings of the editor.
+
+use std::time::Duration;
+
+use fencewright_lang::Options;
+use fencewright_program::MemoryModel;
+use serde_json::Value;
+
+/// What a user can set.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The memory models that verdicts are about.
+    pub models: Vec<MemoryModel>,
+    /// How long a question may take, for each model; as long as it takes if nothing is said.
+    pub timeout: Option<Duration>,
+    /// How many bytes the whole server may use.
+    pub memory: Option<u64>,
+    /// How programs are read. What only C programs have is said of C programs only.
+    pub options: Options,
+    /// Whether only the built-in solver may be used.
+    pub own_solver: bool,
+    /// Whether saving a program checks it.
+    pub check_on_save: bool,
+    /// Whether the client itself shows the texts that commands give back.
+    pub shows_texts: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            models: vec![MemoryModel::Tso],
+            timeout: Some(Duration::from_secs(10)),
+            memory: Some(4 << 30),
+            options: Options::default(),
+            own_solver: false,
+            check_on_save: true,
+            shows_texts: false,
+        }
+    }
+}
+
+/// The longest time that can be set: a day.
+const LONGEST: f64 = 86_400.0;
+
+impl Settings {
+    /// These settings with those of a JSON object in their place, and in words what is wrong with it. What is `null` is not set.
+    pub fn with(&self, json: &Value) -> (Settings, Vec<String>) {
+        let (mut settings, mut complaints) = (self.clone(), Vec::new());
+        let object = match json {
+            Value::Null => return (settings, complaints),
+            Value::Object(object) => object,
+            _ => return (settings, vec!["the settings are an object".into()]),
+        };
+        for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
+            if let Err(expected) = settings.set(key, value) {
+                complaints.push(format!("the setting `{key}` is {expected}"));
+            }
+        }
+        (settings, complaints)
+    }
+
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {
+        match key {
+            "model" => self.models = models(value).ok_or("sc, tso, pso, all, or a list of models")?,
+            "timeout" => {
+                let seconds = value.as_f64().filter(|s| (0.0..=LONGEST).contains(s));
+                self.timeout =
+                    Some(Duration::from_secs_f64(seconds.ok_or("a number of seconds, at most a day")?));
+            }
+            "memory" => {
+                let mebibytes = value.as_u64().filter(|&m| m > 0).and_then(|m| m.checked_mul(1 << 20));
+                self.memory = Some(mebibytes.ok_or("a number of MiB above 0")?);
+            }
+            "defines" => {
+                self.options.defines = defines(value).ok_or("an object, or a list of `NAME=VALUE`")?;
+            }
+            "heap" => {
+                let heap = value.as_u64().filter(|heap| (1..=1000).contains(heap));
+                self.options.c.heap = Some(heap.ok_or("a number from 1 to 1000")? as u32);
+            }
+            "includeFolders" => {
+                self.options.c.folders = strings(value).ok_or("a list of folders")?;
+            }
+            "checkOnSave" => self.check_on_save = value.as_bool().ok_or("true or false")?,
+            "showsTexts" => self.shows_texts = value.as_bool().ok_or("true or false")?,
+            // Settings of the client, such as the path of the server, come with the rest.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is said about a program outside of its text.
+    pub fn options_for(&self, is_c: bool) -> Options {
+        match is_c {
+            true => self.options.clone(),
+            false => Options { defines: self.options.defines.clone(), ..Options::default() },
+        }
+    }
+}
+
+fn models(value: &Value) -> Option<Vec<MemoryModel>> {
+    let named = |name: &str| MemoryModel::ALL.into_iter().find(|model| model.name() == name);
+    if value == "all" {
+        return Some(MemoryModel::ALL.to_vec());
+    }
+    let names = value.as_str().map(|name| vec![name.to_owned()]).or_else(|| strings(value))?;
+    let mut models: Vec<MemoryModel> = names.iter().map(|name| named(name)).collect::<Option<_>>()?;
+    models.sort_unstable();
+    models.dedup();
+    (!models.is_empty()).then_some(models)
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+fn defines(value: &Value) -> Option<Vec<(String, Option<String>)>> {
+    let number_or_text = |value: &Value| match value {
+        Value::Null | Value::Bool(true) => Some(None),
+        Value::Number(number) => Some(Some(number.to_string())),
+        Value::String(text) => Some(Some(text.clone())),
+        _ => None,
+    };
+    if let Value::Object(object) = value {
+        return object.iter().map(|(name, value)| Some((name.clone(), number_or_text(value)?))).collect();
+    }
+    let define = |text: String| match text.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (text, None),
+    };
+    Some(strings(value)?.into_iter().map(define).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_wrong_is_told_and_the_rest_is_set() {
+        let (settings, complaints) = Settings::default().with(&json!({
+            "model": ["pso", "tso"], "timeout": 2.5, "memory": 0, "defines": {"N": 3, "FAST": true}, "heap": "x",
+            "includeFolders": ["include"], "path": "/usr/bin/fencewright", "checkOnSave": null,
+        }));
+        assert_eq!(settings.models, [MemoryModel::Tso, MemoryModel::Pso]);
+        assert_eq!(settings.timeout, Some(Duration::from_millis(2_500)));
+        assert_eq!(settings.memory, Settings::default().memory);
+        assert_eq!(settings.options.defines, [("FAST".into(), None), ("N".into(), Some("3".into()))]);
+        assert_eq!(settings.options_for(true).c.folders, ["include"]);
+        assert!(settings.options_for(false).c.folders.is_empty() && settings.check_on_save);
+        assert_eq!(
+            complaints,
+            [
+                "the setting `heap` is a number from 1 to 1000",
+                "the setting `memory` is a number of MiB above 0"
+            ]
+        );
+        for wrong in [json!({"timeout": -1}), json!({"model": []}), json!({"model": "rmo"}), json!([])] {
+            assert_eq!(Settings::default().with(&wrong).1.len(), 1, "{wrong}");
+        }
+        assert!(Settings::default().with(&Value::Null).1.is_empty());
+    }
+}

@@ -1,0 +1,109 @@
+//! What each word of a `.fw` text is, for colours that depend on meaning.
+
+use std::collections::HashMap;
+
+use fencewright_lang::ast::File;
+use fencewright_lang::fw::{self, MAX_TOKENS, TokenKind};
+use fencewright_program::Span;
+use lsp_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
+
+use crate::names::{Kind, declaration, declarations};
+use crate::text::{Encoding, Lines};
+
+/// In a longer text, words are coloured as the grammar says: finding out what each means takes too long.
+const MOST_NAMES: usize = 20_000;
+
+const TYPES: [SemanticTokenType; 7] = [
+    SemanticTokenType::VARIABLE,
+    SemanticTokenType::PARAMETER,
+    SemanticTokenType::ENUM_MEMBER,
+    SemanticTokenType::CLASS,
+    SemanticTokenType::FUNCTION,
+    SemanticTokenType::EVENT,
+    SemanticTokenType::PROPERTY,
+];
+
+/// The kinds of words there are.
+pub fn legend() -> SemanticTokensLegend {
+    SemanticTokensLegend { token_types: TYPES.to_vec(), token_modifiers: Vec::new() }
+}
+
+/// The names of a text with what they stand for. Everything else is as the grammar says.
+pub fn tokens(file: &File, text: &str, encoding: Encoding) -> SemanticTokens {
+    let lexed = fw::lex(text, MAX_TOKENS);
+    let names = lexed.tokens.iter().filter(|token| token.kind == TokenKind::Name).map(|token| token.span);
+    let names: Vec<Span> = names.take(MOST_NAMES).collect();
+    // What is declared once in the whole file needs no search.
+    let mut once: HashMap<String, Option<Kind>> = HashMap::new();
+    for declared in declarations(file) {
+        once.entry(declared.name).and_modify(|kind| *kind = None).or_insert(Some(declared.kind));
+    }
+    let lines = Lines::new(text, encoding);
+    let mut data = Vec::new();
+    let (mut line, mut column) = (0, 0);
+    for span in names {
+        let word = &text[span.range()];
+        let kind = match once.get(word) {
+            None => continue,
+            Some(Some(kind)) => Some(*kind),
+            Some(None) => declaration(file, text, span.start as usize).map(|declared| declared.kind),
+        };
+        let Some(kind) = kind else { continue };
+        let at = lines.position(span.start as usize);
+        let delta_line = at.line - line;
+        let delta_start = if delta_line == 0 { at.character - column } else { at.character };
+        (line, column) = (at.line, at.character);
+        data.push(SemanticToken {
+            delta_line,
+            delta_start,
+            length: encoding.length(word) as u32,
+            token_type: number(kind),
+            token_modifiers_bitset: 0,
+        });
+    }
+    SemanticTokens { result_id: None, data }
+}
+
+fn number(kind: Kind) -> u32 {
+    let of = match kind {
+        Kind::Shared | Kind::Mutex => SemanticTokenType::VARIABLE,
+        Kind::Register | Kind::Member => SemanticTokenType::PARAMETER,
+        Kind::Constant => SemanticTokenType::ENUM_MEMBER,
+        Kind::Thread => SemanticTokenType::CLASS,
+        Kind::Procedure => SemanticTokenType::FUNCTION,
+        Kind::Label => SemanticTokenType::EVENT,
+        Kind::Property => SemanticTokenType::PROPERTY,
+    };
+    TYPES.iter().position(|known| *known == of).unwrap_or(0) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_they_were_declared_as() {
+        let text = "shared x;\nthread p { var r; r = x; }\nthread q { var x2, r; l: r = x; goto l; }";
+        let (file, _) = fw::parse(text);
+        let found = tokens(&file, text, Encoding::Utf16).data;
+        let types: Vec<&str> = found.iter().map(|token| TYPES[token.token_type as usize].as_str()).collect();
+        assert_eq!(
+            types,
+            [
+                "variable",
+                "class",
+                "parameter",
+                "parameter",
+                "variable",
+                "class",
+                "parameter",
+                "parameter",
+                "event",
+                "parameter",
+                "variable",
+                "event"
+            ]
+        );
+        assert_eq!((found[1].delta_line, found[1].delta_start, found[1].length), (1, 7, 1));
+    }
+}

@@ -1,0 +1,220 @@
+//! What a proof says about each variable: at a program point, and everywhere.
+//!
+//! An invariant says it in bounds ([`invariants`](crate::invariants)). A set of states has the values themselves, if it is one of all states
+//! that can be reached: sets that are smaller, because interleavings are left out or threads are exchanged, prove the properties and say nothing here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencewright_certify::states::StateSet;
+use fencewright_certify::{Certificate, Proof};
+use fencewright_memory::{BufferMachine, Cell, CellId};
+use fencewright_program::{LocationId, Program, RegisterId, ThreadId};
+
+use crate::invariants::{Executions, about_itself, bounds_at_points, facts_about, range_of};
+use crate::step::is_temporary;
+use crate::words::Source;
+
+/// More values than this are written as a range.
+const MOST_VALUES: usize = 8;
+
+/// What is known about the variables of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    points: BTreeMap<(ThreadId, LocationId), Vec<Fact>>,
+    everywhere: BTreeMap<Cell, String>,
+}
+
+/// Something that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The cells that it is about.
+    pub cells: Vec<Cell>,
+    /// In words.
+    pub text: String,
+}
+
+impl Known {
+    /// What is known while a thread is at a location; nothing if the thread is never there.
+    pub fn at(&self, thread: ThreadId, location: LocationId) -> Option<&[Fact]> {
+        self.points.get(&(thread, location)).map(Vec::as_slice)
+    }
+
+    /// What is known about a cell of memory or a register all the time.
+    pub fn everywhere(&self, cell: Cell) -> Option<&str> {
+        self.everywhere.get(&cell).map(String::as_str)
+    }
+}
+
+/// What a certificate says about variables, if it says something. It must be one that was accepted; `stop` is asked now and then whether to give up.
+pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> bool) -> Option<Known> {
+    // What is proved about a program that was made from this one is not about its points.
+    let (proof, Executions::All) = about_itself(source, certificate)? else { return None };
+    match proof {
+        Proof::Invariant(invariant) => {
+            let machine = BufferMachine::new(source.program, invariant.machine.buffers());
+            let cell = |id: &CellId| machine.cells.cell(*id);
+            let (mut known, mut ranges) = (Known::default(), BTreeMap::<Cell, Range>::new());
+            for ((thread, location), (cells, bounds)) in bounds_at_points(&machine, invariant) {
+                for (n, id) in cells.iter().enumerate() {
+                    let low = bounds.get(0, n + 1).and_then(i64::checked_neg);
+                    let range = Range(low, bounds.get(n + 1, 0));
+                    ranges.entry(cell(id)).and_modify(|known| known.join(range)).or_insert(range);
+                }
+                let facts = facts_about(&machine, &cells, &bounds).into_iter();
+                let facts = facts.map(|(cells, text)| Fact { cells: cells.iter().map(cell).collect(), text });
+                known.points.insert((ThreadId(thread as u32), location), facts.collect());
+            }
+            let in_words =
+                |(cell, Range(low, high))| Some((cell, range_of(&name(source.program, cell), low, high)?));
+            known.everywhere = ranges.into_iter().filter_map(in_words).collect();
+            Some(known)
+        }
+        Proof::States(set) => is_complete(set).then(|| seen(source.program, set, stop)).flatten(),
+    }
+}
+
+/// The least and the greatest value, where there is one.
+#[derive(Clone, Copy)]
+struct Range(Option<i64>, Option<i64>);
+
+impl Range {
+    fn join(&mut self, other: Range) {
+        self.0 = self.0.zip(other.0).map(|(a, b)| a.min(b));
+        self.1 = self.1.zip(other.1).map(|(a, b)| a.max(b));
+    }
+}
+
+/// Whether all states that can be reached are in a set.
+fn is_complete(set: &StateSet) -> bool {
+    set.abstraction.is_none()
+        && set.versions.is_none()
+        && set.persistent.is_none()
+        && set.symmetry.is_empty()
+        && set.local.iter().all(Vec::is_empty)
+}
+
+/// The values that cells have in a set of states.
+fn seen(program: &Program, set: &StateSet, stop: &dyn Fn() -> bool) -> Option<Known> {
+    let states = set.states.unpacked(set.layout.words, stop).ok()?;
+    type Values = BTreeMap<Cell, BTreeSet<i64>>;
+    let mut points: BTreeMap<(ThreadId, LocationId), Values> = BTreeMap::new();
+    for (n, state) in states.chunks(set.layout.words).enumerate() {
+        if n % 1_024 == 0 && stop() {
+            return None;
+        }
+        for (t, thread) in program.threads.iter().enumerate() {
+            let id = ThreadId(t as u32);
+            let location = LocationId(u32::try_from(set.layout.locations[t].get(state)).ok()?);
+            let values = points.entry((id, location)).or_default();
+            for (cell, field) in set.layout.memory.iter().enumerate() {
+                values.entry(Cell::Memory(cell as u32)).or_default().insert(field.get(state));
+            }
+            for &r in set.live.get(t)?.get(location.index())? {
+                if !is_temporary(&thread.registers[r as usize].name) {
+                    let value = set.layout.registers[t][r as usize].get(state);
+                    values.entry(Cell::Register(id, RegisterId(r))).or_default().insert(value);
+                }
+            }
+        }
+    }
+    let (mut known, mut all) = (Known::default(), Values::new());
+    for (point, values) in points {
+        let fact = |(cell, values): (&Cell, &BTreeSet<i64>)| Fact {
+            cells: vec![*cell],
+            text: in_words(&name(program, *cell), values),
+        };
+        known.points.insert(point, values.iter().map(fact).collect());
+        values.into_iter().for_each(|(cell, values)| all.entry(cell).or_default().extend(values));
+    }
+    known.everywhere =
+        all.into_iter().map(|(cell, values)| (cell, in_words(&name(program, cell), &values))).collect();
+    Some(known)
+}
+
+/// `x == 1`, `x is 0 or 2`, `0 <= x <= 20`
+fn in_words(name: &str, values: &BTreeSet<i64>) -> String {
+    let (low, high) = (values.first().copied(), values.last().copied());
+    if values.len() < 2 || values.len() > MOST_VALUES {
+        return range_of(name, low, high).unwrap_or_default();
+    }
+    let values: Vec<String> = values.iter().map(i64::to_string).collect();
+    let (last, others) = values.split_last().expect("there are at least two");
+    format!("{name} is {} or {last}", others.join(", "))
+}
+
+fn name(program: &Program, cell: Cell) -> String {
+    match cell {
+        Cell::Register(thread, register) => {
+            let thread = program.thread(thread);
+            format!("{}.{}", thread.name, thread.registers[register.index()].name)
+        }
+        Cell::Memory(cell) | Cell::Entry(_, cell) | Cell::Last(_, cell) | Cell::Forgotten(_, cell) => {
+            program.cell_name(cell)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencewright_engines::cegar::Cegar;
+    use fencewright_engines::explicit::{Explicit, Options, Reduction};
+    use fencewright_engines::{Confirm, Engine, Limits, Progress, Task, check};
+    use fencewright_lang::{Loaded, load};
+    use fencewright_program::MemoryModel;
+
+    const COUNTER: &str = "shared x, y = 5;
+        thread p { var r; r = x; x = 1; end: }
+        thread q { y = 7; }
+        invariant small: x <= 1;";
+
+    fn loaded() -> Loaded {
+        load("counter.fw", COUNTER.as_bytes(), None, &[]).expect("it is a program")
+    }
+
+    fn from(loaded: &Loaded, engine: &dyn Engine) -> Option<Known> {
+        let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
+        let checked = check(engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
+        known(Source::from(loaded), checked[0].certificate().expect("a certificate"), &|| false)
+    }
+
+    #[test]
+    fn values_from_all_states() {
+        let loaded = loaded();
+        let options = Options {
+            reduction: Reduction::None,
+            symmetry: false,
+            live_variables: false,
+            certificates: true,
+            ..Options::default()
+        };
+        let known = from(&loaded, &Explicit { options }).expect("all states");
+        assert_eq!(known.everywhere(Cell::Memory(0)), Some("x is 0 or 1"));
+        assert_eq!(known.everywhere(Cell::Memory(1)), Some("y is 5 or 7"));
+        assert_eq!(known.everywhere(Cell::Register(ThreadId(0), RegisterId(0))), Some("p.r == 0"));
+        let entry = loaded.program.threads[0].entry;
+        let facts = known.at(ThreadId(0), entry).expect("the thread starts there");
+        assert_eq!(facts[0], Fact { cells: vec![Cell::Memory(0)], text: "x == 0".into() });
+        let reduced = Explicit { options: Options { certificates: true, ..Options::default() } };
+        assert!(from(&loaded, &reduced).is_none(), "states are missing there");
+    }
+
+    #[test]
+    fn bounds_from_an_invariant() {
+        let loaded = loaded();
+        let known = from(&loaded, &Cegar::default()).expect("an invariant");
+        let everywhere = known.everywhere(Cell::Memory(0)).expect("a bound");
+        assert!(everywhere.ends_with("x <= 1"), "{everywhere}");
+        let entry = loaded.program.threads[0].entry;
+        let facts = known.at(ThreadId(0), entry).expect("the thread starts there");
+        assert!(facts.iter().any(|fact| fact.text == "x == 0"), "{facts:?}");
+    }
+
+    #[test]
+    fn few_values_are_named() {
+        let words = |values: &[i64]| in_words("x", &values.iter().copied().collect());
+        assert_eq!(words(&[3]), "x == 3");
+        assert_eq!(words(&[1, 2, 7]), "x is 1, 2 or 7");
+        assert_eq!(words(&(0..20).collect::<Vec<_>>()), "0 <= x <= 19");
+    }
+}
