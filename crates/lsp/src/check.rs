@@ -66,7 +66,7 @@ impl Question {
         let verdicts: Vec<_> = models.iter().map(|&model| (model, self.verdicts(model, tell))).collect();
         tell(Found::Decided);
         for (model, verdicts) in verdicts {
-            if self.token.is_cancelled() {
+            if self.token.is_cancelled() || verdicts.is_empty() {
                 return;
             }
             if verdicts.iter().any(|checked| matches!(checked.verdict(), Verdict::Unsafe)) {
@@ -148,6 +148,8 @@ impl Question {
         }
         let goal =
             Safety { model, properties: Vec::new(), engine: Auto::default(), confirm: Confirm::default() };
-        audit(self.program(), &goal, &self.limits(), &self.progress).ok()
+        // Where nothing is stated that a fence could help with, none is needed, and that is no news.
+        let about_fences = goal.is_about_fences(self.program());
+        about_fences.then(|| audit(self.program(), &goal, &self.limits(), &self.progress).ok()).flatten()
     }
 }

@@ -1,6 +1,7 @@
 //! A language server: what an editor shows of programs, verdicts and fences.
 //!
-//! * `server`: the loop, and what the messages of the protocol do; `requests`: those that ask about a document; `transport` reads and writes messages;
+//! * `server`: the loop and the messages of the protocol; `requests`: what is asked about documents; `programs`: what happens to programs;
+//!   `speak`: what the server says; `transport`: messages read and written;
 //! * `client`, `settings`: what the client can do, and what a user has set;
 //! * `documents`, `text`, `uri`, `places`: what is open, and where something is;
 //! * `load`, `check`, `fixes`: what takes long, in threads of a `pool`; `session`: when they run, and what becomes of their `answers`;
@@ -24,10 +25,12 @@ mod load;
 mod names;
 mod places;
 mod pool;
+mod programs;
 mod requests;
 mod server;
 mod session;
 mod settings;
+mod speak;
 mod symbols;
 mod text;
 mod tokens;

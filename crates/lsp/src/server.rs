@@ -1,7 +1,6 @@
 //! The server: messages of the protocol, one after the other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,28 +9,22 @@ use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response}
 use lsp_types::notification::{self as notes, Notification as _};
 use lsp_types::request::{self as requests, Request as _};
 use lsp_types::{
-    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, ConfigurationItem,
-    ConfigurationParams, ExecuteCommandOptions, HoverProviderCapability, InitializeParams, InitializeResult,
-    LogMessageParams, MessageType, OneOf, ProgressParams, ProgressParamsValue, ProgressToken,
-    PublishDiagnosticsParams, SaveOptions, SemanticTokensFullOptions, SemanticTokensOptions,
-    ServerCapabilities, ServerInfo, ShowMessageParams, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, Uri, WorkDoneProgress, WorkDoneProgressBegin, WorkDoneProgressCancelParams,
-    WorkDoneProgressCreateParams, WorkDoneProgressEnd, WorkDoneProgressReport,
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, ExecuteCommandOptions,
+    HoverProviderCapability, InitializeParams, InitializeResult, MessageType, OneOf, ProgressToken,
+    SaveOptions, SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri,
+    WorkDoneProgressCancelParams,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::actions::SOURCE_FENCES;
-use crate::answers::{Answers, word};
-use crate::check::Found;
 use crate::client::Client;
-use crate::diagnostics::{ByFile, Writer};
+use crate::diagnostics::ByFile;
 use crate::documents::Documents;
-use crate::load::{Answer, Outcome};
-use crate::places::Places;
 use crate::pool::{Pool, caught};
-use crate::session::{Event, Program, Run, Session, What};
+use crate::session::{Event, Run, Session};
 use crate::settings::Settings;
 use crate::tokens::legend;
 use crate::transport::Outgoing;
@@ -58,7 +51,7 @@ enum Stage {
 }
 
 /// A request of ours that the client has not answered.
-enum Asked {
+pub(crate) enum Asked {
     /// May progress be shown under this name, for this program?
     Progress(Uri, String),
     /// What are the settings?
@@ -69,29 +62,29 @@ enum Asked {
 
 /// The server.
 pub struct Server {
-    to_client: Sender<Outgoing>,
+    pub(crate) to_client: Sender<Outgoing>,
     stage: Stage,
     pub(crate) client: Client,
     /// What the command line and the client's first message say.
-    base: Settings,
+    pub(crate) base: Settings,
     pub(crate) settings: Arc<Settings>,
     pub(crate) documents: Documents,
     pub(crate) session: Session,
     events: Receiver<Event>,
-    answerers: Pool,
-    replies: (Sender<Reply>, Receiver<Reply>),
+    pub(crate) answerers: Pool,
+    pub(crate) replies: (Sender<Reply>, Receiver<Reply>),
     /// Requests that somebody answers elsewhere.
-    pending: HashSet<RequestId>,
+    pub(crate) pending: HashSet<RequestId>,
     /// What each program says about each file.
-    published: BTreeMap<Uri, ByFile>,
-    asked: HashMap<RequestId, Asked>,
-    numbers: i32,
+    pub(crate) published: BTreeMap<Uri, ByFile>,
+    pub(crate) asked: HashMap<RequestId, Asked>,
+    pub(crate) numbers: i32,
     /// Where texts are written that the client is asked to show.
-    texts: Option<TempDir>,
+    pub(crate) texts: Option<TempDir>,
 }
 
 /// An answer from elsewhere.
-type Reply = (RequestId, Result<Value, Refusal>);
+pub(crate) type Reply = (RequestId, Result<Value, Refusal>);
 
 impl Server {
     /// A server with these settings; messages go here.
@@ -332,307 +325,6 @@ impl Server {
         }
     }
 
-    /// Makes new revisions of the programs that a document is part of, or a new program if it is one.
-    fn revise(&mut self, uri: &Uri, at_once: bool) {
-        let path = path_of(uri);
-        let mut programs = self.session.with_file(uri, path.as_deref());
-        let document = self.documents.get(uri);
-        let is_program = document.is_some_and(|document| document.front_end(uri).is_some());
-        if is_program && !programs.contains(uri) {
-            programs.push(uri.clone());
-        }
-        for program in programs {
-            if program == *uri && !is_program {
-                // Its text is no longer that of a program.
-                if let Some(left) = self.session.forget(&program) {
-                    self.leave(left);
-                }
-                self.publish(&program, ByFile::new());
-                continue;
-            }
-            let left = self.session.revise(&program, at_once);
-            self.leave(left);
-        }
-    }
-
-    /// Closes a document. The programs that include it are read again, from the disk.
-    fn close(&mut self, uri: &Uri) -> Result<(), Refusal> {
-        self.documents.close(uri).ok_or_else(|| not_open(uri))?;
-        if let Some(left) = self.session.forget(uri) {
-            self.leave(left);
-        }
-        self.publish(uri, ByFile::new());
-        self.revise(uri, true);
-        Ok(())
-    }
-
-    /// Tells everybody who waits for an old revision that it is gone.
-    fn leave(&mut self, left: Program) {
-        let changed = || (ErrorCode::ContentModified, "the text has changed".to_owned());
-        left.waiting.into_iter().for_each(|id| self.reply(id, Err(changed())));
-        left.deferred.into_iter().for_each(|request| self.reply(request.id, Err(changed())));
-        self.end_progress(left.run);
-    }
-
-    /// Examines a program, now or as soon as it has been read.
-    pub(crate) fn check(&mut self, uri: &Uri) {
-        self.session.hurry(uri);
-        let Some(program) = self.session.get_mut(uri) else { return };
-        if program.is_pending() {
-            program.wanted = true;
-            return;
-        }
-        program.wanted = false;
-        if program.answers.is_none() {
-            let waiting = std::mem::take(&mut program.waiting);
-            let why = (ErrorCode::RequestFailed, "there is no program to check: see its errors".to_owned());
-            return waiting.into_iter().for_each(|id| self.reply(id, Err(why.clone())));
-        }
-        let earlier = program.run.take();
-        earlier.iter().for_each(|run| _ = run.token.cancel());
-        self.end_progress(earlier);
-        let name = self.client.progress.then(|| {
-            self.numbers += 1;
-            format!("fencewright/{}", self.numbers)
-        });
-        if self.session.examine(uri, &Arc::clone(&self.settings), name.clone()) {
-            self.refresh_lenses();
-        }
-        if let Some(name) = name {
-            let params = WorkDoneProgressCreateParams { token: ProgressToken::String(name.clone()) };
-            let asked = Asked::Progress(uri.clone(), name);
-            self.ask_client(requests::WorkDoneProgressCreate::METHOD, json!(params), asked);
-        }
-    }
-
-    /// Something has happened to a program. If that was about an old revision, nobody wants to know.
-    fn happened(&mut self, event: Event) {
-        let Event { uri, revision, what } = event;
-        if self.session.at(&uri, revision).is_none() {
-            return;
-        }
-        match what {
-            What::Loaded(answer) => self.loaded(&uri, answer),
-            What::Found(found) => self.found(&uri, found),
-            What::Ended(broken) => {
-                let Some(program) = self.session.get_mut(&uri) else { return };
-                let (run, waiting) = (program.run.take(), std::mem::take(&mut program.waiting));
-                program.answers.iter_mut().for_each(|answers| answers.checking = false);
-                self.end_progress(run);
-                if let Some(why) = broken {
-                    let failed = || (ErrorCode::InternalError, why.clone());
-                    waiting.into_iter().for_each(|id| self.reply(id, Err(failed())));
-                    self.log(MessageType::ERROR, why);
-                }
-                self.refresh_lenses();
-            }
-        }
-    }
-
-    fn loaded(&mut self, uri: &Uri, Answer { outcome, files }: Answer) {
-        self.session.loaded(uri, files);
-        let (mut answers, mut said) = (None, None);
-        let open = self.open();
-        match outcome {
-            Outcome::Program(loaded) => answers = Some(Answers::new(loaded)),
-            Outcome::Wrong(error) => {
-                let places = Places::new(&error.sources, uri, &open, self.client.encoding);
-                let related = self.client.related;
-                said = Some(
-                    Writer { places: &places, sources: &error.sources, main: uri, related }.errors(&error),
-                );
-            }
-            Outcome::TooMuch(why) => {
-                said = Some(ByFile::from([(uri.clone(), vec![crate::diagnostics::warning(why)])]));
-            }
-            Outcome::Part => said = Some(ByFile::new()),
-            // Whoever cancels makes a new revision; this one would not have come here.
-            Outcome::Cancelled => {}
-        }
-        let Some(program) = self.session.get_mut(uri) else { return };
-        program.answers = answers;
-        let (wanted, deferred) = (program.wanted, std::mem::take(&mut program.deferred));
-        match said {
-            Some(said) => self.publish(uri, said),
-            None => self.publish_answers(uri),
-        }
-        deferred.into_iter().for_each(|request| self.ask(request));
-        if wanted {
-            self.check(uri);
-        } else {
-            self.refresh_lenses();
-        }
-    }
-
-    fn found(&mut self, uri: &Uri, found: Found) {
-        let (is_decided, is_shown) = match &found {
-            Found::Decided => (true, false),
-            Found::Warnings(_) | Found::Verdict(..) | Found::Needs(..) => (false, true),
-            Found::Fixes(_) | Found::Known(..) => (false, false),
-        };
-        let Some(program) = self.session.get_mut(uri) else { return };
-        let Some(answers) = &mut program.answers else { return };
-        answers.add(found);
-        if is_decided {
-            let verdicts = json!(verdicts(answers));
-            let waiting = std::mem::take(&mut program.waiting);
-            waiting.into_iter().for_each(|id| self.reply(id, Ok(verdicts.clone())));
-        }
-        if is_shown {
-            self.publish_answers(uri);
-        }
-        self.refresh_lenses();
-    }
-
-    /// The URIs of open files.
-    pub(crate) fn open(&self) -> HashMap<PathBuf, Uri> {
-        self.documents.uris()
-    }
-
-    /// Publishes what is known about a program.
-    fn publish_answers(&mut self, uri: &Uri) {
-        let open = self.open();
-        let Some(answers) = self.session.get(uri).and_then(|program| program.answers.as_ref()) else {
-            return;
-        };
-        let sources = &answers.loaded.sources;
-        let places = Places::new(sources, uri, &open, self.client.encoding);
-        let writer = Writer { places: &places, sources, main: uri, related: self.client.related };
-        let said = writer.answers(answers);
-        self.publish(uri, said);
-    }
-
-    /// Publishes what a program says about files, together with what other programs say about the same files.
-    fn publish(&mut self, program: &Uri, said: ByFile) {
-        let before = self.published.insert(program.clone(), said).unwrap_or_default();
-        let now = self.published.get(program).into_iter().flat_map(ByFile::keys);
-        let files: BTreeSet<Uri> = before.keys().chain(now).chain([program]).cloned().collect();
-        for uri in files {
-            let all = self.published.values().filter_map(|said| said.get(&uri)).flatten();
-            let mut diagnostics: Vec<lsp_types::Diagnostic> = Vec::new();
-            // Two programs that include a header say the same about it.
-            all.for_each(|found| {
-                if !diagnostics.contains(found) {
-                    diagnostics.push(found.clone());
-                }
-            });
-            let version = self.documents.get(&uri).map(|document| document.version);
-            let params = PublishDiagnosticsParams { uri, diagnostics, version };
-            self.notify(notes::PublishDiagnostics::METHOD, json!(params));
-        }
-        self.published.retain(|_, said| !said.is_empty());
-    }
-
-    /// What is said about a program in its main file.
-    pub(crate) fn said(&self, uri: &Uri) -> Vec<lsp_types::Diagnostic> {
-        self.published.get(uri).and_then(|said| said.get(uri)).cloned().unwrap_or_default()
-    }
-
-    fn ask_settings(&mut self) {
-        if self.client.configuration {
-            let item = ConfigurationItem { scope_uri: None, section: Some("fencewright".into()) };
-            let params = ConfigurationParams { items: vec![item] };
-            self.ask_client(requests::WorkspaceConfiguration::METHOD, json!(params), Asked::Settings);
-        }
-    }
-
-    /// Takes over settings. Programs are read again, because how they are read may have changed.
-    fn set(&mut self, settings: &Value) {
-        let (settings, complaints) = self.base.with(settings);
-        self.complain(complaints);
-        let read_differently = settings.options != self.settings.options;
-        self.settings = Arc::new(settings);
-        if read_differently {
-            let programs: Vec<Uri> = self.session.iter_mut().map(|(uri, _)| uri.clone()).collect();
-            for uri in programs {
-                let left = self.session.revise(&uri, true);
-                self.leave(left);
-            }
-        }
-        self.refresh_lenses();
-    }
-
-    fn complain(&mut self, complaints: Vec<String>) {
-        for message in complaints {
-            let params = ShowMessageParams { typ: MessageType::WARNING, message };
-            self.notify(notes::ShowMessage::METHOD, json!(params));
-        }
-    }
-
-    fn refresh_lenses(&mut self) {
-        if self.client.refreshes_lenses {
-            self.ask_client(requests::CodeLensRefresh::METHOD, Value::Null, Asked::Anything);
-        }
-    }
-
-    fn begin_progress(&mut self, uri: &Uri, name: &str) {
-        let run = self.session.get_mut(uri).and_then(|program| program.run.as_mut());
-        let Some((shown, begun)) = run.and_then(|run| run.shown.as_mut()) else { return };
-        if shown != name {
-            return;
-        }
-        *begun = true;
-        let title = uri.as_str().rsplit('/').next().unwrap_or_default();
-        let begin = WorkDoneProgressBegin {
-            title: format!("checking {title}"),
-            cancellable: Some(true),
-            ..WorkDoneProgressBegin::default()
-        };
-        self.progress(name, WorkDoneProgress::Begin(begin));
-    }
-
-    fn report_progress(&mut self) {
-        let mut reports = Vec::new();
-        for (_, program) in self.session.iter_mut() {
-            let Some(Run { progress, shown: Some((name, true)), .. }) = &program.run else { continue };
-            let states = progress.states.load(std::sync::atomic::Ordering::Relaxed);
-            let message = match progress.said() {
-                note if states == 0 => note,
-                note => format!("{note}, {states} states"),
-            };
-            let report = WorkDoneProgressReport {
-                message: Some(message),
-                cancellable: Some(true),
-                ..WorkDoneProgressReport::default()
-            };
-            reports.push((name.clone(), report));
-        }
-        reports.into_iter().for_each(|(name, report)| self.progress(&name, WorkDoneProgress::Report(report)));
-    }
-
-    fn end_progress(&mut self, run: Option<Run>) {
-        if let Some(Run { shown: Some((name, true)), .. }) = run {
-            self.progress(&name, WorkDoneProgress::End(WorkDoneProgressEnd::default()));
-        }
-    }
-
-    fn progress(&mut self, name: &str, progress: WorkDoneProgress) {
-        let (token, value) = (ProgressToken::String(name.into()), ProgressParamsValue::WorkDone(progress));
-        self.notify(notes::Progress::METHOD, json!(ProgressParams { token, value }));
-    }
-
-    /// Has a request answered elsewhere.
-    pub(crate) fn later(
-        &mut self,
-        id: RequestId,
-        answer: impl FnOnce() -> Result<Value, Refusal> + Send + 'static,
-    ) {
-        self.pending.insert(id.clone());
-        let (replies, broken) = (self.replies.0.clone(), self.replies.0.clone());
-        let also = id.clone();
-        let job = move || _ = replies.send((id, answer()));
-        self.answerers.run(job, move |why| {
-            let _ = broken.send((also, Err((ErrorCode::InternalError, why))));
-        });
-    }
-
-    /// A request was answered elsewhere. If it was cancelled meanwhile, it has its answer.
-    fn replied(&mut self, id: RequestId, result: Result<Value, Refusal>) {
-        if self.pending.remove(&id) {
-            self.reply(id, result);
-        }
-    }
-
     fn cancel(&mut self, id: RequestId) {
         let mut found = self.pending.remove(&id);
         for (_, program) in self.session.iter_mut() {
@@ -649,72 +341,6 @@ impl Server {
             self.reply(id, Err((ErrorCode::RequestCanceled, "cancelled".into())));
         }
     }
-
-    pub(crate) fn reply(&mut self, id: RequestId, result: Result<Value, Refusal>) {
-        let response = match result {
-            Ok(result) => Response::new_ok(id, result),
-            Err((code, why)) => Response::new_err(id, code as i32, why),
-        };
-        self.send(response.into());
-    }
-
-    fn notify(&mut self, method: &str, params: Value) {
-        self.send(Notification { method: method.into(), params }.into());
-    }
-
-    fn log(&mut self, typ: MessageType, message: String) {
-        self.notify(notes::LogMessage::METHOD, json!(LogMessageParams { typ, message }));
-    }
-
-    fn ask_client(&mut self, method: &str, params: Value, asked: Asked) {
-        self.numbers += 1;
-        let id = RequestId::from(self.numbers);
-        if !matches!(asked, Asked::Anything) {
-            self.asked.insert(id.clone(), asked);
-        }
-        self.send(Request { id, method: method.into(), params }.into());
-    }
-
-    fn send(&mut self, message: Message) {
-        // If nobody writes it, the client has gone, and the loop will end.
-        let _ = self.to_client.send(Outgoing::Message(Box::new(message)));
-    }
-
-    /// Shows a text: the client gets it as the result of its command, or as a document if it cannot do anything with the result.
-    pub(crate) fn show(&mut self, title: &str, text: String) -> Result<Value, Refusal> {
-        let result = json!({"title": title, "text": text});
-        if self.settings.shows_texts {
-            return Ok(result);
-        }
-        if !self.client.shows_documents {
-            let params = ShowMessageParams { typ: MessageType::INFO, message: text };
-            self.notify(notes::ShowMessage::METHOD, json!(params));
-            return Ok(result);
-        }
-        let failed = |error: std::io::Error| (ErrorCode::RequestFailed, format!("cannot write it: {error}"));
-        if self.texts.is_none() {
-            self.texts = Some(tempfile::Builder::new().prefix("fencewright-").tempdir().map_err(failed)?);
-        }
-        let folder = self.texts.as_ref().map(TempDir::path).unwrap_or(std::path::Path::new(""));
-        let plain: String = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let path = folder.join(format!("{plain:.100}.txt"));
-        std::fs::write(&path, &text).map_err(failed)?;
-        if let Some(uri) = crate::uri::uri_of(&path) {
-            let params = json!({"uri": uri, "external": false, "takeFocus": true});
-            self.ask_client(requests::ShowDocument::METHOD, params, Asked::Anything);
-        }
-        Ok(result)
-    }
-}
-
-/// The verdicts of a program, for whoever asked.
-fn verdicts(answers: &Answers) -> Vec<Value> {
-    let verdict = |((model, _), checked): (&(fencewright_program::MemoryModel, usize), &Arc<_>)| {
-        let checked: &fencewright_engines::Checked = checked;
-        let (property, verdict, confirmed) = (&checked.property.name, word(checked), checked.checked());
-        json!({"property": property, "model": model.name(), "verdict": verdict, "checked": confirmed})
-    };
-    answers.verdicts.iter().map(verdict).collect()
 }
 
 /// Parameters of a message.

@@ -1,0 +1,245 @@
+//! What happens to programs: texts change, programs are read and examined, and what is found out is told.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fencewright_engines::Checked;
+use fencewright_program::MemoryModel;
+use lsp_server::ErrorCode;
+use lsp_types::notification::{self as notes, Notification as _};
+use lsp_types::request::{self as requests, Request as _};
+use lsp_types::{MessageType, ProgressToken, PublishDiagnosticsParams, Uri, WorkDoneProgressCreateParams};
+use serde_json::{Value, json};
+
+use crate::answers::{Answers, word};
+use crate::check::Found;
+use crate::diagnostics::{ByFile, Writer, warning};
+use crate::load::{Answer, Outcome};
+use crate::places::Places;
+use crate::server::{Asked, Refusal, Server, not_open};
+use crate::session::{Event, Program, What};
+use crate::uri::path_of;
+
+impl Server {
+    /// Makes new revisions of the programs that a document is part of, or a new program if it is one.
+    pub(crate) fn revise(&mut self, uri: &Uri, at_once: bool) {
+        let path = path_of(uri);
+        let mut programs = self.session.with_file(uri, path.as_deref());
+        let document = self.documents.get(uri);
+        let is_program = document.is_some_and(|document| document.front_end(uri).is_some());
+        if is_program && !programs.contains(uri) {
+            programs.push(uri.clone());
+        }
+        for program in programs {
+            if program == *uri && !is_program {
+                // Its text is no longer that of a program.
+                if let Some(left) = self.session.forget(&program) {
+                    self.leave(left);
+                }
+                self.publish(&program, ByFile::new());
+                continue;
+            }
+            let left = self.session.revise(&program, at_once);
+            self.leave(left);
+        }
+    }
+
+    /// Closes a document. The programs that include it are read again, from the disk.
+    pub(crate) fn close(&mut self, uri: &Uri) -> Result<(), Refusal> {
+        self.documents.close(uri).ok_or_else(|| not_open(uri))?;
+        if let Some(left) = self.session.forget(uri) {
+            self.leave(left);
+        }
+        self.publish(uri, ByFile::new());
+        self.revise(uri, true);
+        Ok(())
+    }
+
+    /// Tells everybody who waits for an old revision that it is gone.
+    pub(crate) fn leave(&mut self, left: Program) {
+        let changed = || (ErrorCode::ContentModified, "the text has changed".to_owned());
+        left.waiting.into_iter().for_each(|id| self.reply(id, Err(changed())));
+        left.deferred.into_iter().for_each(|request| self.reply(request.id, Err(changed())));
+        self.end_progress(left.run);
+    }
+
+    /// Examines a program, now or as soon as it has been read.
+    pub(crate) fn check(&mut self, uri: &Uri) {
+        self.session.hurry(uri);
+        let Some(program) = self.session.get_mut(uri) else { return };
+        if program.is_pending() {
+            program.wanted = true;
+            return;
+        }
+        program.wanted = false;
+        if program.answers.is_none() {
+            let waiting = std::mem::take(&mut program.waiting);
+            let why = (ErrorCode::RequestFailed, "there is no program to check: see its errors".to_owned());
+            return waiting.into_iter().for_each(|id| self.reply(id, Err(why.clone())));
+        }
+        let earlier = program.run.take();
+        earlier.iter().for_each(|run| _ = run.token.cancel());
+        self.end_progress(earlier);
+        let name = self.client.progress.then(|| {
+            self.numbers += 1;
+            format!("fencewright/{}", self.numbers)
+        });
+        if self.session.examine(uri, &Arc::clone(&self.settings), name.clone()) {
+            self.refresh_lenses();
+        }
+        if let Some(name) = name {
+            let params = WorkDoneProgressCreateParams { token: ProgressToken::String(name.clone()) };
+            let asked = Asked::Progress(uri.clone(), name);
+            self.ask_client(requests::WorkDoneProgressCreate::METHOD, json!(params), asked);
+        }
+    }
+
+    /// Something has happened to a program. If that was about an old revision, nobody wants to know.
+    pub(crate) fn happened(&mut self, event: Event) {
+        let Event { uri, revision, what } = event;
+        if self.session.at(&uri, revision).is_none() {
+            return;
+        }
+        match what {
+            What::Loaded(answer) => self.loaded(&uri, answer),
+            What::Found(found) => self.found(&uri, found),
+            What::Ended(broken) => {
+                let Some(program) = self.session.get_mut(&uri) else { return };
+                let (run, waiting) = (program.run.take(), std::mem::take(&mut program.waiting));
+                program.answers.iter_mut().for_each(|answers| answers.checking = false);
+                self.end_progress(run);
+                if let Some(why) = broken {
+                    let failed = || (ErrorCode::InternalError, why.clone());
+                    waiting.into_iter().for_each(|id| self.reply(id, Err(failed())));
+                    self.log(MessageType::ERROR, why);
+                }
+                self.refresh_lenses();
+            }
+        }
+    }
+
+    pub(crate) fn loaded(&mut self, uri: &Uri, Answer { outcome, files }: Answer) {
+        self.session.loaded(uri, files);
+        let (mut answers, mut said) = (None, None);
+        let open = self.open();
+        match outcome {
+            Outcome::Program(loaded) => answers = Some(Answers::new(loaded)),
+            Outcome::Wrong(error) => {
+                let places = Places::new(&error.sources, uri, &open, self.client.encoding);
+                let related = self.client.related;
+                said = Some(
+                    Writer { places: &places, sources: &error.sources, main: uri, related }.errors(&error),
+                );
+            }
+            Outcome::TooMuch(why) => {
+                said = Some(ByFile::from([(uri.clone(), vec![warning(why)])]));
+            }
+            Outcome::Part => said = Some(ByFile::new()),
+            // Whoever cancels makes a new revision; this one would not have come here.
+            Outcome::Cancelled => {}
+        }
+        let Some(program) = self.session.get_mut(uri) else { return };
+        program.answers = answers;
+        let (wanted, deferred) = (program.wanted, std::mem::take(&mut program.deferred));
+        match said {
+            Some(said) => self.publish(uri, said),
+            None => self.publish_answers(uri),
+        }
+        deferred.into_iter().for_each(|request| self.ask(request));
+        if wanted {
+            self.check(uri);
+        } else {
+            self.refresh_lenses();
+        }
+    }
+
+    pub(crate) fn found(&mut self, uri: &Uri, found: Found) {
+        let (is_decided, is_shown) = match &found {
+            Found::Decided => (true, false),
+            Found::Warnings(_) | Found::Verdict(..) | Found::Needs(..) => (false, true),
+            Found::Fixes(_) | Found::Known(..) => (false, false),
+        };
+        let Some(program) = self.session.get_mut(uri) else { return };
+        let Some(answers) = &mut program.answers else { return };
+        answers.add(found);
+        if is_decided {
+            let verdicts = json!(verdicts(answers));
+            let waiting = std::mem::take(&mut program.waiting);
+            waiting.into_iter().for_each(|id| self.reply(id, Ok(verdicts.clone())));
+        }
+        if is_shown {
+            self.publish_answers(uri);
+        }
+        self.refresh_lenses();
+    }
+
+    /// The URIs of open files.
+    pub(crate) fn open(&self) -> HashMap<PathBuf, Uri> {
+        self.documents.uris()
+    }
+
+    /// Publishes what is known about a program.
+    pub(crate) fn publish_answers(&mut self, uri: &Uri) {
+        let open = self.open();
+        let Some(answers) = self.session.get(uri).and_then(|program| program.answers.as_ref()) else {
+            return;
+        };
+        let sources = &answers.loaded.sources;
+        let places = Places::new(sources, uri, &open, self.client.encoding);
+        let writer = Writer { places: &places, sources, main: uri, related: self.client.related };
+        let said = writer.answers(answers);
+        self.publish(uri, said);
+    }
+
+    /// Publishes what a program says about files, together with what other programs say about the same files.
+    pub(crate) fn publish(&mut self, program: &Uri, said: ByFile) {
+        let before = self.published.insert(program.clone(), said).unwrap_or_default();
+        let now = self.published.get(program).into_iter().flat_map(ByFile::keys);
+        let files: BTreeSet<Uri> = before.keys().chain(now).chain([program]).cloned().collect();
+        for uri in files {
+            let all = self.published.values().filter_map(|said| said.get(&uri)).flatten();
+            let mut diagnostics: Vec<lsp_types::Diagnostic> = Vec::new();
+            // Two programs that include a header say the same about it.
+            all.for_each(|found| {
+                if !diagnostics.contains(found) {
+                    diagnostics.push(found.clone());
+                }
+            });
+            let version = self.documents.get(&uri).map(|document| document.version);
+            let params = PublishDiagnosticsParams { uri, diagnostics, version };
+            self.notify(notes::PublishDiagnostics::METHOD, json!(params));
+        }
+        self.published.retain(|_, said| !said.is_empty());
+    }
+
+    /// What is said about a program in its main file.
+    pub(crate) fn said(&self, uri: &Uri) -> Vec<lsp_types::Diagnostic> {
+        self.published.get(uri).and_then(|said| said.get(uri)).cloned().unwrap_or_default()
+    }
+
+    /// Takes over settings. Programs are read again, because how they are read may have changed.
+    pub(crate) fn set(&mut self, settings: &Value) {
+        let (settings, complaints) = self.base.with(settings);
+        self.complain(complaints);
+        let read_differently = settings.options != self.settings.options;
+        self.settings = Arc::new(settings);
+        if read_differently {
+            let programs: Vec<Uri> = self.session.iter_mut().map(|(uri, _)| uri.clone()).collect();
+            for uri in programs {
+                let left = self.session.revise(&uri, true);
+                self.leave(left);
+            }
+        }
+        self.refresh_lenses();
+    }
+}
+
+/// The verdicts of a program, for whoever asked.
+fn verdicts(answers: &Answers) -> Vec<Value> {
+    let verdict = |((model, _), checked): (&(MemoryModel, usize), &Arc<Checked>)| {
+        let (property, verdict, confirmed) = (&checked.property.name, word(checked), checked.checked());
+        json!({"property": property, "model": model.name(), "verdict": verdict, "checked": confirmed})
+    };
+    answers.verdicts.iter().map(verdict).collect()
+}

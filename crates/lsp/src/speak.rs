@@ -1,0 +1,166 @@
+//! What the server says: answers, notes, questions of its own, and how far something has come.
+
+use std::sync::atomic::Ordering;
+
+use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
+use lsp_types::notification::{self as notes, Notification as _};
+use lsp_types::request::{self as requests, Request as _};
+use lsp_types::{
+    ConfigurationItem, ConfigurationParams, LogMessageParams, MessageType, ProgressParams,
+    ProgressParamsValue, ProgressToken, ShowMessageParams, Uri, WorkDoneProgress, WorkDoneProgressBegin,
+    WorkDoneProgressEnd, WorkDoneProgressReport,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::server::{Asked, Refusal, Server};
+use crate::session::Run;
+use crate::transport::Outgoing;
+use crate::uri::uri_of;
+
+impl Server {
+    pub(crate) fn ask_settings(&mut self) {
+        if self.client.configuration {
+            let item = ConfigurationItem { scope_uri: None, section: Some("fencewright".into()) };
+            let params = ConfigurationParams { items: vec![item] };
+            self.ask_client(requests::WorkspaceConfiguration::METHOD, json!(params), Asked::Settings);
+        }
+    }
+
+    pub(crate) fn complain(&mut self, complaints: Vec<String>) {
+        for message in complaints {
+            let params = ShowMessageParams { typ: MessageType::WARNING, message };
+            self.notify(notes::ShowMessage::METHOD, json!(params));
+        }
+    }
+
+    pub(crate) fn refresh_lenses(&mut self) {
+        if self.client.refreshes_lenses {
+            self.ask_client(requests::CodeLensRefresh::METHOD, Value::Null, Asked::Anything);
+        }
+    }
+
+    pub(crate) fn begin_progress(&mut self, uri: &Uri, name: &str) {
+        let run = self.session.get_mut(uri).and_then(|program| program.run.as_mut());
+        let Some((shown, begun)) = run.and_then(|run| run.shown.as_mut()) else { return };
+        if shown != name {
+            return;
+        }
+        *begun = true;
+        let title = uri.as_str().rsplit('/').next().unwrap_or_default();
+        let begin = WorkDoneProgressBegin {
+            title: format!("checking {title}"),
+            cancellable: Some(true),
+            ..WorkDoneProgressBegin::default()
+        };
+        self.progress(name, WorkDoneProgress::Begin(begin));
+    }
+
+    pub(crate) fn report_progress(&mut self) {
+        let mut reports = Vec::new();
+        for (_, program) in self.session.iter_mut() {
+            let Some(Run { progress, shown: Some((name, true)), .. }) = &program.run else { continue };
+            let states = progress.states.load(Ordering::Relaxed);
+            let message = match progress.said() {
+                note if states == 0 => note,
+                note => format!("{note}, {states} states"),
+            };
+            let report = WorkDoneProgressReport {
+                message: Some(message),
+                cancellable: Some(true),
+                ..WorkDoneProgressReport::default()
+            };
+            reports.push((name.clone(), report));
+        }
+        reports.into_iter().for_each(|(name, report)| self.progress(&name, WorkDoneProgress::Report(report)));
+    }
+
+    pub(crate) fn end_progress(&mut self, run: Option<Run>) {
+        if let Some(Run { shown: Some((name, true)), .. }) = run {
+            self.progress(&name, WorkDoneProgress::End(WorkDoneProgressEnd::default()));
+        }
+    }
+
+    pub(crate) fn progress(&mut self, name: &str, progress: WorkDoneProgress) {
+        let (token, value) = (ProgressToken::String(name.into()), ProgressParamsValue::WorkDone(progress));
+        self.notify(notes::Progress::METHOD, json!(ProgressParams { token, value }));
+    }
+
+    /// Has a request answered elsewhere.
+    pub(crate) fn later(
+        &mut self,
+        id: RequestId,
+        answer: impl FnOnce() -> Result<Value, Refusal> + Send + 'static,
+    ) {
+        self.pending.insert(id.clone());
+        let (replies, broken) = (self.replies.0.clone(), self.replies.0.clone());
+        let also = id.clone();
+        let job = move || _ = replies.send((id, answer()));
+        self.answerers.run(job, move |why| {
+            let _ = broken.send((also, Err((ErrorCode::InternalError, why))));
+        });
+    }
+
+    /// A request was answered elsewhere. If it was cancelled meanwhile, it has its answer.
+    pub(crate) fn replied(&mut self, id: RequestId, result: Result<Value, Refusal>) {
+        if self.pending.remove(&id) {
+            self.reply(id, result);
+        }
+    }
+
+    pub(crate) fn reply(&mut self, id: RequestId, result: Result<Value, Refusal>) {
+        let response = match result {
+            Ok(result) => Response::new_ok(id, result),
+            Err((code, why)) => Response::new_err(id, code as i32, why),
+        };
+        self.send(response.into());
+    }
+
+    pub(crate) fn notify(&mut self, method: &str, params: Value) {
+        self.send(Notification { method: method.into(), params }.into());
+    }
+
+    pub(crate) fn log(&mut self, typ: MessageType, message: String) {
+        self.notify(notes::LogMessage::METHOD, json!(LogMessageParams { typ, message }));
+    }
+
+    pub(crate) fn ask_client(&mut self, method: &str, params: Value, asked: Asked) {
+        self.numbers += 1;
+        let id = RequestId::from(self.numbers);
+        if !matches!(asked, Asked::Anything) {
+            self.asked.insert(id.clone(), asked);
+        }
+        self.send(Request { id, method: method.into(), params }.into());
+    }
+
+    pub(crate) fn send(&mut self, message: Message) {
+        // If nobody writes it, the client has gone, and the loop will end.
+        let _ = self.to_client.send(Outgoing::Message(Box::new(message)));
+    }
+
+    /// Shows a text: the client gets it as the result of its command, or as a document if it cannot do anything with the result.
+    pub(crate) fn show(&mut self, title: &str, text: String) -> Result<Value, Refusal> {
+        let result = json!({"title": title, "text": text});
+        if self.settings.shows_texts {
+            return Ok(result);
+        }
+        if !self.client.shows_documents {
+            let params = ShowMessageParams { typ: MessageType::INFO, message: text };
+            self.notify(notes::ShowMessage::METHOD, json!(params));
+            return Ok(result);
+        }
+        let failed = |error: std::io::Error| (ErrorCode::RequestFailed, format!("cannot write it: {error}"));
+        if self.texts.is_none() {
+            self.texts = Some(tempfile::Builder::new().prefix("fencewright-").tempdir().map_err(failed)?);
+        }
+        let folder = self.texts.as_ref().map(TempDir::path).unwrap_or(std::path::Path::new(""));
+        let plain: String = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let path = folder.join(format!("{plain:.100}.txt"));
+        std::fs::write(&path, &text).map_err(failed)?;
+        if let Some(uri) = uri_of(&path) {
+            let params = json!({"uri": uri, "external": false, "takeFocus": true});
+            self.ask_client(requests::ShowDocument::METHOD, params, Asked::Anything);
+        }
+        Ok(result)
+    }
+}
