@@ -5,9 +5,10 @@
 
 mod walk;
 
+use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::RecordId;
-use fencewright_c::typed::tree::{Step, Type};
-use fencewright_program::{BinaryOp, Call, Span, UnaryOp};
+use fencewright_c::typed::tree::{Step, Type, TypeKind};
+use fencewright_program::{BinaryOp, Call, Span, UnaryOp, Width};
 
 use crate::diagnostic::Diagnostic;
 
@@ -147,6 +148,14 @@ pub enum StmtKind {
     Assign(Register, Value),
     /// A register gets any value of a range, both ends included.
     Havoc(Register, i64, i64),
+    /// A register gets an undefined value: the local variable that it is comes into being again.
+    Undefined(Register),
+    /// A local variable in memory comes into being, maybe again: what it holds is not defined.
+    Begin(ObjectId),
+    /// A local variable in memory is gone: its block or function is left.
+    End(ObjectId),
+    /// What comes next accesses a local variable, or part of it, by way of a pointer: a violation of `memory` if the variable is gone.
+    Follow(ObjectId),
     /// A register gets what a scalar place holds.
     Load(Register, Location, Access),
     /// A scalar place gets a value, by way of the store buffer.
@@ -226,6 +235,51 @@ pub struct Location {
     pub path: Vec<Projection>,
     /// What is there.
     pub node: NodeId,
+    /// As what its bits are seen.
+    pub view: View,
+}
+
+/// As what the bits of a scalar are seen: memory that is used as several types of one size is converted when it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// As they are: 64 bits, a pointer, or something larger.
+    #[default]
+    Whole,
+    /// As `_Bool`.
+    Truth,
+    /// As an integer with a sign.
+    Signed(Width),
+    /// As one without.
+    Unsigned(Width),
+}
+
+impl View {
+    /// How values of a type are seen.
+    pub fn of(ty: &Type) -> Self {
+        match &ty.kind {
+            TypeKind::Integer(Arithmetic::Bool) => View::Truth,
+            TypeKind::Integer(Arithmetic::Integer(integer)) => {
+                let width = match integer.bits() {
+                    8 => Width::Bits8,
+                    16 => Width::Bits16,
+                    32 => Width::Bits32,
+                    _ => return View::Whole,
+                };
+                if integer.signed { View::Signed(width) } else { View::Unsigned(width) }
+            }
+            _ => View::Whole,
+        }
+    }
+
+    /// What somebody sees who finds a number that was written as something else.
+    pub fn seen(self, value: Value) -> Value {
+        match self {
+            View::Whole => value,
+            View::Truth => Value::binary(BinaryOp::Ne, value, Value::Number(0)),
+            View::Signed(width) => Value::unary(UnaryOp::Signed(width), value),
+            View::Unsigned(width) => Value::unary(UnaryOp::Unsigned(width), value),
+        }
+    }
 }
 
 /// Where the way to a place starts.

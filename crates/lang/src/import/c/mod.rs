@@ -9,6 +9,7 @@ pub mod numbers;
 mod plain;
 mod sites;
 mod spinning;
+mod views;
 
 use fencewright_c::headers::PREDEFINED;
 use fencewright_c::typed::tree::Unit;
@@ -47,6 +48,11 @@ fn translated(
     let (spurious, reuse) = (!options.exact_waits, options.reuse);
     let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
     let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration)?;
+    // Structures that are found by way of their members are the same in what follows.
+    let mut united = nodes.clone();
+    memory::unite_containers(&core, &mut united)?;
+    elaborate::forget_unfollowed(&mut core, &united);
+    views::convert(&mut core, &united);
     if options.exact_waits && options.spins == Spins::Step {
         let undecided = spinning::spinning(&core);
         if !undecided.is_empty() {

@@ -12,7 +12,7 @@ use fencewright_c::ast::RecordId;
 use fencewright_c::typed::tree::{Record, Step, Type, TypeKind};
 use fencewright_program::Span;
 
-use super::core::NodeId;
+use super::core::{NodeId, View};
 use crate::diagnostic::Diagnostic;
 
 /// All nodes of a program.
@@ -47,6 +47,8 @@ pub struct Member {
     pub ty: Type,
     /// Which byte it starts at.
     pub offset: u64,
+    /// How many bits it has, if it is a bit-field.
+    pub bits: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +64,33 @@ struct Node {
     pointee: Option<NodeId>,
     /// Whether a pointer to here is computed with as an integer.
     integer: bool,
+    /// As what its bits are seen: the views of [`Views`].
+    views: Views,
+}
+
+/// As what the bits of integers are seen; more than one of these, and what is read is converted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Views {
+    truth: bool,
+    signed: bool,
+    unsigned: bool,
+}
+
+impl Views {
+    fn of(ty: &Type) -> Self {
+        let view = View::of(ty);
+        Views {
+            truth: view == View::Truth,
+            signed: matches!(view, View::Signed(_)),
+            unsigned: matches!(view, View::Unsigned(_)),
+        }
+    }
+
+    fn add(&mut self, other: Views) {
+        self.truth |= other.truth;
+        self.signed |= other.signed;
+        self.unsigned |= other.unsigned;
+    }
 }
 
 /// Of which kind the places of a node are.
@@ -79,18 +108,11 @@ pub enum Shape {
     Function,
 }
 
-/// Scalars that are the same in memory: 64 bits are the same with and without sign, and as a pointer.
+/// Scalars that are the same in memory: as many bits, with or without a sign; 64 bits also as a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
-    /// `_Bool`.
-    Bool,
-    /// Integers of less than 64 bits.
-    Narrow {
-        /// How many bits.
-        bits: u32,
-        /// With a sign.
-        signed: bool,
-    },
+    /// Integers of so many bits, less than 64, and `_Bool`.
+    Narrow(u32),
     /// Integers of 64 bits, and pointers.
     Wide,
     /// Floating numbers of so many bytes.
@@ -104,18 +126,31 @@ pub struct Clash {
     pub one: (String, Span),
     /// And on the other.
     pub other: (String, Span),
+    /// Whether one of them is a number, and the other has parts.
+    pub parts: bool,
 }
 
 impl Clash {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self.parts {
+            true => {
+                "keep the whole word in one variable, and take its parts with shifts and masks: memory is modelled by types, not by bytes"
+            }
+            false => {
+                "give every object one type, or one of the same size: memory is modelled by types, not by bytes"
+            }
+        }
+    }
+
     /// The clash as errors, one at each of the two places.
     pub fn diagnostics(&self) -> [Diagnostic; 2] {
         let message = format!("the same memory is used as {} and as {}", self.one.0, self.other.0);
         let side = |(what, span): &(String, Span), message: String| {
             Diagnostic::new(*span, message).label(format!("as {what}"))
         };
-        let help = "give every object one type: memory is modelled by types, not by bytes";
         [
-            side(&self.one, message).help(help),
+            side(&self.one, message).help(self.help()),
             side(&self.other, "this is the other use of that memory".to_string()),
         ]
     }
@@ -128,6 +163,7 @@ impl Nodes {
             name: field.name.clone(),
             ty: field.ty.clone(),
             offset: field.offset,
+            bits: field.bits,
         };
         let structure = |record: &Record| Structure {
             name: record.name.clone(),
@@ -143,8 +179,8 @@ impl Nodes {
     pub fn object(&mut self, ty: &Type, span: Span) -> NodeId {
         let node = self.unknown();
         let shape = self.shape_of_type(ty, span);
-        self.nodes[node.0 as usize].shape = shape;
-        self.nodes[node.0 as usize].span = span;
+        let this = &mut self.nodes[node.0 as usize];
+        (this.shape, this.span, this.views) = (shape, span, Views::of(ty));
         node
     }
 
@@ -159,6 +195,7 @@ impl Nodes {
             span: Span::default(),
             pointee: None,
             integer: false,
+            views: Views::default(),
         });
         id
     }
@@ -170,6 +207,26 @@ impl Nodes {
         }
         let typed = self.object(ty, span);
         self.unify(node, typed)
+    }
+
+    /// A place of the node is accessed as one of this type.
+    pub fn see(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<(), Clash> {
+        let found = self.find(node);
+        let same = match (&self.nodes[found.0 as usize].shape, &ty.kind) {
+            (Shape::Scalar(one), TypeKind::Integer(_) | TypeKind::Pointer(_)) => Some(*one) == scalar(ty),
+            _ => false,
+        };
+        if same {
+            self.nodes[found.0 as usize].views.add(Views::of(ty));
+            return Ok(());
+        }
+        self.shape(node, ty, span)
+    }
+
+    /// Whether its places are seen in several ways, so that what is read there has to be converted.
+    pub fn is_mixed(&self, node: NodeId) -> bool {
+        let Views { truth, signed, unsigned } = self.nodes[self.find(node).0 as usize].views;
+        u32::from(truth) + u32::from(signed) + u32::from(unsigned) > 1
     }
 
     /// The node of a member, of a node with the shape of a structure or union. The members of a union are one node.
@@ -295,8 +352,7 @@ impl Nodes {
     pub fn size(&self, node: NodeId) -> Option<u64> {
         match self.shape_of(node) {
             Shape::Unknown | Shape::Function => None,
-            Shape::Scalar(Scalar::Bool) => Some(1),
-            Shape::Scalar(Scalar::Narrow { bits, .. }) => Some(u64::from(*bits) / 8),
+            Shape::Scalar(Scalar::Narrow(bits)) => Some(u64::from(*bits) / 8),
             Shape::Scalar(Scalar::Wide) => Some(8),
             Shape::Scalar(Scalar::Floating(bytes)) => Some(*bytes),
             Shape::Record(record, _) => Some(self.structure(*record).size),
@@ -326,12 +382,17 @@ impl Nodes {
             if rank_a < rank_b { (a, b) } else { (b, a) }
         };
         let shape = std::mem::replace(&mut self.nodes[low.0 as usize].shape, Shape::Unknown);
-        let (span, pointee, integer) = {
+        let (span, pointee, integer, views) = {
             let node = &self.nodes[low.0 as usize];
-            (node.span, node.pointee, node.integer)
+            (node.span, node.pointee, node.integer, node.views)
+        };
+        let alike = match (&self.nodes[high.0 as usize].shape, &shape) {
+            (Shape::Record(one, _), Shape::Record(other, _)) => self.is_alike(*one, *other),
+            _ => false,
         };
         let kept = &mut self.nodes[high.0 as usize];
         kept.integer |= integer;
+        kept.views.add(views);
         match (&mut kept.shape, shape) {
             (_, Shape::Unknown) => {}
             (Shape::Unknown, shape) => {
@@ -343,7 +404,7 @@ impl Nodes {
             (Shape::Array(one, element), Shape::Array(other, further)) if *one == other => {
                 pairs.push((*element, further));
             }
-            (Shape::Record(one, members), Shape::Record(other, further)) if *one == other => {
+            (Shape::Record(_, members), Shape::Record(_, further)) if alike => {
                 for (member, further) in members.iter_mut().zip(further) {
                     match (*member, further) {
                         (Some(one), Some(other)) => pairs.push((one, other)),
@@ -354,7 +415,10 @@ impl Nodes {
             }
             (one, other) => {
                 let (one, at) = (one.clone(), kept.span);
-                return Err(Clash { one: (self.describe(&one), at), other: (self.describe(&other), span) });
+                let is_scalar = |shape: &Shape| matches!(shape, Shape::Scalar(_));
+                let parts = is_scalar(&one) != is_scalar(&other);
+                let (one, other) = ((self.describe(&one), at), (self.describe(&other), span));
+                return Err(Clash { one, other, parts });
             }
         }
         let kept = &mut self.nodes[high.0 as usize];
@@ -367,15 +431,28 @@ impl Nodes {
         Ok(())
     }
 
+    /// Whether the members of two structures are in the same places. What they are is seen when they are used.
+    fn is_alike(&self, one: RecordId, other: RecordId) -> bool {
+        if one == other {
+            return true;
+        }
+        let (one, other) = (self.structure(one), self.structure(other));
+        let places = |record: &Structure| -> Vec<(u64, bool)> {
+            record.fields.iter().map(|field| (field.offset, field.bits.is_some())).collect()
+        };
+        !one.union
+            && !other.union
+            && one.size == other.size
+            && places(one) == places(other)
+            && one.fields.iter().all(|field| field.bits.is_none())
+    }
+
     fn shape_of_type(&mut self, ty: &Type, span: Span) -> Shape {
         match &ty.kind {
             TypeKind::Void => Shape::Unknown,
-            TypeKind::Integer(Arithmetic::Bool) => Shape::Scalar(Scalar::Bool),
-            TypeKind::Integer(Arithmetic::Integer(integer)) if integer.bits() < 64 => {
-                Shape::Scalar(Scalar::Narrow { bits: integer.bits(), signed: integer.signed })
+            TypeKind::Integer(_) | TypeKind::Pointer(_) | TypeKind::Floating(_) => {
+                scalar(ty).map_or(Shape::Unknown, Shape::Scalar)
             }
-            TypeKind::Integer(_) | TypeKind::Pointer(_) => Shape::Scalar(Scalar::Wide),
-            TypeKind::Floating(bytes) => Shape::Scalar(Scalar::Floating(*bytes)),
             TypeKind::Array(element, length) => {
                 let element = self.object(element, span);
                 Shape::Array(*length, element)
@@ -390,13 +467,7 @@ impl Nodes {
     fn describe(&self, shape: &Shape) -> String {
         match shape {
             Shape::Unknown => "void".to_string(),
-            Shape::Scalar(Scalar::Bool) => "a _Bool".to_string(),
-            Shape::Scalar(Scalar::Narrow { bits, signed: true }) => {
-                format!("a signed integer of {bits} bits")
-            }
-            Shape::Scalar(Scalar::Narrow { bits, signed: false }) => {
-                format!("an unsigned integer of {bits} bits")
-            }
+            Shape::Scalar(Scalar::Narrow(bits)) => format!("an integer of {bits} bits"),
             Shape::Scalar(Scalar::Wide) => "a pointer or an integer of 64 bits".to_string(),
             Shape::Scalar(Scalar::Floating(bytes)) => format!("a floating number of {bytes} bytes"),
             Shape::Record(record, _) => {
@@ -409,6 +480,19 @@ impl Nodes {
             Shape::Function => "a function".to_string(),
         }
     }
+}
+
+/// What values of a type are in memory, if they are scalars.
+fn scalar(ty: &Type) -> Option<Scalar> {
+    Some(match &ty.kind {
+        TypeKind::Integer(Arithmetic::Bool) => Scalar::Narrow(8),
+        TypeKind::Integer(Arithmetic::Integer(integer)) if integer.bits() < 64 => {
+            Scalar::Narrow(integer.bits())
+        }
+        TypeKind::Integer(_) | TypeKind::Pointer(_) => Scalar::Wide,
+        TypeKind::Floating(bytes) => Scalar::Floating(*bytes),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

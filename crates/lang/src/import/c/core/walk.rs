@@ -72,6 +72,7 @@ impl StmtKind {
     pub fn writes(&self) -> Option<Register> {
         match self {
             StmtKind::Assign(register, _)
+            | StmtKind::Undefined(register)
             | StmtKind::Havoc(register, ..)
             | StmtKind::Load(register, ..)
             | StmtKind::Update { old: register, .. }

@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use super::super::core::{Origin, Register, StmtKind, Value};
 use super::super::numbers::{Operand, compare_pointers};
 use super::frames::{Frame, Slot};
+use super::lifetimes::around_labels;
 use super::memory::{Spot, Target};
 use super::{Elaborator, Result};
 
@@ -199,7 +200,11 @@ impl Elaborator<'_> {
             let Some(&local) = callee.parameters.get(n) else { break };
             self.pass(local, argument, span)?;
         }
-        let body = self.written(|this| this.deeper(span, |this| this.nested(|this| this.body(function))))?;
+        let body = self.written(|this| {
+            this.deeper(span, |this| this.nested(|this| this.body(function)))?;
+            this.end_scopes(0, span);
+            Ok(())
+        })?;
         self.writer.frames.pop();
         let here = self.here(span);
         if !body.is_empty() {
@@ -267,6 +272,11 @@ impl Elaborator<'_> {
             exit,
             result,
             contexts: Vec::new(),
+            scopes: vec![Vec::new()],
+            around: match self.graph.has_jumps(function) {
+                true => around_labels(callee),
+                false => FxHashMap::default(),
+            },
             repeated: Vec::new(),
             level: self.writer.level + 1,
         });
@@ -280,6 +290,8 @@ impl Elaborator<'_> {
         span: Span,
     ) -> Result<()> {
         let unit = self.unit;
+        self.begin(local, span);
+        self.frame().scopes[0].push(local);
         let slot = self.slot(local);
         let ty = unit.functions[self.frame().function.index()].locals[local.index()].ty.clone();
         let spot = match slot {
@@ -305,8 +317,10 @@ impl Elaborator<'_> {
             }
         }
         let mark = labels.then(|| self.mark());
+        let parameters = self.frame().scopes[0].len();
         loop {
             self.step(callee.span)?;
+            self.frame().scopes[0].truncate(parameters);
             let code = self.written(|this| this.statements(&callee.body))?;
             let open = std::mem::take(&mut self.frame().repeated).len();
             self.writer.loops -= open;
@@ -364,8 +378,7 @@ impl Elaborator<'_> {
         for join in self.frame().labels.values_mut() {
             join.supposed = None;
             if let Some(env) = &mut join.env {
-                env.registers.retain(|register, _| (register.0 as usize) < registers);
-                env.objects.retain(|object, _| (object.0 as usize) < objects);
+                env.forget_from(registers, objects);
             }
         }
     }
@@ -387,6 +400,7 @@ impl Elaborator<'_> {
             (Some(value), None) => self.effect(value)?,
             (None, _) => {}
         }
+        self.end_scopes(1, span);
         let mut env = self.frame().exit.env.take();
         self.note(&mut env);
         self.frame().exit.env = env;

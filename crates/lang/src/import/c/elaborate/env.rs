@@ -4,7 +4,7 @@
 //! a loop comes back to its head, a range that has grown is forgotten at once, so that rounds of elaboration come to an end.
 
 use fencewright_c::typed::tree::Step;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::core::{Known, ObjectId, Register};
 use super::super::numbers::Range;
@@ -34,6 +34,8 @@ pub struct Env {
     pub registers: FxHashMap<Register, Fact>,
     /// About objects that only this thread can reach.
     pub objects: FxHashMap<ObjectId, Contents>,
+    /// Local variables that may be gone.
+    pub gone: FxHashSet<ObjectId>,
     /// Whether this thread is in an indivisible section.
     pub section: Section,
 }
@@ -67,6 +69,14 @@ impl Env {
             }
             None => false,
         });
+        self.gone.extend(&other.gone);
+    }
+
+    /// Only what is about registers and objects with smaller numbers: the others are not there any more.
+    pub fn forget_from(&mut self, registers: usize, objects: usize) {
+        self.registers.retain(|register, _| (register.0 as usize) < registers);
+        self.objects.retain(|object, _| (object.0 as usize) < objects);
+        self.gone.retain(|object| (object.0 as usize) < objects);
     }
 }
 

@@ -87,11 +87,13 @@ impl Elaborator<'_> {
             ExprKind::Statements(block, value) => {
                 let mut result = None;
                 let code = self.written(|this| {
-                    this.statements(block)?;
-                    if let Some(value) = value {
-                        result = Some(this.value(value)?);
-                    }
-                    Ok(())
+                    this.scope(span, |this| {
+                        this.statements(block)?;
+                        if let Some(value) = value {
+                            result = Some(this.value(value)?);
+                        }
+                        Ok(())
+                    })
                 })?;
                 self.in_place(code, span);
                 Ok(result.unwrap_or(Operand::number(NOTHING)))
@@ -133,8 +135,10 @@ impl Elaborator<'_> {
             }
             ExprKind::Statements(block, value) => {
                 let code = self.written(|this| {
-                    this.statements(block)?;
-                    value.as_ref().map_or(Ok(()), |value| this.dropped(value))
+                    this.scope(expr.span, |this| {
+                        this.statements(block)?;
+                        value.as_ref().map_or(Ok(()), |value| this.dropped(value))
+                    })
                 })?;
                 self.in_place(code, expr.span);
                 Ok(())

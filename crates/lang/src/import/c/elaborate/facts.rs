@@ -151,6 +151,11 @@ impl Elaborator<'_> {
             let before = std::mem::replace(&mut reach.shared, true);
             // What is in it can be reached as well.
             let contents = self.writer.env.objects.remove(&object);
+            if self.phase == Phase::Creating
+                && let Some(contents) = &contents
+            {
+                self.keep_contents(object, contents);
+            }
             // What is written to it once others can see it was published then. (In an attempt that is thrown away they could see it too early.)
             if before && contents.is_none() {
                 continue;

@@ -7,7 +7,7 @@ use fencewright_program::{CallId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::core::{Known, Label, ObjectId, Register};
-use super::env::{Contents, Env, Fact};
+use super::env::{Env, Fact};
 use super::labels::Join;
 use super::memory::{Spot, Target};
 use super::{Elaborator, Result};
@@ -37,6 +37,10 @@ pub(super) struct Frame {
     /// Where the value goes.
     pub result: Option<Target>,
     pub contexts: Vec<Context>,
+    /// The variables of the blocks that are open, as far as they are declared; first the parameters, and variables of the function's own block.
+    pub scopes: Vec<Vec<LocalId>>,
+    /// The variables of the blocks around each label.
+    pub around: FxHashMap<LabelId, Vec<LocalId>>,
     /// The numbers of the last statements that jump back to labels that control has passed.
     pub repeated: Vec<usize>,
     pub level: usize,
@@ -50,6 +54,8 @@ pub(super) struct Context {
     pub next: Option<Jump>,
     /// The cases of a `switch`.
     pub cases: Option<super::switches::Cases>,
+    /// How many blocks are open where it stands.
+    pub scopes: usize,
 }
 
 /// Where a `break` or `continue` goes.
@@ -104,20 +110,13 @@ impl Elaborator<'_> {
 
     /// A local variable comes into being: its value is not defined, or this one.
     pub(super) fn declare(&mut self, local: LocalId, initial: Option<&Initial>, span: Span) -> Result<()> {
-        let slot = self.slot(local);
+        self.begin(local, span);
+        self.frame().scopes.last_mut().expect("functions have a block").push(local);
         let unit = self.unit;
         let ty = &unit.functions[self.frame().function.index()].locals[local.index()].ty;
-        let target = match slot {
-            Slot::Register(register) => {
-                self.writer.env.registers.insert(register, Fact::of(Known::Undefined));
-                Target::new(Spot::Register(register), ty.clone())
-            }
-            Slot::Object(object) => {
-                if self.is_private(object) {
-                    self.writer.env.objects.insert(object, Contents::all(Known::Undefined));
-                }
-                Target::new(Spot::Memory(self.location(object, &[])), ty.clone())
-            }
+        let target = match self.slot(local) {
+            Slot::Register(register) => Target::new(Spot::Register(register), ty.clone()),
+            Slot::Object(object) => Target::new(Spot::Memory(self.location(object, &[])), ty.clone()),
         };
         match initial {
             Some(initial) => self.initialize(&target, initial, span),

@@ -36,6 +36,13 @@ pub(super) struct Mark {
     phase: super::Phase,
 }
 
+impl Mark {
+    /// Only what is known about what was there before the attempt.
+    pub(super) fn forget_later(&self, env: &mut Env) {
+        env.forget_from(self.registers, self.objects);
+    }
+}
+
 /// What holds here too.
 pub(super) fn merge(into: &mut Option<Env>, env: &Env) {
     match into {
@@ -134,8 +141,7 @@ impl Elaborator<'_> {
         let (registers, objects) = (mark.registers, mark.objects);
         // What is known at labels must not be about what is gone.
         for env in self.frame().labels.values_mut().filter_map(|join| join.env.as_mut()) {
-            env.registers.retain(|register, _| (register.0 as usize) < registers);
-            env.objects.retain(|object, _| (object.0 as usize) < objects);
+            env.forget_from(registers, objects);
         }
         for slot in &mut self.frame().slots {
             let gone = match slot {

@@ -46,8 +46,10 @@ impl Elaborator<'_> {
         body: &Statement,
         span: Span,
     ) -> Result<()> {
-        first.iter().try_for_each(|statement| self.statement(statement))?;
-        self.any_loop(Parts { first: true, condition, step, body, span })
+        self.scope(span, |this| {
+            first.iter().try_for_each(|statement| this.statement(statement))?;
+            this.any_loop(Parts { first: true, condition, step, body, span })
+        })
     }
 
     fn any_loop(&mut self, parts: Parts<'_>) -> Result<()> {
@@ -140,7 +142,8 @@ impl Elaborator<'_> {
 
     /// The body of a loop, with where it is left.
     fn round(&mut self, parts: Parts<'_>, leave: Jump, next: Jump) -> Result<(Jump, Jump)> {
-        self.frame().contexts.push(Context { leave, next: Some(next), cases: None });
+        let scopes = self.frame().scopes.len();
+        self.frame().contexts.push(Context { leave, next: Some(next), cases: None, scopes });
         let result = self.statement(parts.body);
         let context = self.frame().contexts.pop().expect("it was pushed");
         result?;
@@ -181,7 +184,8 @@ impl Elaborator<'_> {
             self.writer.branches -= 1;
             let code = code?;
             let mut head = mark.env.clone();
-            if let Some(back) = &back {
+            if let Some(back) = &mut back {
+                mark.forget_later(back);
                 head.join(back, true);
             }
             if head == mark.env {

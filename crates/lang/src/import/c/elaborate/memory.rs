@@ -5,7 +5,7 @@ use fencewright_program::Span;
 
 use super::super::core::{
     Access, Base, Known, Location, NodeId, Object, ObjectId, Origin, Projection, Register, StmtKind, Times,
-    Value,
+    Value, View,
 };
 use super::super::numbers::{self, Operand};
 use super::env::Contents;
@@ -118,7 +118,8 @@ impl Elaborator<'_> {
     }
 
     pub(super) fn kept_address(&mut self, object: ObjectId) {
-        let location = Location { base: Base::Object(object), path: Vec::new(), node: NodeId(0) };
+        let location =
+            Location { base: Base::Object(object), path: Vec::new(), node: NodeId(0), view: View::default() };
         self.kept(&Value::Address(Box::new(location)));
     }
 
@@ -236,7 +237,7 @@ impl Elaborator<'_> {
                 }
             }
         }
-        Location { base: Base::Object(object), path, node }
+        Location { base: Base::Object(object), path, node, view: View::default() }
     }
 
     /// The type of a part, and how many there are of its kind.
@@ -345,9 +346,19 @@ impl Elaborator<'_> {
         } else if let Base::Object(object) = location.base {
             self.used(object, true);
         }
+        let location = self.seen_location(location, &target.ty, span)?;
         let register = self.copy_of(target, span)?;
+        self.follow(&location, span);
         self.emit(StmtKind::Load(register, location, target.access), span);
         Ok(self.loaded(register, target))
+    }
+
+    /// The place, seen as the type that it is accessed with.
+    fn seen_location(&mut self, mut location: Location, ty: &Type, span: Span) -> Result<Location> {
+        let result = self.nodes.see(location.node, ty, span);
+        self.clash(result, span)?;
+        location.view = View::of(ty);
+        Ok(location)
     }
 
     /// A value that is known, as one of the type that it is read as. What was written as one type may be read as another of the same size.
@@ -379,6 +390,8 @@ impl Elaborator<'_> {
             Spot::Register(register) => return self.write_register(*register, operand, span),
             Spot::Memory(location) => location.clone(),
         };
+        let location = self.seen_location(location, &target.ty, span)?;
+        self.follow(&location, span);
         if self.written_to(target, Some(&operand), span)? {
             self.emit(StmtKind::Store(location, operand.value, target.access), span);
         }
@@ -478,7 +491,7 @@ impl Elaborator<'_> {
             // Nobody else can see it: read, then write.
             Spot::Register(_) => None,
             Spot::Memory(_) if known.is_some() => None,
-            Spot::Memory(location) => Some(location.clone()),
+            Spot::Memory(location) => Some(self.seen_location(location.clone(), &target.ty, span)?),
         };
         let Some(place) = place else {
             // It drains all the same.
@@ -502,6 +515,7 @@ impl Elaborator<'_> {
             self.used(object, true);
         }
         self.written_to(target, Some(&new), span)?;
+        self.follow(&place, span);
         let (new, access) = (new.value, target.access);
         self.emit(StmtKind::Update { place, old: register, when, new, access }, span);
         Ok(old)

@@ -16,6 +16,7 @@ mod facts;
 mod frames;
 mod graph;
 mod labels;
+mod lifetimes;
 mod loops;
 mod memory;
 mod places;
@@ -39,6 +40,7 @@ use crate::diagnostic::Diagnostic;
 use env::Env;
 use facts::Uses;
 use graph::Graph;
+pub use lifetimes::forget_unfollowed;
 pub use memory::{Spot, Target};
 pub use simplify::simplify;
 use writer::{RegisterState, Writer};
@@ -290,7 +292,7 @@ impl<'u> Elaborator<'u> {
     fn clash(&self, result: std::result::Result<(), Clash>, span: Span) -> Result<()> {
         let Err(clash) = result else { return Ok(()) };
         let message = format!("the same memory is used as {} and as {}", clash.one.0, clash.other.0);
-        self.error(span, message, "use one type for each piece of memory: a `union` with members of the same size, or a variable for each")
+        self.error(span, message, clash.help())
     }
 
     /// One step of work, within the limits.

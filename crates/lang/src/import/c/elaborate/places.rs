@@ -3,7 +3,7 @@
 use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
 use fencewright_program::{BinaryOp, Span};
 
-use super::super::core::{Base, Known, Location, ObjectId, Origin, Projection, Value};
+use super::super::core::{Base, Known, Location, ObjectId, Origin, Projection, Value, View};
 use super::super::numbers::Operand;
 use super::facts::known;
 use super::frames::Slot;
@@ -83,7 +83,7 @@ impl Elaborator<'_> {
             Some(clash) => self.error(
                 span,
                 format!("the same memory is used as {} and as {}", clash.one.0, clash.other.0),
-                "make it a structure, with a variable for each use",
+                clash.help(),
             ),
         }
     }
@@ -154,7 +154,10 @@ impl Elaborator<'_> {
         // Whoever accesses it by way of this pointer is not counted as its user.
         self.kept(&pointer.value);
         let base = Base::Pointed(Box::new(pointer.value.clone()), node);
-        Ok(Target::new(Spot::Memory(Location { base, path: Vec::new(), node }), ty.clone()))
+        Ok(Target::new(
+            Spot::Memory(Location { base, path: Vec::new(), node, view: View::default() }),
+            ty.clone(),
+        ))
     }
 
     /// An allocation has elements of the type that it is used with first.

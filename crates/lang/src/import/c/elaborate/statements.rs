@@ -34,7 +34,7 @@ impl Elaborator<'_> {
             StatementKind::Declare(local, initial) => {
                 self.group(span, |this| this.declare(*local, initial.as_ref(), span))
             }
-            StatementKind::Block(block) => self.statements(block),
+            StatementKind::Block(block) => self.scope(span, |this| this.statements(block)),
             StatementKind::If(branches, otherwise) => {
                 self.group(span, |this| this.branches(branches, otherwise.as_deref()))
             }
@@ -197,6 +197,7 @@ impl Elaborator<'_> {
             Some(join) => join,
             None => self.join(),
         };
+        self.jump_to(label, span);
         self.note(&mut join.env);
         let to = join.label;
         self.frame().labels.insert(label, join);
@@ -215,11 +216,12 @@ impl Elaborator<'_> {
         }
         let mut contexts = std::mem::take(&mut self.frame().contexts);
         let jump = contexts.iter_mut().rev().find_map(|context| match next {
-            true => context.next.as_mut(),
-            false => Some(&mut context.leave),
+            true => context.next.as_mut().map(|jump| (jump, context.scopes)),
+            false => Some((&mut context.leave, context.scopes)),
         });
         let result = match jump {
-            Some(jump) => {
+            Some((jump, scopes)) => {
+                self.end_scopes(scopes, span);
                 self.leave(jump, span);
                 Ok(())
             }

@@ -29,9 +29,10 @@ impl Elaborator<'_> {
         let mut leave = Jump::new(How::Goto(exit), self.writer.level);
         let mut cases: Vec<(Key, Join)> = keys.into_iter().map(|key| (key, self.join())).collect();
         if self.writer.reachable {
-            self.group(value.span, |this| this.dispatch(value, &mut cases, &mut leave))?;
+            self.group(value.span, |this| this.dispatch(value, body, &mut cases, &mut leave))?;
         }
-        self.frame().contexts.push(Context { leave, next: None, cases: Some(Cases(cases)) });
+        let scopes = self.frame().scopes.len();
+        self.frame().contexts.push(Context { leave, next: None, cases: Some(Cases(cases)), scopes });
         let result = self.statement(body);
         let context = self.frame().contexts.pop().expect("it was pushed");
         result?;
@@ -39,9 +40,16 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    fn dispatch(&mut self, value: &Expr, cases: &mut [(Key, Join)], leave: &mut Jump) -> Result<()> {
+    fn dispatch(
+        &mut self,
+        value: &Expr,
+        body: &Statement,
+        cases: &mut [(Key, Join)],
+        leave: &mut Jump,
+    ) -> Result<()> {
         let operand = self.value(value)?;
         let operand = self.kept_value(operand, &value.ty, value.span)?;
+        self.begin_in(body, value.span);
         let TypeKind::Integer(ty) = value.ty.kind else {
             return self.error(value.span, "`switch` needs an integer", "");
         };

@@ -16,10 +16,11 @@ use std::rc::Rc;
 
 use super::super::core::{
     Access, Base, Known, Location, Object, ObjectId, Origin, Projection, Register, Stmt, StmtKind,
-    ThreadNumber, Value,
+    ThreadNumber, Value, View,
 };
 use super::super::numbers::Operand;
 use super::calls::Argument;
+use super::env::Contents;
 use super::facts::known;
 use super::memory::{Spot, Target};
 use super::{Elaborator, Instance, MOST_THREADS, Phase, Result, Writer};
@@ -137,6 +138,7 @@ impl Elaborator<'_> {
             }
         }
         self.nested(|this| this.body(function))?;
+        self.end_frames(span);
         self.writer.frames.pop();
         Ok(())
     }
@@ -198,6 +200,7 @@ impl Elaborator<'_> {
 
     /// The thread in hand ends.
     pub fn end_thread(&mut self, span: Span) {
+        self.end_frames(span);
         self.divert(0);
         if self.executing() && self.phase == Phase::Creating {
             // Whatever else main would do, it does not.
@@ -380,6 +383,7 @@ impl Elaborator<'_> {
                 base: Base::Object(object),
                 path: Vec::new(),
                 node: self.objects[object.0 as usize].node,
+                view: View::default(),
             };
             // Everybody can see it, and whatever it points to.
             let unkept = self.uses.clone();
@@ -396,24 +400,31 @@ impl Elaborator<'_> {
 
     /// Takes down what objects hold, as what they start with.
     fn take_down(&mut self) {
-        for (object, contents) in &self.writer.env.objects {
-            let entry = &mut self.objects[object.0 as usize];
-            let default = if entry.undefined { Known::Undefined } else { Known::Number(0) };
-            let facts = contents
-                .parts
-                .iter()
-                .filter_map(|(way, fact)| Some((way.clone(), fact.as_ref()?.known.clone()?)));
-            let mut initial: Vec<(Vec<Step>, Known)> = facts.filter(|(_, known)| *known != default).collect();
-            initial.sort_by_cached_key(|(way, _)| {
-                way.iter()
-                    .map(|step| match step {
-                        Step::Field(field) => u64::from(*field),
-                        Step::Element(element) => *element,
-                    })
-                    .collect::<Vec<u64>>()
-            });
-            entry.initial = initial;
+        let objects = std::mem::take(&mut self.writer.env.objects);
+        for (object, contents) in &objects {
+            self.keep_contents(*object, contents);
         }
+        self.writer.env.objects = objects;
+    }
+
+    /// Takes down what one object holds, as what it starts with.
+    pub(super) fn keep_contents(&mut self, object: ObjectId, contents: &Contents) {
+        let entry = &mut self.objects[object.0 as usize];
+        let default = if entry.undefined { Known::Undefined } else { Known::Number(0) };
+        let facts = contents
+            .parts
+            .iter()
+            .filter_map(|(way, fact)| Some((way.clone(), fact.as_ref()?.known.clone()?)));
+        let mut initial: Vec<(Vec<Step>, Known)> = facts.filter(|(_, known)| *known != default).collect();
+        initial.sort_by_cached_key(|(way, _)| {
+            way.iter()
+                .map(|step| match step {
+                    Step::Field(field) => u64::from(*field),
+                    Step::Element(element) => *element,
+                })
+                .collect::<Vec<u64>>()
+        });
+        entry.initial = initial;
     }
 
     /// From here on `main` does what others can see: code is written.

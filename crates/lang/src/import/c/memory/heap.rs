@@ -2,12 +2,12 @@
 //!
 //! The objects of an allocation in a loop are given one after the other, counted by a register; behind the last one nothing is known any more. What was given back is marked in registers
 //! of the thread that did it, so that a mark is no event of the memory model. With reuse an allocation may as well give an object of the same
-//! kind that its thread gave back, and takes the mark away.
+//! kind that its thread gave back, and takes the mark away. Local variables that pointers may outlive are marked in the same way while they are gone.
 
 use fencewright_program::BinaryOp;
 
 use super::super::core::{NodeId, ObjectId, Register, Value};
-use super::flat::{Array, Cell, Step, StepKind, Term, Wrong};
+use super::flat::{Array, Cell, Step, StepKind, Term, UNDEFINED, Wrong};
 use super::layout::{Placed, among};
 use super::resolve::Resolver;
 
@@ -109,6 +109,29 @@ impl Resolver<'_> {
         self.arrays.push(Array { name, first: of.first, init, marks: Some(class) });
         self.marks.insert(class, self.arrays.len() - 1);
         self.arrays.len() - 1
+    }
+
+    /// A local variable comes into being, maybe again. Where others may access it, only it being there counts: what they find there is what was written last.
+    pub(super) fn begin(&mut self, object: ObjectId) {
+        self.mark_local(object, false);
+        let placed = self.layout.placed(object);
+        if self.layout.classes[placed.class].places.is_empty() {
+            return;
+        }
+        for (class, number) in self.layout.scalars_of(placed.class, placed.first, 1) {
+            if let Some(home) = self.home(class) {
+                self.push(super::resolve::write(home, Term::Number(number), Term::Number(UNDEFINED)));
+            }
+        }
+    }
+
+    /// A local variable that others may access is gone, or is there again.
+    pub(super) fn mark_local(&mut self, object: ObjectId, gone: bool) {
+        if self.layout.is_freed(object) {
+            let placed = self.layout.placed(object);
+            let marks = self.marks(placed.class);
+            self.push(StepKind::Set(marks, Term::Number(placed.first), Term::Number(gone.into())));
+        }
     }
 
     /// What a pointer points to is given back, if it points anywhere.

@@ -4,12 +4,14 @@
 //! a block of numbers for each of its own places, so that the number of a part is `width * number + base`, plus the index in an array. Behind an
 //! array, or behind everything where pointers are moved, one number stands for no place: that is where a pointer one past the end points to.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use fencewright_c::typed::tree::Step;
 use fencewright_program::BinaryOp;
 
-use super::super::core::{Core, Known, NodeId, ObjectId, Origin, ThreadNumber, Times};
+use super::super::core::{
+    Core, Known, NodeId, ObjectId, Origin, StmtKind, ThreadNumber, Times, each_statement,
+};
 use super::super::nodes::{Nodes, Shape};
 use super::Options;
 use super::flat::{Term, UNDEFINED};
@@ -25,6 +27,8 @@ pub struct Layout {
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
     objects: Vec<Placed>,
+    /// Local variables that pointers may outlive.
+    ended: HashSet<ObjectId>,
 }
 
 /// A class of places.
@@ -98,7 +102,15 @@ impl Layout {
     /// Numbers for everything.
     pub fn new(core: &Core, nodes: &Nodes, options: Options) -> Result<Self, Vec<Diagnostic>> {
         let uses = Uses::of(core, nodes);
-        let mut layout = Layout { classes: Vec::new(), by_node: HashMap::new(), objects: Vec::new() };
+        let mut ended = HashSet::new();
+        for thread in &core.threads {
+            each_statement(&thread.code, &mut |statement| {
+                if let StmtKind::End(object) = &statement.kind {
+                    ended.insert(*object);
+                }
+            });
+        }
+        let mut layout = Layout { classes: Vec::new(), by_node: HashMap::new(), objects: Vec::new(), ended };
         layout.find_classes(core, nodes, &uses);
         layout.find_objects(core, nodes, options)?;
         let mut order = Vec::new();
@@ -187,10 +199,13 @@ impl Layout {
         scalars
     }
 
-    /// Whether somebody gives back an object.
+    /// Whether somebody gives back an object, or it is a local variable that pointers may outlive.
     pub fn is_freed(&self, object: ObjectId) -> bool {
         let placed = self.placed(object);
-        placed.heap && !self.classes[placed.class].used.freed_by.is_empty()
+        match placed.heap {
+            true => !self.classes[placed.class].used.freed_by.is_empty(),
+            false => self.ended.contains(&object) && !self.classes[placed.class].places.is_empty(),
+        }
     }
 
     fn is_union(&self, class: usize, nodes: &Nodes) -> bool {

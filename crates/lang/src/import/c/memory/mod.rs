@@ -7,6 +7,7 @@ mod emit;
 mod failures;
 pub mod flat;
 mod flow;
+mod fresh;
 mod heap;
 mod joins;
 mod layout;
@@ -47,6 +48,11 @@ impl Default for Options {
     }
 }
 
+/// Unifies the nodes of structures that can be the same one, found by way of a member.
+pub fn unite_containers(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagnostic>> {
+    containers::unify(core, nodes).map_err(|clash| clash.diagnostics().to_vec())
+}
+
 /// The program as a file of `.fw`.
 pub fn emit(
     core: &Core,
@@ -54,13 +60,14 @@ pub fn emit(
     sources: &Sources,
     options: Options,
 ) -> Result<File, Vec<Diagnostic>> {
-    containers::unify(core, &mut nodes).map_err(|clash| clash.diagnostics().to_vec())?;
+    unite_containers(core, &mut nodes)?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
         return Err(clashes);
     }
     let layout = Layout::new(core, &nodes, options)?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options)?;
+    program.threads.iter_mut().for_each(fresh::forget);
     flow::check(&mut program, &layout);
     for thread in &mut program.threads {
         checks::join(&mut thread.code);

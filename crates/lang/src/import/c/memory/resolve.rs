@@ -127,6 +127,16 @@ impl Resolver<'_> {
             StmtKind::Loop(block) => StepKind::Loop(self.block(block)),
             StmtKind::Atomic(block) => return self.atomic(block),
             StmtKind::Assign(register, value) => StepKind::Assign(*register, self.value(value)),
+            StmtKind::Undefined(register) => StepKind::Assign(*register, Term::Number(UNDEFINED)),
+            StmtKind::Begin(object) => return self.begin(*object),
+            StmtKind::End(object) => return self.mark_local(*object, true),
+            StmtKind::Follow(object) => {
+                if !self.layout.is_freed(*object) {
+                    return;
+                }
+                let placed = self.layout.placed(*object);
+                StepKind::Touch(placed.class, Term::Number(placed.first))
+            }
             StmtKind::Havoc(register, low, high) => StepKind::Havoc(*register, *low, *high),
             StmtKind::Load(register, place, _) => {
                 let Some(place) = self.access(place) else { return };
@@ -415,7 +425,12 @@ impl Resolver<'_> {
             self.push(StepKind::Check(Term::Number(0), Wrong::Pointer));
             return None;
         };
-        if self.layout.can_be_freed(resolved.class) {
+        // Whoever accesses a local variable by its name does so while it is there; otherwise it says that it follows a pointer.
+        let by_name = match place.base {
+            Base::Object(object) => !self.layout.placed(object).heap,
+            Base::Pointed(..) => false,
+        };
+        if !by_name && self.layout.can_be_freed(resolved.class) {
             let number = self.in_registers(resolved.number);
             self.push(StepKind::Touch(resolved.class, number.clone()));
             return Some(Resolved { number, ..resolved });

@@ -96,7 +96,12 @@ impl Maker {
 
     /// A whole object.
     fn whole(&self, object: ObjectId) -> Location {
-        Location { base: Base::Object(object), path: Vec::new(), node: self.node(object) }
+        Location {
+            base: Base::Object(object),
+            path: Vec::new(),
+            node: self.node(object),
+            view: View::default(),
+        }
     }
 
     /// A member of a place.

@@ -109,7 +109,8 @@ fn scalars_that_memory_holds_differently_clash() {
     check(&mut nodes, &long, &unsigned_long, true);
     check(&mut nodes, &unsigned_long, &pointer(int()), true);
     check(&mut nodes, &pointer(record(0)), &pointer(int()), true);
-    check(&mut nodes, &int(), &integer(Rank::Int, false), false);
+    check(&mut nodes, &int(), &integer(Rank::Int, false), true);
+    check(&mut nodes, &integer(Rank::Char, true), &ty(TypeKind::Integer(Arithmetic::Bool)), true);
     check(&mut nodes, &int(), &long, false);
     check(&mut nodes, &int(), &ty(TypeKind::Integer(Arithmetic::Bool)), false);
     check(&mut nodes, &int(), &record(1), false);
@@ -139,4 +140,16 @@ fn members_of_a_union_are_one_place_or_a_clash() {
     assert!(nodes.clashes().is_empty());
     nodes.field(word, 2);
     assert_eq!(nodes.clashes().len(), 1);
+}
+
+#[test]
+fn integers_that_are_seen_in_two_ways_are_mixed() {
+    let mut nodes = nodes();
+    let (one, two) = (nodes.object(&int(), at(1)), nodes.object(&integer(Rank::Int, false), at(2)));
+    assert!(!nodes.is_mixed(one) && !nodes.is_mixed(two));
+    nodes.see(one, &int(), at(3)).unwrap();
+    assert!(!nodes.is_mixed(one));
+    nodes.unify(one, two).unwrap();
+    assert!(nodes.is_mixed(one) && nodes.is_mixed(two));
+    assert!(nodes.see(one, &integer(Rank::Long, true), at(4)).is_err());
 }

@@ -264,16 +264,14 @@ fn record_of(ty: &Type) -> usize {
     }
 }
 
-/// The pointer before conversions to other types of pointers, as to the `void *` of a parameter.
+/// The pointer before it was made the `void *` of a parameter, or one to a structure around the number that it points to.
 fn unconverted(pointer: &Expr) -> &Expr {
-    match &pointer.kind {
-        ExprKind::Convert(inner) if matches!(inner.ty.kind, TypeKind::Pointer(_)) => match &inner.ty.kind {
-            TypeKind::Pointer(to) if to.kind != TypeKind::Void => unconverted(inner),
-            _ => match matches!(&pointer.ty.kind, TypeKind::Pointer(to) if to.kind == TypeKind::Void) {
-                true => unconverted(inner),
-                false => pointer,
-            },
-        },
+    let ExprKind::Convert(inner) = &pointer.kind else { return pointer };
+    let (TypeKind::Pointer(from), TypeKind::Pointer(to)) = (&inner.ty.kind, &pointer.ty.kind) else {
+        return pointer;
+    };
+    match (&from.kind, &to.kind) {
+        (_, TypeKind::Void) | (TypeKind::Integer(_), TypeKind::Record(_)) => unconverted(inner),
         _ => pointer,
     }
 }

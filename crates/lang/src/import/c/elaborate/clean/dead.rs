@@ -69,7 +69,7 @@ impl Liveness {
     fn block(&mut self, code: &mut Vec<Stmt>, mut live: Set, around: &Around) -> Set {
         let mut gone = Vec::new();
         for (n, statement) in code.iter_mut().enumerate().rev() {
-            if let StmtKind::Assign(register, _) = &statement.kind
+            if let StmtKind::Assign(register, _) | StmtKind::Undefined(register) = &statement.kind
                 && !live.contains(*register)
             {
                 gone.push(n);

@@ -42,6 +42,7 @@ impl Defined {
             each_statement(&thread.code, &mut |statement| {
                 let undefined = match &statement.kind {
                     StmtKind::Assign(_, value) => self.passes(number, value),
+                    StmtKind::Undefined(_) => true,
                     StmtKind::Load(..) | StmtKind::Await(..) => self.memory,
                     StmtKind::Store(_, value, _) => {
                         self.memory |= self.passes(number, value);

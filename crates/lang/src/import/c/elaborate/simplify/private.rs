@@ -82,13 +82,19 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
             _ => Role::Memory,
         };
     }
+    // Whether a variable is gone is a question about memory.
+    if let StmtKind::Follow(object) = kind {
+        mentions.push(*object);
+    }
     for object in mentions {
         roles[object.0 as usize] = Role::Memory;
     }
 }
 
-fn rewrite(code: &mut [Stmt], homes: &FxHashMap<ObjectId, Register>) {
+fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>) {
     let home = |place: &Location| place.whole().and_then(|object| homes.get(&object).copied());
+    // Nobody has a pointer to a register.
+    code.retain(|statement| !matches!(&statement.kind, StmtKind::End(object) if homes.contains_key(object)));
     for statement in code {
         match &mut statement.kind {
             StmtKind::Load(register, place, _) => {
@@ -100,6 +106,11 @@ fn rewrite(code: &mut [Stmt], homes: &FxHashMap<ObjectId, Register>) {
                 if let Some(home) = home(place) {
                     let value = std::mem::replace(value, Value::Number(0));
                     statement.kind = StmtKind::Assign(home, value);
+                }
+            }
+            StmtKind::Begin(object) => {
+                if let Some(home) = homes.get(object) {
+                    statement.kind = StmtKind::Undefined(*home);
                 }
             }
             kind => kind.blocks_mut().into_iter().for_each(|block| rewrite(block, homes)),
@@ -159,6 +170,12 @@ fn writes(kind: &StmtKind, thread: usize, writers: &mut [Writer]) {
         mentions.remove(0);
         let writer = &mut writers[object.0 as usize];
         if writing && *writer != Writer::Thread(thread) {
+            *writer = if *writer == Writer::Nobody { Writer::Thread(thread) } else { Writer::Anybody };
+        }
+    }
+    if let StmtKind::Begin(object) = kind {
+        let writer = &mut writers[object.0 as usize];
+        if *writer != Writer::Thread(thread) {
             *writer = if *writer == Writer::Nobody { Writer::Thread(thread) } else { Writer::Anybody };
         }
     }

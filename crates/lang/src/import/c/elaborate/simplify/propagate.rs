@@ -211,6 +211,9 @@ impl Propagation<'_> {
         {
             facts.variables.remove(&variable);
         }
+        if let StmtKind::Begin(variable) = kind {
+            facts.variables.remove(variable);
+        }
     }
 
     fn endless(&mut self, body: &mut Vec<Stmt>, facts: Option<Facts>) -> Option<Facts> {

@@ -1,0 +1,205 @@
+//! Variables that come into being again and are written before anybody reads them need not become undefined first: liveness of registers, and of the elements of
+//! arrays of registers.
+
+use std::collections::HashMap;
+
+use super::super::core::{Label, Register};
+use super::flat::{Step, StepKind, Term, Thread, UNDEFINED};
+
+/// Threads of which statements times cells are more than this stay as they are.
+const MOST_WORK: usize = 50_000_000;
+
+/// Takes out assignments of the undefined value that nobody can find.
+pub(super) fn forget(thread: &mut Thread) {
+    let mut starts = Vec::new();
+    let mut cells = thread.registers.len();
+    for array in &thread.arrays {
+        starts.push((cells, array.first, array.init.len()));
+        cells += array.init.len();
+    }
+    let (mut statements, mut any) = (0, false);
+    let mut open: Vec<&Step> = thread.code.iter().collect();
+    while let Some(step) = open.pop() {
+        statements += 1;
+        any |= is_undefining(&step.kind);
+        step.kind.blocks().into_iter().for_each(|block| open.extend(block));
+    }
+    if !any || statements * cells > MOST_WORK {
+        return;
+    }
+    let empty = Set(vec![0; cells.div_ceil(64)]);
+    let around = Around { leave: empty.clone(), again: empty.clone() };
+    let mut liveness = Liveness { starts, labels: HashMap::new(), empty, changed: true, remove: false };
+    while std::mem::take(&mut liveness.changed) {
+        liveness.block(&mut thread.code, liveness.empty.clone(), &around);
+    }
+    liveness.remove = true;
+    liveness.block(&mut thread.code, liveness.empty.clone(), &around);
+}
+
+fn is_undefining(kind: &StepKind) -> bool {
+    let undefined = Term::Number(UNDEFINED);
+    match kind {
+        StepKind::Assign(_, value) => *value == undefined,
+        StepKind::Set(_, Term::Number(_), value) => *value == undefined,
+        _ => false,
+    }
+}
+
+/// A set of registers and elements.
+#[derive(Clone, PartialEq, Eq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn insert(&mut self, cell: usize) {
+        self.0[cell / 64] |= 1 << (cell % 64);
+    }
+
+    fn remove(&mut self, cell: usize) {
+        self.0[cell / 64] &= !(1 << (cell % 64));
+    }
+
+    fn contains(&self, cell: usize) -> bool {
+        self.0[cell / 64] & (1 << (cell % 64)) != 0
+    }
+
+    fn union(&mut self, other: &Set) {
+        self.0.iter_mut().zip(&other.0).for_each(|(here, there)| *here |= there);
+    }
+}
+
+/// What is live where control can go from inside a loop.
+struct Around {
+    leave: Set,
+    again: Set,
+}
+
+struct Liveness {
+    /// For each array: the cell of its first element, its first index, and its length.
+    starts: Vec<(usize, i64, usize)>,
+    labels: HashMap<Label, Set>,
+    empty: Set,
+    changed: bool,
+    /// Whether what is not live is taken out.
+    remove: bool,
+}
+
+impl Liveness {
+    fn cell(&self, array: usize, index: i64) -> Option<usize> {
+        let (start, first, length) = self.starts[array];
+        let offset = usize::try_from(index.checked_sub(first)?).ok()?;
+        (offset < length).then_some(start + offset)
+    }
+
+    /// What is live before a block.
+    fn block(&mut self, code: &mut Vec<Step>, mut live: Set, around: &Around) -> Set {
+        for n in (0..code.len()).rev() {
+            if is_undefining(&code[n].kind) {
+                let cell = self.written(&code[n].kind);
+                if cell.is_some_and(|cell| !live.contains(cell)) {
+                    if self.remove {
+                        code.remove(n);
+                    }
+                    continue;
+                }
+            }
+            live = self.step(&mut code[n].kind, live, around);
+        }
+        live
+    }
+
+    /// What a step writes for certain.
+    fn written(&self, kind: &StepKind) -> Option<usize> {
+        match kind {
+            StepKind::Set(array, Term::Number(index), _) => self.cell(*array, *index),
+            kind => kind.writes().map(|Register(register)| register as usize),
+        }
+    }
+
+    fn read(&self, term: &Term, live: &mut Set) {
+        match term {
+            Term::Number(_) => {}
+            Term::Register(register) => live.insert(register.0 as usize),
+            Term::Element(array, index) => match (&**index, self.starts[*array]) {
+                (Term::Number(index), _) => {
+                    self.cell(*array, *index).into_iter().for_each(|cell| live.insert(cell))
+                }
+                (index, (start, _, length)) => {
+                    (start..start + length).for_each(|cell| live.insert(cell));
+                    self.read(index, live);
+                }
+            },
+            Term::Unary(_, a) => self.read(a, live),
+            Term::Binary(_, a, b) => {
+                self.read(a, live);
+                self.read(b, live);
+            }
+            Term::If(a, b, c) => [a, b, c].into_iter().for_each(|part| self.read(part, live)),
+        }
+    }
+
+    fn step(&mut self, kind: &mut StepKind, mut live: Set, around: &Around) -> Set {
+        match kind {
+            StepKind::Steps(inner) | StepKind::Block(inner) | StepKind::Atomic(inner) => {
+                return self.block(inner, live, around);
+            }
+            StepKind::If(_, then, otherwise) => {
+                let mut other = self.block(otherwise, live.clone(), around);
+                other.union(&self.block(then, live, around));
+                live = other;
+            }
+            StepKind::Choose(ways) => {
+                let mut any = self.empty.clone();
+                for way in ways {
+                    any.union(&self.block(way, live.clone(), around));
+                }
+                return any;
+            }
+            StepKind::Loop(inner) => return self.endless(inner, live),
+            StepKind::Break => return around.leave.clone(),
+            StepKind::Continue => return around.again.clone(),
+            StepKind::Label(label) => {
+                let known = self.labels.entry(*label).or_insert_with(|| self.empty.clone());
+                let before = known.clone();
+                known.union(&live);
+                self.changed |= before != *known;
+                return live;
+            }
+            StepKind::Goto(label) => return self.labels.get(label).unwrap_or(&self.empty).clone(),
+            StepKind::Stop | StepKind::Beyond(_) => return self.empty.clone(),
+            _ => {}
+        }
+        if let Some(cell) = self.written(kind) {
+            live.remove(cell);
+        }
+        kind.terms().into_iter().for_each(|term| self.read(term, &mut live));
+        // What an update or an await reads into its own register is not live before.
+        if let StepKind::Update { cell, old, .. } | StepKind::Await(old, cell, ..) = &*kind
+            && !cell.index.as_ref().is_some_and(|index| index.has(*old))
+        {
+            live.remove(old.0 as usize);
+        }
+        live
+    }
+
+    fn endless(&mut self, inner: &mut Vec<Step>, leave: Set) -> Set {
+        // Nothing is taken out before it is known what is live at the head.
+        let remove = std::mem::take(&mut self.remove);
+        let mut head = self.empty.clone();
+        loop {
+            let inside = Around { leave: leave.clone(), again: head.clone() };
+            let mut before = self.block(inner, head.clone(), &inside);
+            before.union(&head);
+            if before == head {
+                break;
+            }
+            head = before;
+        }
+        self.remove = remove;
+        if remove {
+            let inside = Around { leave, again: head.clone() };
+            self.block(inner, head.clone(), &inside);
+        }
+        head
+    }
+}
