@@ -6,8 +6,8 @@
 #include <fencewright/keys.h>
 typedef unsigned long pthread_t;
 typedef struct { int __unused; } pthread_attr_t;
-typedef struct { int __owner; } pthread_mutex_t;
-typedef struct { int __unused; } pthread_mutexattr_t;
+typedef struct { int __owner, __type, __depth; } pthread_mutex_t;
+typedef struct { int __type; } pthread_mutexattr_t;
 typedef struct { int __owner; } pthread_spinlock_t;
 typedef struct { unsigned long __waiting; } pthread_cond_t;
 typedef struct { int __unused; } pthread_condattr_t;

@@ -360,6 +360,22 @@ impl Nodes {
         }
     }
 
+    /// The array of open length at the end of a structure: its member, and where it starts.
+    pub fn open_array(&self, node: NodeId) -> Option<(u32, u64)> {
+        let Shape::Record(record, _) = self.shape_of(node) else { return None };
+        let fields = &self.structure(*record).fields;
+        let last = fields.last()?;
+        matches!(last.ty.kind, TypeKind::Array(_, 0)).then(|| (fields.len() as u32 - 1, last.offset))
+    }
+
+    /// An array of open length has so many elements.
+    pub fn set_length(&mut self, node: NodeId, elements: u64) {
+        let node = self.find(node);
+        if let Shape::Array(length, _) = &mut self.nodes[node.0 as usize].shape {
+            *length = elements;
+        }
+    }
+
     /// Two nodes become one, and so do their parts and what they point to.
     pub fn unify(&mut self, a: NodeId, b: NodeId) -> Result<(), Clash> {
         let mut pairs = vec![(a, b)];

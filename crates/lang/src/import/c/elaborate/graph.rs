@@ -18,6 +18,8 @@ pub(super) struct Graph {
     backward: FxHashMap<(FunctionId, LabelId), usize>,
     /// The statements of functions that jump back, numbered in the order of the text.
     order: FxHashMap<*const Statement, usize>,
+    /// Whether some mutexes have a type: their owner may take them again, or be told that it cannot.
+    pub(super) typed_mutexes: bool,
     /// Variables with static storage that somebody writes, or whose address somebody takes.
     changed: FxHashSet<GlobalId>,
 }
@@ -68,6 +70,7 @@ impl Graph {
                 Part::Expr(expr) => {
                     text.expression(expr);
                     graph.changed.extend(changed(expr));
+                    graph.typed_mutexes |= sets_type(expr);
                 }
             };
             walk_block(&function.body, &mut visit);
@@ -167,6 +170,13 @@ impl Graph {
     pub(super) fn kept(&self) -> &[FunctionId] {
         &self.kept
     }
+}
+
+/// Whether an expression gives attributes of mutexes a type other than the ordinary one.
+fn sets_type(expr: &Expr) -> bool {
+    let ExprKind::Call(Callee::Builtin(name), arguments) = &expr.kind else { return false };
+    &**name == "pthread_mutexattr_settype"
+        && !matches!(arguments.get(1).map(|kind| &kind.kind), Some(ExprKind::Constant(0)))
 }
 
 /// The variable that an expression writes, or whose address it takes.

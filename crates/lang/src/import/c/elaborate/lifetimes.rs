@@ -86,6 +86,21 @@ impl Elaborator<'_> {
         self.writer.env.objects.remove(&object);
     }
 
+    /// The variables that are gone, and that somebody may still have a pointer to.
+    pub(super) fn left_behind(&self) -> impl Iterator<Item = ObjectId> {
+        let reach = &self.reach;
+        let kept =
+            move |object: &&ObjectId| reach[object.0 as usize].pointed || reach[object.0 as usize].shared;
+        self.writer.env.gone.iter().filter(kept).copied()
+    }
+
+    /// The program starts here: what was gone before is gone.
+    pub(super) fn end_before(&mut self, span: Span) {
+        let mut gone: Vec<ObjectId> = self.left_behind().collect();
+        gone.sort();
+        gone.into_iter().for_each(|object| self.emit(StmtKind::End(object), span));
+    }
+
     /// A jump to a label: variables of blocks that it leaves are gone, and those of blocks that it enters hold nothing.
     pub(super) fn jump_to(&mut self, label: LabelId, span: Span) {
         if !self.writer.reachable {
@@ -171,6 +186,20 @@ fn around(statement: &Statement, open: &mut Vec<LocalId>, found: &mut FxHashMap<
         }
         _ => {}
     }
+}
+
+/// Takes out what is said about accesses to variables that are never gone.
+pub(super) fn forget_lasting<'a>(threads: impl IntoIterator<Item = &'a mut Vec<Stmt>>) {
+    let mut threads: Vec<&mut Vec<Stmt>> = threads.into_iter().collect();
+    let mut ended = FxHashSet::default();
+    for code in &threads {
+        each_statement(code, &mut |statement| {
+            if let StmtKind::End(object) = &statement.kind {
+                ended.insert(*object);
+            }
+        });
+    }
+    threads.iter_mut().for_each(|code| retain(code, &ended));
 }
 
 /// Takes out what is said about the ends of variables that nobody can access any more by then.

@@ -212,6 +212,14 @@ impl Elaborator<'_> {
         Ok(Operand { range: (1, u64::MAX.into()), ..Operand::pointer(Value::Register(register), node) })
     }
 
+    /// How many bytes an allocation has.
+    pub(super) fn allocated_bytes(&self, object: ObjectId) -> Option<u64> {
+        match self.objects[object.0 as usize].origin {
+            Origin::Heap { bytes, .. } => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// The place at the end of a way from an object.
     pub(super) fn location(&mut self, object: ObjectId, way: &[Step]) -> Location {
         let Object { node, ty, origin, .. } = &self.objects[object.0 as usize];
@@ -221,10 +229,15 @@ impl Elaborator<'_> {
             match (step, origin) {
                 (Step::Element(index), Origin::Heap { bytes, .. }) if n == 0 => {
                     let size = ty.as_ref().map_or(1, |ty| self.size(ty).max(1));
-                    path.push(Projection::Element(Value::Number(*index as i64), bytes / size));
+                    let open = ty.as_ref().is_some_and(|ty| self.open_array(ty).is_some());
+                    let elements = if open { 1 } else { bytes / size };
+                    path.push(Projection::Element(Value::Number(*index as i64), elements));
                 }
                 _ => {
-                    let (inner, length) = self.part_type(ty.as_ref(), step);
+                    let (inner, mut length) = self.part_type(ty.as_ref(), step);
+                    if length == 0 {
+                        length = self.open_length(object);
+                    }
                     path.push(match step {
                         Step::Field(field) => Projection::Field(*field),
                         Step::Element(index) => Projection::Element(Value::Number(*index as i64), length),
@@ -238,6 +251,27 @@ impl Elaborator<'_> {
             }
         }
         Location { base: Base::Object(object), path, node, view: View::default() }
+    }
+
+    /// The array of open length at the end of a structure: where it starts, and its elements.
+    fn open_array(&self, ty: &Type) -> Option<(u64, Type)> {
+        let TypeKind::Record(record) = &ty.kind else { return None };
+        let last = self.unit.records[record.0 as usize].fields.last()?;
+        match &last.ty.kind {
+            TypeKind::Array(element, 0) => Some((last.offset, (**element).clone())),
+            _ => None,
+        }
+    }
+
+    /// How many elements the array of open length has at the end of an object: as many as the allocation has room for. 0 if it is none.
+    pub(super) fn open_length(&self, object: ObjectId) -> u64 {
+        let Object { ty, origin, .. } = &self.objects[object.0 as usize];
+        match (origin, ty.as_ref().and_then(|ty| self.open_array(ty))) {
+            (Origin::Heap { bytes, .. }, Some((start, element))) => {
+                bytes.saturating_sub(start) / self.size(&element).max(1)
+            }
+            _ => 0,
+        }
     }
 
     /// The type of a part, and how many there are of its kind.

@@ -332,7 +332,8 @@ impl<'u> Elaborator<'u> {
 
     fn finished(mut self) -> Result<(Core, Nodes)> {
         self.finish_threads()?;
-        let writers = std::mem::take(&mut self.done);
+        let mut writers = std::mem::take(&mut self.done);
+        lifetimes::forget_lasting(writers.iter_mut().flat_map(|writer| &mut writer.blocks));
         let mut threads = Vec::new();
         for mut writer in writers {
             let code = clean::clean(

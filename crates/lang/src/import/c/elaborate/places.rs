@@ -92,8 +92,10 @@ impl Elaborator<'_> {
     pub(super) fn element(&mut self, of: &Target, index: Operand, ty: &Type, span: Span) -> Result<Target> {
         let Spot::Memory(location) = &of.spot else { unreachable!("arrays are in memory") };
         self.one_shape(span)?;
-        let length = match &of.ty.kind {
-            TypeKind::Array(_, length) => *length,
+        // What an array of open length has room for is known where the object is; otherwise layout knows.
+        let length = match (&of.ty.kind, &location.base) {
+            (TypeKind::Array(_, 0), Base::Object(object)) => self.open_length(*object),
+            (TypeKind::Array(_, length), _) => *length,
             _ => 1,
         };
         let mut location = location.clone();

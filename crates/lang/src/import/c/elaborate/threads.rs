@@ -140,6 +140,10 @@ impl Elaborator<'_> {
         self.nested(|this| this.body(function))?;
         self.end_frames(span);
         self.writer.frames.pop();
+        // What was gone when the threads were created is still gone.
+        if self.phase == Phase::Creating && self.left_behind().next().is_some() {
+            self.run();
+        }
         Ok(())
     }
 
@@ -460,6 +464,7 @@ impl Elaborator<'_> {
                 self.kept(&operand.value);
             }
         }
+        self.end_before(span);
     }
 
     /// Waits for a thread, and takes its result.

@@ -11,6 +11,7 @@ mod fresh;
 mod heap;
 mod joins;
 mod layout;
+mod open_arrays;
 mod property;
 mod ranges;
 mod resolve;
@@ -65,6 +66,7 @@ pub fn emit(
     if !clashes.is_empty() {
         return Err(clashes);
     }
+    open_arrays::set_lengths(core, &mut nodes)?;
     let layout = Layout::new(core, &nodes, options)?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options)?;
     program.threads.iter_mut().for_each(fresh::forget);

@@ -11,7 +11,7 @@ use fencewright_program::{BinaryOp, Span, UnaryOp};
 use super::super::core::{
     Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber, Value,
 };
-use super::super::nodes::Nodes;
+use super::super::nodes::{Nodes, Shape};
 use super::Options;
 use super::flat::{
     Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Waiting, Wrong,
@@ -489,7 +489,11 @@ impl Resolver<'_> {
             let (step, index) = match projection {
                 Projection::Field(field) => (PathStep::Field(*field), Term::Number(0)),
                 Projection::Element(index, length) => {
-                    (PathStep::Element(0), self.element(index, *length, access || n + 1 < path.len()))
+                    let length = match (length, self.nodes.shape_of(layout.classes[resolved.class].node)) {
+                        (0, Shape::Array(length, _)) => *length,
+                        _ => *length,
+                    };
+                    (PathStep::Element(0), self.element(index, length, access || n + 1 < path.len()))
                 }
             };
             let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;

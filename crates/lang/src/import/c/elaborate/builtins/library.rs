@@ -7,7 +7,7 @@ use super::super::super::core::{Known, StmtKind};
 use super::super::super::numbers::Operand;
 use super::super::facts::known;
 use super::super::{Elaborator, Result};
-use super::BuiltinCall;
+use super::{BuiltinCall, unconverted};
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(super) enum Operation {
     /// Memory, the pointer to which goes to where the first argument points.
     AllocateAt,
     Free,
+    /// Memory of another size, with what was in the old one.
+    Reallocate,
     /// Something that nobody else can see; the result is a number of characters or the like.
     Print,
     /// Nothing happens; the result is 0.
@@ -38,6 +40,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "kzalloc" | "calloc" | "kcalloc" => Operation::AllocateZeroed,
         "aligned_alloc" | "memalign" => Operation::Allocate(1),
         "posix_memalign" => Operation::AllocateAt,
+        "realloc" | "krealloc" => Operation::Reallocate,
         "free" | "kfree" | "vfree" | "cfree" => Operation::Free,
         "printf" | "fprintf" | "puts" | "fputs" | "putchar" | "fputc" | "putc" | "vprintf" | "vfprintf"
         | "dprintf" | "fwrite" | "write" | "printk" | "pr_info" | "pr_err" | "pr_warn"
@@ -78,6 +81,7 @@ impl Elaborator<'_> {
                 let pointer = self.argument_value(call, 0)?;
                 self.free(pointer, span)
             }
+            Operation::Reallocate => self.reallocate(call),
             Operation::Print => {
                 self.evaluated(call)?;
                 match &call.ty.kind {
@@ -116,6 +120,37 @@ impl Elaborator<'_> {
                 self.error(size.span, "the size of this allocation is not known, or makes no sense", help)
             }
         }
+    }
+
+    /// New memory gets what the old one holds, as much as fits, and the old one is given back.
+    fn reallocate(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let argument = unconverted(self.argument(call, 0)?);
+        let old = self.value(argument)?;
+        let bytes = self.bytes(self.argument(call, 1)?)?;
+        if Self::is_null(&old) {
+            return self.allocate(bytes, false, span);
+        }
+        let element = super::super::expressions::pointee(&argument.ty);
+        let before = match known(&old.value) {
+            Some(Known::Address(object, _)) => self.allocated_bytes(object),
+            _ => None,
+        };
+        let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
+            let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
+            return self.error(span, "how much memory `realloc` has to copy is not known here", help);
+        };
+        let new = self.allocate(bytes, false, span)?;
+        for number in 0..before.min(bytes) / self.size(&element).max(1) {
+            let by = Operand::number(number.into());
+            let from = self.moved(old.clone(), by.clone(), &element, span)?;
+            let from = self.pointed(&from, &element, span)?;
+            let to = self.moved(new.clone(), by, &element, span)?;
+            let to = self.pointed(&to, &element, span)?;
+            self.copy(&from, &to, span)?;
+        }
+        self.free(old, span)?;
+        Ok(new)
     }
 
     /// Memory is given back.

@@ -11,10 +11,11 @@ use super::super::super::core::{Access, StmtKind};
 use super::super::super::numbers::{self, Operand};
 use super::super::memory::Target;
 use super::super::{Elaborator, Result};
+use super::mutex_types::Taking;
 use super::{BuiltinCall, int};
 
 /// What `trylock` says of a lock that is taken.
-const BUSY: i128 = 16;
+pub(super) const BUSY: i128 = 16;
 /// What locks with a limit of time say when it is over.
 pub(super) const TIMED_OUT: i128 = 110;
 /// What `<threads.h>` says instead of them.
@@ -58,8 +59,10 @@ pub(super) enum Operation {
     IsLocked,
     /// Attributes that change nothing here.
     Nothing,
-    /// Attributes that would.
-    Attribute,
+    /// The attributes of an ordinary mutex.
+    Ordinary,
+    /// A type of mutexes as an attribute.
+    SetType,
 }
 
 /// What a name means.
@@ -101,7 +104,8 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         "rwlock_tryrdlock" => Operation::TryLock(Kind::Readers, World::Posix),
         "rwlock_trywrlock" => Operation::TryLock(Kind::Writer, World::Posix),
         "rwlock_unlock" => Operation::UnlockEither,
-        "mutexattr_settype" => Operation::Attribute,
+        "mutexattr_init" => Operation::Ordinary,
+        "mutexattr_settype" => Operation::SetType,
         _ if ["attr_", "mutexattr_", "condattr_", "rwlockattr_", "barrierattr_"]
             .iter()
             .any(|kind| rest.starts_with(kind)) =>
@@ -147,15 +151,10 @@ fn named_linux(name: &str) -> Option<Operation> {
 impl Elaborator<'_> {
     pub(super) fn lock_operation(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
-        if operation == Operation::Attribute {
-            let kind = self.argument_value(call, 1)?;
-            // PTHREAD_MUTEX_NORMAL, and PTHREAD_MUTEX_ERRORCHECK, whose errors are violations here.
-            return match kind.known() {
-                Some(0 | 2) => Ok(Operand::number(0)),
-                _ => self.recursive(span),
-            };
-        }
-        if operation == Operation::Nothing {
+        let typed = self.has_types();
+        if operation == Operation::Nothing
+            || !typed && matches!(operation, Operation::Ordinary | Operation::SetType)
+        {
             self.evaluated(call)?;
             return Ok(Operand::number(0));
         }
@@ -168,9 +167,25 @@ impl Elaborator<'_> {
                     return self.recursive(span);
                 }
                 self.write(&lock, Operand::number(0), span)?;
+                if typed && call.name == "pthread_mutex_init" {
+                    self.init_typed(call)?;
+                }
+            }
+            Operation::Ordinary => self.write(&lock, Operand::number(0), span)?,
+            Operation::SetType => {
+                let ty = self.argument_value(call, 1)?;
+                self.write(&lock, ty, span)?;
             }
             Operation::Destroy => {}
             Operation::IsLocked => return self.read(&lock, span).map(numbers::truth),
+            Operation::Lock(Kind::Mutex) if typed => return self.lock_typed(call, Taking::Waits),
+            Operation::TryLock(Kind::Mutex, World::Posix) if typed => {
+                return self.lock_typed(call, Taking::Tries);
+            }
+            Operation::TimedLock(Kind::Mutex, World::Posix) if typed => {
+                return self.lock_typed(call, Taking::GivesUp);
+            }
+            Operation::Unlock(Kind::Mutex) if typed => return self.unlock_typed(call),
             Operation::Lock(kind) => self.acquire(kind, &lock, span)?,
             Operation::TryLock(kind, world) => {
                 let free = self.try_acquire(kind, &lock, span)?;
@@ -188,7 +203,7 @@ impl Elaborator<'_> {
             }
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,
-            Operation::Nothing | Operation::Attribute => {}
+            Operation::Nothing => {}
         }
         Ok(Operand::number(0))
     }
@@ -199,7 +214,7 @@ impl Elaborator<'_> {
     }
 
     /// What a lock holds that this thread has.
-    fn owner(&self) -> Operand {
+    pub(super) fn owner(&self) -> Operand {
         Operand::number(i128::from(self.thread().0) + 1)
     }
 

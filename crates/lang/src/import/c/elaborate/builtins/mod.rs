@@ -12,6 +12,7 @@ mod fences;
 mod library;
 mod linux;
 mod locks;
+mod mutex_types;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -75,9 +76,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
 /// What to do instead of calling a function that is not modelled on purpose.
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
-        "realloc" | "reallocarray" => {
-            "allocate as much as is needed at once: an allocation does not change its size"
-        }
+        "reallocarray" => "call `realloc` with the product",
         "synchronize_rcu" | "call_rcu" | "kfree_rcu" | "synchronize_srcu" => {
             "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
         }
@@ -189,7 +188,7 @@ impl Elaborator<'_> {
     }
 
     /// The value of a call whose result is any of a range.
-    fn any(&mut self, name: &str, ty: &Type, range: Range, span: Span) -> Operand {
+    pub(super) fn any(&mut self, name: &str, ty: &Type, range: Range, span: Span) -> Operand {
         let register = self.temporary(name, ty);
         let numbers = match range.1 > i64::MAX.into() {
             // The numbers that represent all of them.

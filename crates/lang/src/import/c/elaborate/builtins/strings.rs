@@ -10,6 +10,22 @@ use super::super::memory::Target;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 
+/// The pointer before it was made one to bytes.
+fn to_object(pointer: &Expr) -> &Expr {
+    let pointer = unconverted(pointer);
+    match (&pointer.kind, &pointer.ty.kind) {
+        (ExprKind::Convert(inner), TypeKind::Pointer(to)) if is_byte(to) => match &inner.ty.kind {
+            TypeKind::Pointer(from) if from.kind != TypeKind::Void => to_object(inner),
+            _ => pointer,
+        },
+        _ => pointer,
+    }
+}
+
+fn is_byte(ty: &Type) -> bool {
+    matches!(ty.kind, TypeKind::Integer(ty) if ty.greatest() <= 255)
+}
+
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
@@ -49,7 +65,7 @@ pub(super) fn text(unit: &Unit, argument: &Expr) -> Option<String> {
 impl Elaborator<'_> {
     pub(super) fn strings(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
-        let to = unconverted(self.argument(call, 0)?);
+        let to = to_object(self.argument(call, 0)?);
         let pointer = self.value(to)?;
         let bytes = self.argument_value(call, 2)?;
         let Some(bytes) = bytes.known().and_then(|bytes| u64::try_from(bytes).ok()) else {
@@ -67,7 +83,7 @@ impl Elaborator<'_> {
                 Ok(pointer)
             }
             Operation::Copy | Operation::Compare => {
-                let from = unconverted(self.argument(call, 1)?);
+                let from = to_object(self.argument(call, 1)?);
                 let source = self.value(from)?;
                 let sources = self.region(&source, from, bytes, span)?;
                 let alike = targets.len() == sources.len()

@@ -120,6 +120,9 @@ impl Elaborator<'_> {
         let span = call.span;
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);
         let mutex = self.argument_target(call, 1)?.accessed(Access::Own);
+        if call.name.starts_with("pthread_") {
+            self.taken_once(call, 1)?;
+        }
         if self.options.spurious {
             self.release(Some(Kind::Mutex), &mutex, span)?;
             return self.acquire(Kind::Mutex, &mutex, span);

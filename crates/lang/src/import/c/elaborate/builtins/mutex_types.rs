@@ -1,0 +1,175 @@
+//! Mutexes of pthread with a type: those that their owner can take again, and those that tell it that it cannot.
+//!
+//! Where a program gives some mutex such a type, every mutex says its own, and how often its owner has taken it beyond the first time. Both are
+//! looked at in the one indivisible step that takes it or gives it back. Other programs have ordinary mutexes only ([`super::locks`]).
+
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_program::Span;
+
+use super::super::super::core::Access;
+use super::super::super::numbers::{self, Operand};
+use super::super::memory::Target;
+use super::super::{Elaborator, Result};
+use super::locks::{BUSY, TIMED_OUT};
+use super::{BuiltinCall, int, unconverted};
+
+/// The members of `pthread_mutex_t`.
+const TYPE: u32 = 1;
+const DEPTH: u32 = 2;
+/// `PTHREAD_MUTEX_RECURSIVE`, `PTHREAD_MUTEX_ERRORCHECK`.
+const RECURSIVE: i128 = 1;
+const CHECKED: i128 = 2;
+/// `EPERM`, `EDEADLK`.
+const NOT_OWNER: i128 = 1;
+const DEADLOCK: i128 = 35;
+
+/// What a thread does about a mutex that somebody else has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    Waits,
+    Tries,
+    GivesUp,
+}
+
+/// A mutex: who has it, its type, how often beyond the first time.
+struct Mutex {
+    owner: Target,
+    ty: Target,
+    depth: Target,
+}
+
+/// What is found in a mutex: who has it, whether that is this thread, whether it can be taken again, or says that it cannot, and how often it was.
+struct Found {
+    held: Operand,
+    own: Operand,
+    recursive: Operand,
+    checked: Operand,
+    depth: Operand,
+}
+
+impl Elaborator<'_> {
+    /// Whether the program gives some mutex a type.
+    pub(super) fn has_types(&self) -> bool {
+        self.graph.typed_mutexes
+    }
+
+    fn mutex(&mut self, call: BuiltinCall, argument: usize) -> Result<Mutex> {
+        let pointer = unconverted(self.argument(call, argument)?);
+        let whole = self.pointed_by(pointer)?;
+        let mut part =
+            |number| -> Result<Target> { Ok(self.member(&whole, number, call.span)?.accessed(Access::Own)) };
+        Ok(Mutex { owner: part(0)?, ty: part(TYPE)?, depth: part(DEPTH)? })
+    }
+
+    /// A mutex gets the type that its attributes say.
+    pub(super) fn init_typed(&mut self, call: BuiltinCall) -> Result<()> {
+        let Mutex { ty, depth, .. } = self.mutex(call, 0)?;
+        let attributes = self.argument_value(call, 1)?;
+        let kind = match attributes.known() {
+            Some(0) => Operand::number(0),
+            _ => {
+                let from = self.argument_target(call, 1)?.accessed(Access::Own);
+                self.read(&from, call.span)?
+            }
+        };
+        self.write(&ty, kind, call.span)?;
+        self.write(&depth, Operand::number(0), call.span)
+    }
+
+    fn found(&mut self, mutex: &Mutex, span: Span) -> Result<Found> {
+        let held = self.read(&mutex.owner, span)?;
+        let ty = self.read(&mutex.ty, span)?;
+        let depth = self.read(&mutex.depth, span)?;
+        let owner = self.owner();
+        let own = self.compared_numbers(Operator::Equal, held.clone(), owner);
+        let recursive = self.compared_numbers(Operator::Equal, ty.clone(), Operand::number(RECURSIVE));
+        let checked = self.compared_numbers(Operator::Equal, ty, Operand::number(CHECKED));
+        Ok(Found { held, own, recursive, checked, depth })
+    }
+
+    /// A condition variable waits with the mutex that this argument is: who has taken it twice does not give it back.
+    pub(super) fn taken_once(&mut self, call: BuiltinCall, argument: usize) -> Result<()> {
+        let span = call.span;
+        if !self.has_types() {
+            return Ok(());
+        }
+        let Mutex { depth, .. } = self.mutex(call, argument)?;
+        self.atomically(span, |this| {
+            let depth = this.read(&depth, span)?;
+            let once = this.compared_numbers(Operator::Equal, depth, Operand::number(0));
+            this.require(
+                once,
+                "a condition variable waits with a mutex that its owner has taken twice",
+                span,
+            );
+            Ok(())
+        })
+    }
+
+    fn compared_numbers(&mut self, op: Operator, a: Operand, b: Operand) -> Operand {
+        numbers::binary(self, op, Arithmetic::INT, a, b)
+    }
+
+    /// Takes a mutex; what the call says.
+    pub(super) fn lock_typed(&mut self, call: BuiltinCall, taking: Taking) -> Result<Operand> {
+        let span = call.span;
+        let mutex = self.mutex(call, 0)?;
+        let late = match taking {
+            Taking::GivesUp => self.any("late", &int(), (0, 1), span),
+            _ => Operand::number(0),
+        };
+        let mut result = Operand::number(0);
+        self.atomically(span, |this| {
+            let Found { held, own, recursive, checked, depth } = this.found(&mutex, span)?;
+            let free = this.compared_numbers(Operator::Equal, held.clone(), Operand::number(0));
+            let again = this.compared_numbers(Operator::And, own.clone(), recursive);
+            let told = this.compared_numbers(Operator::And, own, checked);
+            let takes = this.compared_numbers(Operator::Or, free, again.clone());
+            let (takes, says) = match taking {
+                Taking::Tries => {
+                    (takes.clone(), numbers::choose(takes, Operand::number(0), Operand::number(BUSY)))
+                }
+                Taking::Waits | Taking::GivesUp => {
+                    let ends = this.compared_numbers(Operator::Or, takes.clone(), told.clone());
+                    let ends = this.compared_numbers(Operator::Or, ends, late.clone());
+                    this.assume(ends, span);
+                    let on_time = numbers::not(late.clone());
+                    let takes = this.compared_numbers(Operator::And, takes, on_time);
+                    let otherwise = numbers::choose(late, Operand::number(TIMED_OUT), Operand::number(0));
+                    (takes, numbers::choose(told, Operand::number(DEADLOCK), otherwise))
+                }
+            };
+            result = this.kept_value(says, &int(), span)?;
+            let owner = this.owner();
+            this.write(&mutex.owner, numbers::choose(takes.clone(), owner, held), span)?;
+            let deeper = this.compared_numbers(Operator::And, takes, again);
+            let more = numbers::wrapping(Operator::Add, Arithmetic::INT, depth.clone(), Operand::number(1));
+            this.write(&mutex.depth, numbers::choose(deeper, more, depth), span)
+        })?;
+        Ok(result)
+    }
+
+    /// Gives a mutex back; what the call says.
+    pub(super) fn unlock_typed(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let mutex = self.mutex(call, 0)?;
+        let mut result = Operand::number(0);
+        self.atomically(span, |this| {
+            let Found { held, own, recursive, checked, depth } = this.found(&mutex, span)?;
+            let tells = this.compared_numbers(Operator::Or, recursive, checked);
+            let fine = this.compared_numbers(Operator::Or, own.clone(), tells);
+            this.require(fine, "a mutex is given back by a thread that does not have it", span);
+            let says = numbers::choose(own.clone(), Operand::number(0), Operand::number(NOT_OWNER));
+            result = this.kept_value(says, &int(), span)?;
+            let deep = this.compared_numbers(Operator::Greater, depth.clone(), Operand::number(0));
+            let inner = this.compared_numbers(Operator::And, own.clone(), deep);
+            let kept = numbers::choose(inner.clone(), held.clone(), Operand::number(0));
+            this.write(&mutex.owner, numbers::choose(own, kept, held), span)?;
+            let fewer =
+                numbers::wrapping(Operator::Subtract, Arithmetic::INT, depth.clone(), Operand::number(1));
+            this.write(&mutex.depth, numbers::choose(inner, fewer, depth), span)
+        })?;
+        Ok(result)
+    }
+}
