@@ -292,12 +292,12 @@ fn ways_to_end() {
 #[test]
 fn functions_that_are_not_known_are_refused_by_name() {
     refused("frobnicate(1);", "`frobnicate`");
-    refused("void *p = realloc(malloc(4), 8);", "allocate as much as is needed");
+    refused("void *p = realloc(malloc(4), 8);", "copy what is needed");
     refused("asm(\"hlt\");", "`hlt`");
     refused("asm(\"bswap %0\" : \"=m\"(*(int *)malloc(4)));", "bswap");
     refused("int a[2]; memset(a, 0, __VERIFIER_nondet_int());", "not known");
     refused("char *p = malloc(__VERIFIER_nondet_uint());", "not known");
-    refused("pthread_mutexattr_t a; pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);", "take again");
+    refused("mtx_t m; mtx_init(&m, mtx_plain | mtx_recursive);", "take again");
 }
 
 #[test]

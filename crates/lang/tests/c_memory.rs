@@ -285,3 +285,197 @@ fn one_memory_has_one_shape() {
         &["struct a", "struct b"],
     );
 }
+
+#[test]
+fn memory_of_another_size() {
+    let grown =
+        "a = malloc(2 * sizeof *a); a[0] = 1; a[1] = 2; b = a; a = realloc(a, 4 * sizeof *a); a[3] = 7";
+    let check_end = |end: &str, expected: &[&str]| {
+        check(&threads("int *a, *b, go;", grown, &["go = 1", "go = 2"], end), expected);
+    };
+    check_end("assert(a[0] == 1 && a[1] == 2 && a[3] == 7)", &[]);
+    check_end("assert(a[0] == 2)", &["assertions"]);
+    check_end("assert(a[2] == 0)", &["memory", "assertions"]);
+    check_end("assert(b[0] == 1)", &["memory"]);
+    check_end("assert(a[4] == 1)", &["memory"]);
+    let first = "a = realloc(0, sizeof *a); *a = 3";
+    check(&threads("int *a, go;", first, &["go = 1", "go = 2"], "assert(*a == 3)"), &[]);
+}
+
+#[test]
+fn arrays_of_open_length() {
+    let globals = "struct list { int length; int values[]; } *list;";
+    let before = "list = malloc(sizeof *list + 2 * sizeof(int)); list->length = 2";
+    let check_body = |body: &str, expected: &[&str]| {
+        check(
+            &threads(globals, before, &[body, "list->values[0] = 3"], "assert(list->values[0] == 3)"),
+            expected,
+        );
+    };
+    check_body("list->values[1] = 4", &[]);
+    check_body("list->values[0] = 4", &["assertions"]);
+    check_body("list->values[2] = 4", &["memory"]);
+    check_body("for (int i = 1; i < list->length; i++) list->values[i] = i", &[]);
+    let linked = "struct n { struct n *next; int a[]; } *all;";
+    let push =
+        "struct n *n = malloc(sizeof *n + 2 * sizeof(int)); n->a[0] = 1; n->a[1] = 2; n->next = all; all = n";
+    let sum = |end: &str| {
+        format!("int s = 0; for (struct n *n = all; n; n = n->next) s += n->a[0] + n->a[1]; {end}")
+    };
+    let body = format!("for (int i = 0; i < 2; i++) {{ {push}; }}");
+    check(&threads(linked, "", &[&body], &sum("assert(s == 6)")), &[]);
+    check(&threads(linked, "", &[&body], &sum("assert(s == 3)")), &["assertions"]);
+    let other = format!(
+        "{body} {}",
+        push.replacen("struct n *n", "struct n *o", 1)
+            .replace("n->", "o->")
+            .replace("all = n", "all = o")
+            .replace("sizeof *n + 2", "sizeof *o + 3")
+    );
+    let errors =
+        try_load(&threads(linked, "", &[&other], ""), &Options::default()).err().expect("two lengths");
+    assert!(errors.contains("different lengths"), "{errors}");
+}
+
+#[test]
+fn mutexes_with_a_type() {
+    let typed = |kind: &str, body: &str, end: &str| {
+        let globals = "pthread_mutex_t m; int c, r;";
+        let before = format!(
+            "pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_settype(&a, PTHREAD_MUTEX_{kind}); pthread_mutex_init(&m, &a)"
+        );
+        threads(globals, &before, &[body, body], end)
+    };
+    let lock = "pthread_mutex_lock(&m);";
+    let unlock = "pthread_mutex_unlock(&m);";
+    let twice = format!("{lock} {lock} {unlock} c++; {unlock}");
+    check(&typed("RECURSIVE", &twice, "assert(c == 2)"), &[]);
+    check(&typed("RECURSIVE", &twice, "assert(c == 1)"), &["assertions"]);
+    check(
+        &typed("RECURSIVE", &format!("{lock} {lock} {unlock} {unlock} c++;"), "assert(c == 2)"),
+        &["assertions"],
+    );
+    check(&typed("RECURSIVE", &format!("{lock} c++; r = {lock} {unlock}"), "assert(r == 0)"), &[]);
+    check(
+        &typed(
+            "RECURSIVE",
+            &format!("{lock} assert(pthread_mutex_trylock(&m) == 0); c++; {unlock} {unlock}"),
+            "assert(c == 2)",
+        ),
+        &[],
+    );
+    let told = |holds: &str| format!("{lock} assert((pthread_mutex_lock(&m) {holds} 0)); c++; {unlock}");
+    check(&typed("ERRORCHECK", &told("!="), "assert(c == 2)"), &[]);
+    check(&typed("ERRORCHECK", &told("=="), ""), &["assertions"]);
+    check(
+        &typed("ERRORCHECK", &format!("{lock} {unlock} assert(pthread_mutex_unlock(&m) == 0);"), ""),
+        &["assertions"],
+    );
+    check(&typed("ERRORCHECK", &format!("{lock} {unlock} assert(pthread_mutex_unlock(&m) != 0);"), ""), &[]);
+    // Who takes an ordinary one twice waits for ever.
+    check(&typed("NORMAL", &format!("{lock} {lock} assert(0);"), ""), &[]);
+}
+
+#[test]
+fn the_command_line() {
+    let text = |parameters: &str, body: &str| {
+        format!(
+            "{HEADERS}int go; void *t(void *a) {{ go = 1; return 0; }}
+             int main({parameters}) {{ pthread_t t1; pthread_create(&t1, 0, t, 0); {body} return 0; }}"
+        )
+    };
+    check(&text("int argc, char **argv", "(void)argc; (void)argv;"), &[]);
+    check(&text("int argc, char **argv", "assert(argc >= 0);"), &[]);
+    let any = try_load(&text("int argc, char *argv[]", "(void)argv; assert(argc > 0);"), &Options::default())
+        .unwrap();
+    assert!(print(&any.file).contains("argc = * in 0..=2147483647"), "{}", print(&any.file));
+    let errors =
+        try_load(&text("int argc, char **argv", "if (argv[1]) go = 2;"), &Options::default()).err().unwrap();
+    assert!(errors.contains("command line"), "{errors}");
+}
+
+/// What C makes of values, compiled by gcc and run, is what the translation makes of them: memory seen as several types, structures and their parts, initial values.
+#[test]
+fn values_against_gcc() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let programs = [
+        ("int x = -1;", "unsigned *p = (unsigned *)&x; *p -= 5;", "(unsigned)x"),
+        ("int x = -3;", "x = *(unsigned *)&x / 2;", "x"),
+        ("short s = -2;", "*(unsigned short *)&s >>= 1;", "s"),
+        ("unsigned char c = 200;", "signed char *p = (signed char *)&c; *p = *p / 2;", "c"),
+        ("union { int s; unsigned u; } x = { .u = 4000000000u };", "x.s /= 2; x.u /= 2;", "x.s"),
+        (
+            "union { short s[2]; unsigned short u[2]; } x;",
+            "x.s[1] = -7; x.u[0] = x.u[1] + 1;",
+            "x.s[0] * 1000 + x.u[1]",
+        ),
+        (
+            "struct a { int p; short q; }; struct b { unsigned r; unsigned short s; }; union { struct a a; struct b b; } x;",
+            "x.a.p = -9; x.a.q = -1; x.b.r /= 3;",
+            "x.a.p + x.b.s",
+        ),
+        (
+            "struct s { int a; struct { int x, y; } in; int arr[3]; } g;",
+            "g = (struct s){ .in.y = 2, .arr = { [1] = 4 }, .a = 9 }; struct s h = g; h.arr[2] = h.in.y; g = h;",
+            "g.a * 100 + g.arr[1] * 10 + g.arr[2]",
+        ),
+        (
+            "int m[2][3] = { { 1, 2 }, { [2] = 9 } };",
+            "int *p = &m[1][0]; p[1] = m[0][1]; m[1][0] = *(*(m + 1) + 2);",
+            "m[1][0] * 10 + m[1][1]",
+        ),
+        (
+            "enum e { A = -1, B, C = 7 } e;",
+            "__atomic_store_n((int *)&e, C, 0); e = e == C ? A : B;",
+            "(int)e",
+        ),
+        (
+            "struct n { long a; struct { char c; int d; } in; } n = { 3, { 4, 5 } };",
+            "int *d = &n.in.d; struct n *o = (struct n *)((char *)d - offsetof(struct n, in.d)); o->a += offsetof(struct n, in.d);",
+            "n.a",
+        ),
+        (
+            "struct v { int len; int a[]; } *v; long x;",
+            "v = malloc(sizeof *v + 3 * sizeof(int)); for (int i = 0; i < 3; i++) v->a[i] = i * i; v->len = sizeof *v; x = v->len + v->a[2];",
+            "x",
+        ),
+        (
+            "int x;",
+            "int *a = calloc(3, sizeof *a); a[2] = 5; a = realloc(a, 5 * sizeof *a); a[4] = 6; x = a[0] + a[2] * 10 + a[4];",
+            "x",
+        ),
+        (
+            "uintptr_t w; int x = 4, y;",
+            "w = (uintptr_t)&x | 1; y = *(int *)(w & ~(uintptr_t)3) + (int)(w & 1);",
+            "y",
+        ),
+    ];
+    for (globals, body, value) in programs {
+        let program = format!(
+            "{HEADERS}#include <stdio.h>\n{globals}\nint main(void) {{ {body} printf(\"%lld\", (long long)({value})); return 0; }}"
+        );
+        let binary = std::env::temp_dir().join(format!("fencewright-values-{}", std::process::id()));
+        let gcc = Command::new("gcc")
+            .args(["-std=gnu11", "-w", "-fno-strict-aliasing", "-x", "c", "-", "-o"])
+            .arg(&binary)
+            .stdin(Stdio::piped())
+            .spawn();
+        let Ok(mut gcc) = gcc else { return println!("skipped: gcc is not installed") };
+        gcc.stdin.take().expect("a pipe").write_all(program.as_bytes()).expect("gcc reads");
+        assert!(gcc.wait().expect("gcc ends").success(), "{program}");
+        let output = Command::new(&binary).output().expect("it runs");
+        std::fs::remove_file(&binary).expect("it was written");
+        let found: i64 = String::from_utf8(output.stdout).expect("digits").parse().expect("a number");
+        let text = |op: &str| {
+            threads(
+                &format!("{globals} int go;"),
+                "",
+                &[body, "go = 1"],
+                &format!("assert((long long)({value}) {op} {found}LL)"),
+            )
+        };
+        check(&text("=="), &[]);
+        check(&text("!="), &["assertions"]);
+    }
+}

@@ -626,6 +626,12 @@ fn locals_that_are_gone_are_not_to_be_used() {
         "uuu",
     );
     memory(&watched("int *same(int *p) { return p; }", "int x = go; if (*same(&x)) out = *same(&x);"), "sss");
+    // A pointer from an earlier round, also once the variable is there again.
+    let rounds =
+        |uses: &str| watched("", &format!("int *p = 0; for (int i = 0; i < 2; i++) {{ int x = i; {uses} }}"));
+    memory(&rounds("if (p && *p) out = go; p = &x;"), "uuu");
+    memory(&rounds("p = &x; if (p && *p) out = go;"), "sss");
+    memory(&rounds("if (go) p = &x; if (p && *p) out = go; p = 0;"), "sss");
     // A pointer that another thread has.
     let other = |main: &str| {
         format!(

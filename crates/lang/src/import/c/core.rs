@@ -152,6 +152,8 @@ pub enum StmtKind {
     Undefined(Register),
     /// A local variable in memory comes into being, maybe again: what it holds is not defined.
     Begin(ObjectId),
+    /// The address of a local variable is taken: from here on there are pointers to the one that is there now, not only to one that is gone.
+    Take(ObjectId),
     /// A local variable in memory is gone: its block or function is left.
     End(ObjectId),
     /// What comes next accesses a local variable, or part of it, by way of a pointer: a violation of `memory` if the variable is gone.

@@ -36,6 +36,8 @@ pub struct Env {
     pub objects: FxHashMap<ObjectId, Contents>,
     /// Local variables that may be gone.
     pub gone: FxHashSet<ObjectId>,
+    /// Local variables to which all pointers are pointers to the one that is there now, or whose address was taken since it came into being.
+    pub taken: FxHashSet<ObjectId>,
     /// Whether this thread is in an indivisible section.
     pub section: Section,
 }
@@ -70,6 +72,7 @@ impl Env {
             None => false,
         });
         self.gone.extend(&other.gone);
+        self.taken.retain(|object| other.taken.contains(object));
     }
 
     /// Only what is about registers and objects with smaller numbers: the others are not there any more.
@@ -77,6 +80,20 @@ impl Env {
         self.registers.retain(|register, _| (register.0 as usize) < registers);
         self.objects.retain(|object, _| (object.0 as usize) < objects);
         self.gone.retain(|object| (object.0 as usize) < objects);
+        self.taken.retain(|object| (object.0 as usize) < objects);
+    }
+}
+
+impl Env {
+    /// Forgets who holds the address of an object, or of a part of it.
+    pub fn forget_pointers(&mut self, object: ObjectId) {
+        let points = |fact: &Fact| matches!(&fact.known, Some(Known::Address(other, _)) if *other == object);
+        self.registers.retain(|_, fact| !points(fact));
+        for part in self.objects.values_mut().flat_map(|contents| contents.parts.values_mut()) {
+            if part.as_ref().is_some_and(points) {
+                *part = None;
+            }
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! How long local variables live: from where control enters their block to where it leaves it.
 //!
 //! A variable whose declaration is reached again has no value again. A register gets an undefined one ([`StmtKind::Undefined`]), and what nobody reads is
-//! taken out later. A variable in memory says so by [`StmtKind::Begin`], and where somebody may still have its address when it is gone, by [`StmtKind::End`].
+//! taken out later. A variable in memory says so by [`StmtKind::Begin`], and where somebody may still have its address when it is gone, by [`StmtKind::End`]. Pointers to it
+//! are followed in vain from then on until its address is taken again ([`StmtKind::Take`]): before that, they are from an earlier time.
 //! Whoever accesses a local variable of another thread, or one that may be gone, says that it does ([`StmtKind::Follow`]); where pointers are not known, layout asks.
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
@@ -30,6 +31,10 @@ impl Elaborator<'_> {
             }
             Slot::Object(object) => {
                 self.writer.env.gone.remove(&object);
+                match again {
+                    true => self.writer.env.taken.remove(&object),
+                    false => self.writer.env.taken.insert(object),
+                };
                 if self.is_private(object) {
                     self.writer.env.objects.insert(object, Contents::all(Known::Undefined));
                 }
@@ -81,7 +86,10 @@ impl Elaborator<'_> {
                 return;
             }
             self.emit(StmtKind::End(object), span);
+            // Whoever follows such a pointer looks at where it points.
+            self.writer.env.forget_pointers(object);
         }
+        self.writer.env.taken.remove(&object);
         self.writer.env.gone.insert(object);
         self.writer.env.objects.remove(&object);
     }
@@ -121,6 +129,15 @@ impl Elaborator<'_> {
         let StatementKind::Block(block) = &body.kind else { return };
         if self.writer.reachable {
             declared(&block.statements).into_iter().for_each(|local| self.begin(local, span));
+        }
+    }
+
+    /// The address of a place is taken.
+    pub(super) fn take_address(&mut self, place: &Location, span: Span) {
+        let Base::Object(object) = place.base else { return };
+        let own = self.objects[object.0 as usize].origin == Origin::Local(self.thread());
+        if own && self.writer.reachable && self.writer.env.taken.insert(object) && !self.executing() {
+            self.emit(StmtKind::Take(object), span);
         }
     }
 
@@ -232,7 +249,7 @@ pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes) {
 
 fn retain(code: &mut Vec<Stmt>, needed: &FxHashSet<ObjectId>) {
     code.retain_mut(|statement| match &mut statement.kind {
-        StmtKind::End(object) | StmtKind::Follow(object) => needed.contains(object),
+        StmtKind::End(object) | StmtKind::Take(object) | StmtKind::Follow(object) => needed.contains(object),
         kind => {
             kind.blocks_mut().into_iter().for_each(|block| retain(block, needed));
             true

@@ -128,6 +128,9 @@ pub fn elaborate(unit: &Unit, options: &Options) -> std::result::Result<(Core, N
         result.map_err(|error| vec![*error])?;
         match elaborator.learned() {
             Some(learned) => premises = learned,
+            None if elaborator.postponed.is_some() => {
+                return Err(elaborator.postponed.into_iter().map(|error| *error).collect());
+            }
             None => return elaborator.finished().map_err(|error| vec![*error]),
         }
     }
@@ -175,6 +178,8 @@ pub struct Elaborator<'u> {
     premises: Premises,
     /// Whether something that was supposed does not hold.
     refuted: bool,
+    /// What is wrong with the program unless another attempt knows more.
+    postponed: Option<Box<Diagnostic>>,
     pub(super) nodes: Nodes,
     objects: Vec<Object>,
     reach: Vec<Reach>,
@@ -208,6 +213,7 @@ impl<'u> Elaborator<'u> {
             phase: if premises.executed { Phase::Alone } else { Phase::Running },
             premises,
             refuted: false,
+            postponed: None,
             nodes: Nodes::new(&unit.records),
             objects: Vec::new(),
             reach: Vec::new(),

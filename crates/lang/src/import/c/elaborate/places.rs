@@ -125,6 +125,7 @@ impl Elaborator<'_> {
                 if let (Base::Pointed(pointer, node), []) = (&location.base, location.path.as_slice()) {
                     return Ok(Operand::pointer((**pointer).clone(), *node));
                 }
+                self.take_address(location, span);
                 let points = Some(location.node);
                 Ok(Operand {
                     value: Value::Address(Box::new(location.clone())),

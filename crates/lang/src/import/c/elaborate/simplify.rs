@@ -13,6 +13,7 @@ use super::super::nodes::Nodes;
 use super::clean;
 
 use defined::Defined;
+use fold::Whole;
 use propagate::Start;
 
 /// As often at most: each time fewer addresses are left, and so fewer variables that others may reach.
@@ -22,6 +23,12 @@ const MOST_WORK: usize = 20_000_000;
 
 /// Makes the code of all threads smaller. With `exact_waits`, a thread that waits for others before it ends still does.
 pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool) {
+    let mut whole = Whole { nodes, ended: Default::default() };
+    for statement in core.threads.iter().flat_map(|thread| row(&thread.code)) {
+        if let StmtKind::End(object) = &statement.kind {
+            whole.ended.insert(*object);
+        }
+    }
     for _ in 0..ROUNDS {
         if !exact_waits {
             let Core { threads, objects, .. } = core;
@@ -35,7 +42,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool) {
             }
             let start = Start { registers: &thread.registers, variables: std::mem::take(&mut own[number]) };
             let is_defined = |register: Register| defined.is(number, register);
-            if propagate::propagate(&mut thread.code, &start, nodes, &is_defined) {
+            if propagate::propagate(&mut thread.code, &start, &whole, &is_defined) {
                 changed = true;
                 // What the flow of control says about the start of the thread is in `initial` already.
                 let code = std::mem::take(&mut thread.code);
@@ -73,10 +80,15 @@ fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
     }
 }
 
+/// All statements, those in blocks behind the one that they are blocks of.
+fn row(code: &[Stmt]) -> Vec<&Stmt> {
+    let mut row = Vec::new();
+    each_statement(code, &mut |statement| row.push(statement));
+    row
+}
+
 fn size(code: &[Stmt]) -> usize {
-    let mut count = 0;
-    each_statement(code, &mut |_| count += 1);
-    count
+    row(code).len()
 }
 
 /// Whether a label is in some code.

@@ -105,15 +105,15 @@ impl Resolver<'_> {
             return marks;
         }
         let of = &self.layout.classes[class];
-        let (name, init) = (format!("freed_{}", of.name), vec![0; of.places.len()]);
+        let what = if of.used.freed_by.is_empty() { "gone" } else { "freed" };
+        let (name, init) = (format!("{what}_{}", of.name), vec![0; of.places.len()]);
         self.arrays.push(Array { name, first: of.first, init, marks: Some(class) });
         self.marks.insert(class, self.arrays.len() - 1);
         self.arrays.len() - 1
     }
 
-    /// A local variable comes into being, maybe again. Where others may access it, only it being there counts: what they find there is what was written last.
+    /// A local variable comes into being, maybe again. Where others may access it, what they find there is what was written last.
     pub(super) fn begin(&mut self, object: ObjectId) {
-        self.mark_local(object, false);
         let placed = self.layout.placed(object);
         if self.layout.classes[placed.class].places.is_empty() {
             return;
@@ -125,7 +125,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A local variable that others may access is gone, or is there again.
+    /// A local variable that others may access is gone, or there is a pointer to it again.
     pub(super) fn mark_local(&mut self, object: ObjectId, gone: bool) {
         if self.layout.is_freed(object) {
             let placed = self.layout.placed(object);

@@ -129,6 +129,7 @@ impl Resolver<'_> {
             StmtKind::Assign(register, value) => StepKind::Assign(*register, self.value(value)),
             StmtKind::Undefined(register) => StepKind::Assign(*register, Term::Number(UNDEFINED)),
             StmtKind::Begin(object) => return self.begin(*object),
+            StmtKind::Take(object) => return self.mark_local(*object, false),
             StmtKind::End(object) => return self.mark_local(*object, true),
             StmtKind::Follow(object) => {
                 if !self.layout.is_freed(*object) {

@@ -8,6 +8,7 @@ use super::super::super::numbers::Operand;
 use super::super::facts::known;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, unconverted};
+use crate::diagnostic::Diagnostic;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +138,12 @@ impl Elaborator<'_> {
             _ => None,
         };
         let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
+            // Another attempt may know more about all of the program.
+            let message = "how much memory `realloc` has to copy is not known here";
             let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
-            return self.error(span, "how much memory `realloc` has to copy is not known here", help);
+            let error = Diagnostic::new(self.here(span), message).help(help);
+            self.postponed.get_or_insert(Box::new(error));
+            return self.allocate(bytes, false, span);
         };
         let new = self.allocate(bytes, false, span)?;
         for number in 0..before.min(bytes) / self.size(&element).max(1) {

@@ -2,25 +2,35 @@
 
 use fencewright_program::{BinaryOp, UnaryOp};
 
-use super::super::super::core::{Base, Location, Register, Value};
+use rustc_hash::FxHashSet;
+
+use super::super::super::core::{Base, Location, ObjectId, Register, Value};
 use super::super::super::nodes::Nodes;
+
+/// What folding has to know about the whole program.
+pub(super) struct Whole<'a> {
+    /// The classes of places.
+    pub nodes: &'a Nodes,
+    /// Local variables that pointers may outlive: whoever follows one looks whether the variable is still there.
+    pub ended: FxHashSet<ObjectId>,
+}
 
 /// Whether a register always holds a value that somebody wrote.
 pub(super) type IsDefined<'a> = &'a dyn Fn(Register) -> bool;
 
 /// The same value, simpler if that can be seen. An operation on a value that may be undefined stays, because that value decides something in it.
-pub(super) fn fold(value: &mut Value, nodes: &Nodes, is_defined: IsDefined<'_>) {
+pub(super) fn fold(value: &mut Value, whole: &Whole<'_>, is_defined: IsDefined<'_>) {
     match value {
         Value::Number(_) | Value::Function(_) | Value::Register(_) => return,
-        Value::Unary(_, inner) | Value::Container { member: inner, .. } => fold(inner, nodes, is_defined),
+        Value::Unary(_, inner) | Value::Container { member: inner, .. } => fold(inner, whole, is_defined),
         Value::Binary(_, a, b) | Value::Move(a, b, _) | Value::Difference(a, b, _) => {
-            fold(a, nodes, is_defined);
-            fold(b, nodes, is_defined);
+            fold(a, whole, is_defined);
+            fold(b, whole, is_defined);
         }
         Value::If(condition, a, b) => {
-            [condition, a, b].into_iter().for_each(|part| fold(part, nodes, is_defined));
+            [condition, a, b].into_iter().for_each(|part| fold(part, whole, is_defined));
         }
-        Value::Address(place) => fold_place(place, nodes, is_defined),
+        Value::Address(place) => fold_place(place, whole, is_defined),
     }
     if let Some(simpler) = simpler(value, is_defined) {
         *value = simpler;
@@ -28,11 +38,12 @@ pub(super) fn fold(value: &mut Value, nodes: &Nodes, is_defined: IsDefined<'_>) 
 }
 
 /// The same place: where the pointer at its start is known to be an address, the way starts there.
-pub(super) fn fold_place(place: &mut Location, nodes: &Nodes, is_defined: IsDefined<'_>) {
-    place.values_mut(&mut |value| fold(value, nodes, is_defined));
+pub(super) fn fold_place(place: &mut Location, whole: &Whole<'_>, is_defined: IsDefined<'_>) {
+    place.values_mut(&mut |value| fold(value, whole, is_defined));
     let Base::Pointed(pointer, node) = &mut place.base else { return };
     let Value::Address(target) = &mut **pointer else { return };
-    if nodes.find(target.node) != nodes.find(*node) {
+    let is_ended = matches!(&target.base, Base::Object(object) if whole.ended.contains(object));
+    if is_ended || whole.nodes.find(target.node) != whole.nodes.find(*node) {
         return;
     }
     let rest = std::mem::take(&mut place.path);

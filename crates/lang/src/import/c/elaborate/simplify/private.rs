@@ -94,7 +94,10 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
 fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>) {
     let home = |place: &Location| place.whole().and_then(|object| homes.get(&object).copied());
     // Nobody has a pointer to a register.
-    code.retain(|statement| !matches!(&statement.kind, StmtKind::End(object) if homes.contains_key(object)));
+    code.retain(|statement| match &statement.kind {
+        StmtKind::End(object) | StmtKind::Take(object) => !homes.contains_key(object),
+        _ => true,
+    });
     for statement in code {
         match &mut statement.kind {
             StmtKind::Load(register, place, _) => {

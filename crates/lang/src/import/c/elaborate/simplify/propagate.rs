@@ -11,9 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::super::core::{
     Label, Location, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Value, each_statement,
 };
-use super::super::super::nodes::Nodes;
 use super::super::facts;
-use super::fold::{IsDefined, fold, fold_place};
+use super::fold::{IsDefined, Whole, fold, fold_place};
 use super::has_label;
 
 /// What registers hold, and variables that only this thread writes. What is not there is not known.
@@ -41,7 +40,7 @@ pub(super) struct Start<'a> {
 }
 
 struct Propagation<'a> {
-    nodes: &'a Nodes,
+    whole: &'a Whole<'a>,
     is_defined: IsDefined<'a>,
     /// The variables that nobody else writes.
     own: FxHashSet<ObjectId>,
@@ -63,13 +62,13 @@ struct Jumps {
 pub(super) fn propagate(
     code: &mut Vec<Stmt>,
     start: &Start<'_>,
-    nodes: &Nodes,
+    whole: &Whole<'_>,
     is_defined: IsDefined<'_>,
 ) -> bool {
     let mut labels: FxHashMap<Label, Jumps> = FxHashMap::default();
     jumps(code, &mut |label| labels.entry(label).or_default().all += 1);
     let own = start.variables.iter().map(|(variable, _)| *variable).collect();
-    let mut propagation = Propagation { nodes, is_defined, own, labels, left: Vec::new(), changed: false };
+    let mut propagation = Propagation { whole, is_defined, own, labels, left: Vec::new(), changed: false };
     let registers = (0..).map(Register).zip(start.registers);
     let registers = registers.filter_map(|(register, info)| Some((register, Value::Number(info.initial?))));
     let variables = start.variables.iter();
@@ -280,7 +279,7 @@ impl Propagation<'_> {
         };
         let mut mentioned: FxHashSet<Register> = FxHashSet::default();
         kind.values(&mut |value| value.registers(&mut |register| _ = mentioned.insert(register)));
-        let (nodes, is_defined) = (self.nodes, self.is_defined);
+        let (whole, is_defined) = (self.whole, self.is_defined);
         let by = |register: Register| {
             let value = facts.registers.get(&register)?;
             let bound = own.is_some_and(|own| register == own || value.has(own));
@@ -292,12 +291,12 @@ impl Propagation<'_> {
         kind.values_mut(&mut |value| {
             put(value, &known);
             let before = value.clone();
-            fold(value, nodes, is_defined);
+            fold(value, whole, is_defined);
             changed |= *value != before;
         });
         if let Some(place) = kind.place_mut() {
             let before = place.clone();
-            fold_place(place, nodes, is_defined);
+            fold_place(place, whole, is_defined);
             changed |= *place != before;
         }
         self.changed |= changed;
