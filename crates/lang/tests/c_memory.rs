@@ -376,24 +376,6 @@ fn mutexes_with_a_type() {
     check(&typed("NORMAL", &format!("{lock} {lock} assert(0);"), ""), &[]);
 }
 
-#[test]
-fn the_command_line() {
-    let text = |parameters: &str, body: &str| {
-        format!(
-            "{HEADERS}int go; void *t(void *a) {{ go = 1; return 0; }}
-             int main({parameters}) {{ pthread_t t1; pthread_create(&t1, 0, t, 0); {body} return 0; }}"
-        )
-    };
-    check(&text("int argc, char **argv", "(void)argc; (void)argv;"), &[]);
-    check(&text("int argc, char **argv", "assert(argc >= 0);"), &[]);
-    let any = try_load(&text("int argc, char *argv[]", "(void)argv; assert(argc > 0);"), &Options::default())
-        .unwrap();
-    assert!(print(&any.file).contains("argc = * in 0..=2147483647"), "{}", print(&any.file));
-    let errors =
-        try_load(&text("int argc, char **argv", "if (argv[1]) go = 2;"), &Options::default()).err().unwrap();
-    assert!(errors.contains("command line"), "{errors}");
-}
-
 /// What C makes of values, compiled by gcc and run, is what the translation makes of them: memory seen as several types, structures and their parts, initial values.
 #[test]
 fn values_against_gcc() {
