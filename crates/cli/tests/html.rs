@@ -90,8 +90,11 @@ fn data(page: &str) -> Value {
     serde_json::from_str(&page[start..end]).expect("they are JSON")
 }
 
+/// The values of memory by cell, and the buffers that are not empty by thread.
+type State = (BTreeMap<String, String>, BTreeMap<String, Vec<String>>);
+
 /// Memory and buffers after a step of a trace, as a page writes them.
-fn expected(step: &Value) -> (BTreeMap<String, String>, BTreeMap<String, Vec<String>>) {
+fn expected(step: &Value) -> State {
     let memory = step["memory"].as_object().expect("memory is an object");
     let memory = memory.iter().map(|(cell, value)| (cell.clone(), value.to_string())).collect();
     let entry = |entry: &Value| match entry.get("cell") {
@@ -104,7 +107,7 @@ fn expected(step: &Value) -> (BTreeMap<String, String>, BTreeMap<String, Vec<Str
 }
 
 /// The states of an execution in a page, put together from its differences.
-fn states(execution: &Value) -> Vec<(BTreeMap<String, String>, BTreeMap<String, Vec<String>>)> {
+fn states(execution: &Value) -> Vec<State> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let word = |value: &Value| value.as_str().expect("a text").to_owned();
     let number = |value: &Value| value.as_u64().expect("a number") as usize;

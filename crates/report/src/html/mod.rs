@@ -4,7 +4,7 @@
 //! verdict stands on, invariants, drawings of control states, programs with their fences. Executions are data, which the script of the page
 //! (`page.js`) turns into a viewer; each is there as text, too, for readers without scripts.
 //!
-//! Everything from a program is hostile. It becomes HTML only by way of [`escape`], and the script makes elements and texts, never markup. The
+//! Everything from a program is hostile. It becomes HTML only by way of `escape.rs`, and the script makes elements and texts, never markup. The
 //! page's own policy (`Content-Security-Policy`) allows this one script and this one style sheet, by their hashes, and nothing else.
 
 mod controls;
