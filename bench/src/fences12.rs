@@ -57,7 +57,7 @@ fn word(results: &[Checked]) -> &'static str {
 /// The table: time to prove and to check the proof, beside the paper's time to find the fences.
 pub fn table_1(run: &mut Run) {
     let mut rows = Vec::new();
-    let mut total = [0.0, 0.0];
+    let (mut total, mut proved) = ([0.0, 0.0], [0, 0]);
     for (name, seconds, fences, predicates) in TABLE {
         let file = if fences == 0 { format!("{name}.fw") } else { format!("{name}.fenced.fw") };
         let program = example(&file, &[]);
@@ -81,6 +81,8 @@ pub fn table_1(run: &mut Run) {
             check_each(&engine, &task, &limits(run), &Progress::default(), Confirm::NOTHING, &mut |_, _| {});
         let count = counted.statistics.predicates;
         let (zone_seconds, predicate_seconds) = (with_zones.wall, with_predicates.wall);
+        proved[0] += usize::from(word(&zones) == "proved");
+        proved[1] += usize::from(word(&found) == "proved");
         total[0] += zone_seconds;
         total[1] += predicate_seconds;
         rows.push(vec![
@@ -116,9 +118,11 @@ pub fn table_1(run: &mut Run) {
     ];
     run.table(&header, &rows);
     run.say(&format!(
-        "all eight: zones {:.1} ms, predicates {:.1} ms, proofs checked",
+        "all eight: zones {:.1} ms, {} proofs checked; predicates {:.1} ms, {} proofs checked",
         total[0] * 1e3,
-        total[1] * 1e3
+        proved[0],
+        total[1] * 1e3,
+        proved[1]
     ));
 }
 
@@ -155,7 +159,7 @@ pub fn threads(run: &mut Run) {
 
 /// FENCES12 Table 1: the cheapest fences for the programs without any, proved sufficient, each shown to be needed.
 pub fn fences(run: &mut Run) {
-    let (mut rows, mut total) = (Vec::new(), [0.0, 0.0]);
+    let (mut rows, mut total, mut unsure) = (Vec::new(), [0.0, 0.0], 0);
     for (name, paper, fences, _) in TABLE {
         let placed = placed(&format!("{name}.fw"), &[]);
         let threads = placed.program.threads.len();
@@ -186,6 +190,7 @@ pub fn fences(run: &mut Run) {
             };
             let sure = if found.optimal && found.proof.checked { "" } else { " (?)" };
             let sets = format!("{} + {}{sure}", of("fence"), of("sfence"));
+            unsure += usize::from(!sure.is_empty());
             let outcome = if sure.is_empty() { sets.clone() } else { format!("unknown: {sets}") };
             let measurement = Measurement::new(name, model.name(), outcome, took);
             let measurement = measurement.asked("fences", model, input(&format!("{name}.fw"), &[]));
@@ -211,8 +216,9 @@ pub fn fences(run: &mut Run) {
         "times faster",
     ];
     run.table(&header, &rows);
-    run.say(&format!(
-        "all eight: tso {:.1} ms, pso {:.1} ms, proofs checked, each fence shown to be needed",
-        total[0], total[1]
-    ));
+    let sure = match unsure {
+        0 => "proofs checked, each fence shown to be needed".to_string(),
+        some => format!("{some} of 16 not proved, or not known to be the cheapest"),
+    };
+    run.say(&format!("all eight: tso {:.1} ms, pso {:.1} ms, {sure}", total[0], total[1]));
 }

@@ -67,7 +67,7 @@ fn row(what: &str, threads: u32, model: MemoryModel, run: &Run) -> Vec<String> {
 fn ours(run: &run::Run, file: &str, threads: u32, model: MemoryModel) -> Run {
     let program = example(file, &[("N", threads.into())]);
     let task = Task::new(&program, model, program.properties.clone());
-    let limits = run.limits(Duration::from_secs(60), Some(8 << 30));
+    let limits = run.limits(Duration::from_secs(120), Some(8 << 30));
     let start = Stopwatch::start();
     let (engine, progress) = (Explicit { options: run.search() }, Progress::default());
     let checks = check_each(&engine, &task, &limits, &progress, Confirm::NOTHING, &mut |_, _| {});

@@ -43,9 +43,9 @@ pub fn scatter(
     if points.is_empty() {
         return None;
     }
-    // The same unit of length on both axes makes diagonals of equal ratios.
-    let x = Axis::times(points.iter().map(|point| point.seconds));
-    let y = Axis::times(points.iter().map(|point| point.ours.seconds));
+    // The same times on both axes: then the diagonal goes from corner to corner.
+    let x = Axis::times(points.iter().flat_map(|point| [point.seconds, point.ours.seconds]));
+    let y = x.clone();
     let mut svg = frame(&x, &y, &escape(x_label), "Fencewright, time");
     svg += &diagonals(&x, &y);
     for Point { series, ours, other, seconds } in &points {
