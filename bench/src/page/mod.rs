@@ -8,7 +8,7 @@ mod scatter;
 use std::fmt::Write as _;
 
 use crate::compare::{Regression, regressions, summary};
-use crate::measurement::Source;
+use crate::measurement::{Other, Source};
 use crate::run::{Block, Section};
 
 use curves::curves;
@@ -33,19 +33,8 @@ pub fn page(sections: &[Section]) -> String {
         }
         body += "</ul>\n";
     }
-    body += "<h2>Beside others</h2>\n<div class=\"pictures\">\n";
-    let published =
-        scatter(sections, "Papers.", "published, time", |other| other.source == Source::Published);
-    let before =
-        scatter(sections, "An earlier run.", "earlier run, time", |other| other.source == Source::Baseline);
-    body.extend(published.into_iter().chain(before));
-    for peer in peers(sections) {
-        let is_it = |other: &crate::measurement::Other| other.source == Source::Peer && other.tool == peer;
-        body.extend(scatter(sections, &format!("{peer}, in the same run."), &format!("{peer}, time"), is_it));
-    }
-    body += "</div>\n<h2>How time grows</h2>\n<div class=\"pictures\">\n";
-    body.extend(curves(sections));
-    body += "</div>\n";
+    body += &pictures("Beside others", &beside_others(sections));
+    body += &pictures("How time grows", &curves(sections));
     for section in sections {
         let _ = writeln!(
             body,
@@ -66,6 +55,34 @@ pub fn page(sections: &[Section]) -> String {
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>Fencewright: what it takes</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
     )
+}
+
+/// Pictures under a heading, if there are any.
+fn pictures(heading: &str, pictures: &[String]) -> String {
+    if pictures.is_empty() {
+        return String::new();
+    }
+    format!("<h2>{heading}</h2>\n<div class=\"pictures\">\n{}</div>\n", pictures.concat())
+}
+
+/// Our times beside those of papers, of an earlier run and of each peer.
+fn beside_others(sections: &[Section]) -> Vec<String> {
+    let of = |title: &str, axis: &str, source: Source| {
+        scatter(sections, title, axis, |other| other.source == source)
+    };
+    let mut plots = Vec::new();
+    plots.extend(of("Papers.", "published, time", Source::Published));
+    plots.extend(of("An earlier run.", "earlier run, time", Source::Baseline));
+    for peer in peers(sections) {
+        let is_it = |other: &Other| other.source == Source::Peer && other.tool == peer;
+        plots.extend(scatter(
+            sections,
+            &format!("{peer}, in the same run."),
+            &format!("{peer}, time"),
+            is_it,
+        ));
+    }
+    plots
 }
 
 /// The tools that were asked in this run, in the order in which they answered first.
