@@ -31,7 +31,7 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Ask another tool the same questions; COMMAND is a line for the shell with {file}, {rmm}, {trencher}, {litmus} or {c}, with {model} and
-    /// {question}; NAME[0,10] names the exit statuses that are answers, 0 without them. May be repeated
+    /// {question}; `NAME[0,10]` names the exit statuses that are answers, 0 without them. May be repeated
     #[arg(long, value_name = "NAME=COMMAND", value_parser = Peer::parse)]
     pub peer: Vec<Peer>,
     /// So many seconds for each question to a peer
