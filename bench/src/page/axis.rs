@@ -30,8 +30,8 @@ impl Axis {
         let least = exponents.iter().copied().fold(f64::INFINITY, f64::min);
         let most = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         match least.is_finite() && most.is_finite() {
-            // Half a millisecond of air, so that no mark sits on the frame.
-            true => Axis::Times((least - 0.1).floor() as i32, (most + 0.1).ceil() as i32),
+            // A little air, so that no mark sits on the frame, but nothing below the shortest time.
+            true => Axis::Times(((least - 0.1).floor() as i32).max(-6), (most + 0.1).ceil() as i32),
             false => Axis::Times(-3, 0),
         }
     }
@@ -156,6 +156,11 @@ mod tests {
         let axis = Axis::sizes([2, 4, 16].into_iter());
         assert_eq!(axis.ticks().first().map(|(_, label)| label.as_str()), Some("2"));
         assert!(axis.ticks().len() <= 9);
+        // No two ticks are at the same place, however short the times.
+        assert_eq!(
+            Axis::times([0.0, 1e-5].into_iter()).ticks().first().map(|(_, label)| label.as_str()),
+            Some("1 µs")
+        );
         // Nothing to show is shown as nothing.
         assert_eq!(Axis::times(std::iter::empty()).ticks().len(), 4);
         assert!(!Axis::sizes([5].into_iter()).ticks().is_empty());
