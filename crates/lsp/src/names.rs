@@ -213,7 +213,7 @@ forbid both: p[0]@cs && p[1]@cs && p[0].r == 1 && y == N;";
         check("x", 1, Kind::Shared, "1 x");
         check("y", 1, Kind::Shared, "1 y");
         check("again", 1, Kind::Label, "2 again");
-        check("v", 3, Kind::Register, "2 v");
+        check("v", 2, Kind::Register, "2 v");
         check("me", 1, Kind::Member, "3 me");
         check("get", 1, Kind::Procedure, "2 get");
         check("cs", 1, Kind::Label, "3 cs");

@@ -164,7 +164,7 @@ mod tests {
     use fencewright_program::MemoryModel;
 
     const COUNTER: &str = "shared x, y = 5;
-        thread p { var r; r = x; x = 1; end: }
+        thread p { var r; r = x; x = 1; }
         thread q { y = 7; }
         invariant small: x <= 1;";
 
