@@ -89,7 +89,7 @@ pub enum Command {
     Reduce(ReduceArgs),
     /// Write a program of a family that is hard for verifiers
     Generate(GenerateArgs),
-    /// Serve an editor: diagnostics, verdicts, fences and invariants where the program is written
+    /// Serve an editor: errors, verdicts, fences and invariants in place
     Lsp(LspArgs),
     /// List the engines, with what each is made of and the options that mean something to it
     Engines(EnginesArgs),
