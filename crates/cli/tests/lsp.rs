@@ -377,6 +377,29 @@ fn saving_checks_and_a_quick_fix_makes_it_safe() {
     assert_eq!(editor.quit().status, 0);
 }
 
+#[test]
+fn fences_that_do_nothing_are_faded_and_where_none_helps_the_fix_says_so() {
+    let mut editor = Editor::new(&["--model", "all"], json!({"model": ["tso", "pso"]}));
+    let uri = "untitled:idle.fw";
+    editor.open(uri, "shared x;\nthread p {\n    x = 1;\n    fence;\n}\ninvariant small: x <= 1;\n");
+    editor.tell("textDocument/didSave", json!({"textDocument": {"uri": uri}}));
+    let is_faded = |message: &Value| message["params"]["diagnostics"][0]["tags"] == json!([1]);
+    let faded = editor.wait("a hint", is_faded)["params"]["diagnostics"][0].clone();
+    assert_eq!(faded["message"], "this fence is not needed under tso and pso");
+    assert_eq!(faded["range"]["start"]["line"], 3);
+    let titles: Vec<String> = editor.lenses(uri).into_iter().map(|(_, title)| title).collect();
+    assert!(titles.iter().any(|title| title == "small: safe under pso"), "{titles:?}");
+
+    let uri = "untitled:unsafe.fw";
+    editor.open(uri, UNSAFE);
+    editor.tell("textDocument/didSave", json!({"textDocument": {"uri": uri}}));
+    let action = editor.until("a fix that cannot be made", |editor| editor.actions(uri, 0).pop());
+    assert!(action.get("edit").is_none(), "{action}");
+    let why = action["disabled"]["reason"].as_str().expect("a reason");
+    assert_eq!(why, "what happens, happens under sc too: no fence can help");
+    assert_eq!(editor.quit().status, 0);
+}
+
 const COUNTED: &str = "\
 const LIMIT = 3;
 shared count;
