@@ -35,7 +35,10 @@ impl Document {
         let name = self.name(uri).to_ascii_lowercase();
         let extension = name.rsplit(['/', '\\']).next().and_then(|base| Some(base.rsplit_once('.')?.1));
         let by_name = front_end::ALL.into_iter().find(|f| extension.is_some() && f.extension() == extension);
-        let language = if self.language == "fencewright" { "fw" } else { &self.language };
+        let language = match self.language.as_str() {
+            "fencewright" => "fw",
+            other => other.strip_prefix("fencewright-").unwrap_or(other),
+        };
         // What a header says is C, and yet no program.
         let by_language = || front_end::named(language).filter(|f| !f.is_c() || extension.is_none());
         let by_text = || front_end::ALL.into_iter().find(|f| extension != Some("h") && f.detect(&self.text));
@@ -132,6 +135,7 @@ mod tests {
         };
         assert_eq!(name("file:///a.fw", "plaintext", ""), Some("fw"));
         assert_eq!(name("untitled:Untitled-1", "fencewright", ""), Some("fw"));
+        assert_eq!(name("untitled:Untitled-2", "fencewright-litmus", ""), Some("litmus"));
         assert_eq!(name("file:///a.C", "cpp", ""), Some("c"));
         assert_eq!(name("file:///a.h", "c", "int x;"), None);
         assert_eq!(name("file:///a.txt", "plaintext", "thread t\ninitial q"), Some("trencher"));

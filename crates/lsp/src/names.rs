@@ -68,7 +68,7 @@ pub fn declaration(file: &File, text: &str, offset: usize) -> Option<Declaration
     let owner = owner(&text[..start]).or_else(|| {
         let here = Span::new(start, start + word.len());
         let outer = all.iter().filter(|d| matches!(d.kind, Kind::Thread | Kind::Procedure));
-        outer.filter(|d| d.whole.covers(here)).map(|d| d.name.clone()).last()
+        outer.filter(|d| d.whole.covers(here)).map(|d| d.name.clone()).next_back()
     });
     let own = named.iter().filter(|d| d.inside.is_some() && d.inside == owner);
     // The last one that stands before it, or else the first one: labels may come later.
