@@ -70,6 +70,41 @@ fn sequential(declarations: &str, body: &str) {
 }
 
 #[test]
+fn lengths_of_arrays_are_values_of_variables_that_nothing_changes() {
+    sequential(
+        "static int n = 2;",
+        "int m = n + 1, a[m]; a[2] = 1; assert(sizeof a == 12 && a[2] && n < m);",
+    );
+    sequential(
+        "unsigned n = 2; struct s { int n; };",
+        "int a[n]; assert(sizeof a == 8 && n == 2 && n != 1);",
+    );
+    let changes = [
+        "n = 3;",
+        "n++;",
+        "--n;",
+        "n += 1;",
+        "(n) = 3;",
+        "*&n = 3;",
+        "int *p = &n; *p = 3;",
+        "n <<= 1;",
+        "__atomic_store_n(&n, 3, 0);",
+        "WRITE_ONCE(n, 3);",
+        "asm(\"\" : \"+r\"(n));",
+        "int *p = &(n); *p = 3;",
+        "if (n) { int n = 3; (void)n; }",
+    ];
+    for change in changes {
+        let text = format!("int n = 2; int main(void) {{ {change} int a[n]; return 0; }}");
+        let said = error(&text);
+        assert!(said.contains("the length of this array is not known"), "{text}: {said}");
+    }
+    assert!(error("volatile int n = 2; int main(void) { int a[n]; return 0; }").contains("length"));
+    assert!(error("int n; int main(void) { int a[n]; return 0; }").contains("length"));
+    assert!(error("int f(int n) { int a[n]; return 0; } int main(void) { return f(2); }").contains("length"));
+}
+
+#[test]
 fn main_is_called_without_arguments() {
     let main = |body: &str| {
         format!("#include <assert.h>\n#include <stdlib.h>\nint main(int argc, char *argv[]) {{ {body} }}")

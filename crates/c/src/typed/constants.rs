@@ -54,7 +54,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The value of a variable that is `const` and starts with a constant: GNU C knows it too, and uses it for lengths of arrays.
+    /// The value of a variable that never changes and starts with a constant: GNU C uses that of `const` ones for lengths of arrays too.
     fn value_of_constant(&self, place: &Place) -> Option<i128> {
         match place.kind {
             PlaceKind::Local(id) => self.body.as_ref()?.constants.get(&id).copied(),

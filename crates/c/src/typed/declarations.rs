@@ -103,12 +103,17 @@ impl Typer<'_> {
 
     /// Remembers the value of a variable that never changes.
     fn remember(&mut self, id: GlobalId, declarator: &ast::Declarator, initial: &Initial) {
-        if declarator.ty.constant
-            && !declarator.ty.volatile
+        if self.never_changes(declarator)
             && let Some(value) = self.only_value(initial)
         {
             self.constants.insert(id, value);
         }
+    }
+
+    /// Whether a variable keeps its initial value for ever: it is `const`, or nobody changes it.
+    fn never_changes(&self, declarator: &ast::Declarator) -> bool {
+        let name = &declarator.name;
+        !declarator.ty.volatile && (declarator.ty.constant || self.changes.keeps(name.symbol, name.span))
     }
 
     /// The value of a variable that starts with one number.
@@ -317,8 +322,7 @@ impl Typer<'_> {
             );
         }
         self.size(&ty, span)?;
-        if declarator.ty.constant
-            && !declarator.ty.volatile
+        if self.never_changes(declarator)
             && let Some(value) = initial.as_ref().and_then(|initial| self.only_value(initial))
         {
             self.in_hand().constants.insert(id, value);

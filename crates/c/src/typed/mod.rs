@@ -17,6 +17,7 @@ mod records;
 mod statements;
 pub mod tree;
 mod types;
+mod unchanged;
 
 use std::rc::Rc;
 
@@ -28,6 +29,7 @@ use self::names::{Entity, Object};
 use self::records::Layout;
 use self::statements::Body;
 use self::tree::{Function, FunctionId, FunctionType, GlobalId, Record, Type, Variable};
+use self::unchanged::Changes;
 use crate::arithmetic::Arithmetic;
 use crate::ast;
 use crate::error::Error;
@@ -66,7 +68,9 @@ struct Typer<'a> {
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
     strings: FxHashMap<Rc<str>, GlobalId>,
-    /// Variables with static storage that are `const` and start with a constant.
+    /// Which variables the text may change.
+    changes: Changes,
+    /// Variables with static storage that never change and start with a constant.
     constants: FxHashMap<GlobalId, i128>,
     /// The function in hand.
     body: Option<Body>,
@@ -106,6 +110,7 @@ impl<'a> Typer<'a> {
             functions: Vec::new(),
             globals: Vec::new(),
             strings: FxHashMap::default(),
+            changes: Changes::new(text),
             constants: FxHashMap::default(),
             body: None,
             late: FxHashMap::default(),

@@ -199,7 +199,7 @@ impl Typer<'_> {
                 expr.span,
                 "the length of this array is not known before the program runs",
             )
-            .help("use a constant (`#define`, `enum`, or a literal), the largest that is needed"));
+            .help("use a constant (`#define`, `enum`, a literal, or a variable that nothing changes), the largest that is needed"));
         };
         let length = u64::try_from(length).map_err(|_| {
             Error::new(expr.span, format!("the length of this array is {length}"))
