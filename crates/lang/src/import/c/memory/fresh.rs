@@ -29,11 +29,13 @@ pub(super) fn forget(thread: &mut Thread) {
     }
     let empty = Set(vec![0; cells.div_ceil(64)]);
     let around = Around { leave: empty.clone(), again: empty.clone() };
-    let mut liveness = Liveness { starts, labels: HashMap::new(), empty, changed: true, remove: false };
+    let (labels, heads) = (HashMap::new(), Vec::new());
+    let mut liveness = Liveness { starts, labels, heads, loops: 0, empty, changed: true, remove: false };
     while std::mem::take(&mut liveness.changed) {
+        liveness.loops = 0;
         liveness.block(&mut thread.code, liveness.empty.clone(), &around);
     }
-    liveness.remove = true;
+    (liveness.loops, liveness.remove) = (0, true);
     liveness.block(&mut thread.code, liveness.empty.clone(), &around);
 }
 
@@ -78,6 +80,9 @@ struct Liveness {
     /// For each array: the cell of its first element, its first index, and its length.
     starts: Vec<(usize, i64, usize)>,
     labels: HashMap<Label, Set>,
+    /// What is live at the heads of loops, as far as it is known, in the order in which a pass comes to them.
+    heads: Vec<Set>,
+    loops: usize,
     empty: Set,
     changed: bool,
     /// Whether what is not live is taken out.
@@ -182,24 +187,18 @@ impl Liveness {
         live
     }
 
+    /// A loop. What is live at its head grows from pass to pass, so that loops in loops are not gone through again and again.
     fn endless(&mut self, inner: &mut Vec<Step>, leave: Set) -> Set {
-        // Nothing is taken out before it is known what is live at the head.
-        let remove = std::mem::take(&mut self.remove);
-        let mut head = self.empty.clone();
-        loop {
-            let inside = Around { leave: leave.clone(), again: head.clone() };
-            let mut before = self.block(inner, head.clone(), &inside);
-            before.union(&head);
-            if before == head {
-                break;
-            }
-            head = before;
+        let number = self.loops;
+        self.loops += 1;
+        if self.heads.len() == number {
+            self.heads.push(self.empty.clone());
         }
-        self.remove = remove;
-        if remove {
-            let inside = Around { leave, again: head.clone() };
-            self.block(inner, head.clone(), &inside);
-        }
+        let mut head = self.heads[number].clone();
+        let inside = Around { leave, again: head.clone() };
+        head.union(&self.block(inner, head.clone(), &inside));
+        self.changed |= head != self.heads[number];
+        self.heads[number].clone_from(&head);
         head
     }
 }

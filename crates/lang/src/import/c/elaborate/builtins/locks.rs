@@ -151,7 +151,7 @@ fn named_linux(name: &str) -> Option<Operation> {
 impl Elaborator<'_> {
     pub(super) fn lock_operation(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
-        let typed = self.has_types();
+        let typed = self.has_types() && call.name.starts_with("pthread_");
         if operation == Operation::Nothing
             || !typed && matches!(operation, Operation::Ordinary | Operation::SetType)
         {
