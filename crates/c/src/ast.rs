@@ -312,6 +312,23 @@ pub struct Statement {
     pub starts: bool,
     /// Whether another statement can be written behind it.
     pub ends: bool,
+    /// Where it stands in the definition of a macro, if a use of one brought all of it.
+    pub definition: Option<Rc<Definition>>,
+}
+
+/// Where a statement stands in the definition of a macro.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The macro that is used in the text.
+    pub name: Rc<str>,
+    /// The text.
+    pub span: Span,
+    /// The use of the macro.
+    pub used: Span,
+    /// Whether another statement can be written before it.
+    pub starts: bool,
+    /// Whether another statement can be written behind it.
+    pub ends: bool,
 }
 
 /// What a statement is.

@@ -221,9 +221,10 @@ fn load_bytes(
             let failure = json::Failure::new(name, why, position);
             Err(Box::new(Unloadable { message, failure, status: Status::Bad }))
         }
-        Err(load::Failure::Stopped) => {
+        Err(load::Failure::Stopped(at)) => {
             let why = reason.into_inner().map_or_else(String::new, |reason| reason.to_string());
-            Err(Box::new(unusable(name, format!("not even loaded: {why}"), Status::Unknown)))
+            let at = at.map_or_else(String::new, |at| format!(" (this far: {at})"));
+            Err(Box::new(unusable(name, format!("not even loaded{at}: {why}"), Status::Unknown)))
         }
     }
 }

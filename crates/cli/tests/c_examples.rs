@@ -107,3 +107,80 @@ fn more_objects_than_the_heap_holds_are_not_looked_at() {
     let enough = run(["check", "--heap", "3", &path]);
     assert_eq!((enough.status, enough.stdout.matches(": safe").count()), (0, 2), "{enough:?}");
 }
+
+/// What the command says about a property of a program whose first thread does this; the second one sets all variables if `set`.
+fn waiting(property: &str, body: &str, set: bool) -> String {
+    let set = if set { "a = 1; b = 1; c[0] = 1; c[1] = 1; c[2] = 1;" } else { "" };
+    let text = format!(
+        "#include <pthread.h>\n#include <sched.h>\n#include <stdlib.h>\n#include <stdatomic.h>\natomic_int a, b, c[3];\n\
+         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;\n\
+         void *idle(void *p) {{ return p; }}\nvoid *first(void *p) {{ {body} return 0; }}\nvoid *second(void *p) {{ {set} return 0; }}\n\
+         int main(void) {{\n    pthread_t t, u;\n    pthread_create(&t, 0, first, 0);\n    pthread_create(&u, 0, second, 0);\n    \
+         pthread_join(t, 0);\n    pthread_join(u, 0);\n}}\n"
+    );
+    let files = Files::new(&[("waiting.c", &text)]);
+    let outcome =
+        run(["check", "--json", "--model", "tso", "--property", property, &files.text("waiting.c")]);
+    let answer = &outcome.json_lines()[0];
+    match answer["error"].as_str() {
+        Some(error) => error.to_owned(),
+        None => answer["verdict"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+#[test]
+fn loops_that_spin_for_ever() {
+    // Nobody ends these loops unless the other thread sets the variables.
+    for body in [
+        "while (!a || !b) ;",
+        "while (a != 1 || b != a) { __asm__ volatile(\"pause\"); sched_yield(); }",
+        "for (;;) { if (!a) continue; if (b) break; __asm__ volatile(\"\" ::: \"memory\"); }",
+        "int r, s; do { r = a; s = b; } while (r == 0 || r != s);",
+        "again: if (a == 0) goto again; if (b == 0) goto again;",
+        "int ok; do { ok = 1; for (int i = 0; i < 3; i++) if (!c[i]) ok = 0; } while (!ok);",
+        "while (atomic_fetch_add(&a, 0) == 0 || !b) ;",
+        "int e; do e = 1; while (!atomic_compare_exchange_strong(&a, &e, 1) || !b);",
+        "while (!a) { while (b && !c[0]) ; }",
+    ] {
+        assert_eq!(waiting("termination", body, false), "unsafe", "{body}");
+        assert_eq!(waiting("termination", body, true), "safe", "{body}");
+    }
+    for (body, verdict) in [
+        // Counting ends, and so does what changes memory once.
+        ("for (int i = 0; i < 10; i++) if (a && b) break;", "safe"),
+        ("int e = 0; while (!atomic_compare_exchange_strong(&a, &e, 1)) ;", "safe"),
+        // With memory as it is at the end, it goes round and round.
+        ("for (;;) ;", "unsafe"),
+        ("int old = a; for (;;) { int r = a; if (r != old) break; old = r; }", "unsafe"),
+        ("while (atomic_exchange(&c[0], 1)) ;", "unsafe"),
+    ] {
+        assert_eq!(waiting("termination", body, true), verdict, "{body}");
+    }
+    for body in
+        ["int i = 0; while (!c[i]) i = (i + 1) % 2;", "unsigned n = 0; while (!a || !b) if (++n > 9) n = 0;"]
+    {
+        let said = waiting("termination", body, true);
+        assert!(said.contains("is not decided"), "{body}: {said}");
+    }
+}
+
+#[test]
+fn threads_that_are_stuck() {
+    let lock = "pthread_mutex_lock(&m); pthread_mutex_lock(&m);";
+    for (body, deadlock, termination) in [
+        (lock, "unsafe", "unsafe"),
+        // Whoever spins can move.
+        ("while (!a || !b) ;", "safe", "unsafe"),
+        ("while (!a) ;", "safe", "unsafe"),
+        // The process has ended, whoever waits.
+        ("exit(0);", "safe", "safe"),
+        ("pthread_mutex_lock(&m); if (a) exit(0); else abort();", "safe", "safe"),
+        ("for (;;) { if (!a) exit(1); }", "safe", "safe"),
+        ("pthread_exit(0); pthread_mutex_lock(&m); pthread_mutex_lock(&m);", "safe", "safe"),
+        // A thread that is never created has ended.
+        ("pthread_t t; if (a) pthread_create(&t, 0, idle, 0);", "safe", "safe"),
+    ] {
+        assert_eq!(waiting("deadlock", body, false), deadlock, "{body}");
+        assert_eq!(waiting("termination", body, false), termination, "{body}");
+    }
+}

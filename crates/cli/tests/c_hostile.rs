@@ -104,3 +104,53 @@ fn options_for_other_languages() {
     let outcome = run(["check", "-D", "LENGTH=sizeof(int)", &files.text("a.c")]);
     assert!(outcome.status == 2 && outcome.stderr.contains("a.c:2:1"), "{outcome:?}");
 }
+
+#[test]
+fn programs_that_take_long_to_translate() {
+    let head = "#include <pthread.h>\nint a[1000000000], x;\nvoid *w(void *p) { x = 1; return 0; }\n";
+    let calls: String =
+        (1..31).map(|n| format!("int f{n}(void) {{ return f{0}() + f{0}(); }}\n", n - 1)).collect();
+    let program = |rest: &str| {
+        format!(
+            "{head}int f0(void) {{ return x; }}\n{calls}int main(void) {{ pthread_t t; pthread_create(&t, 0, w, 0); {rest} }}\n"
+        )
+    };
+    // 2^30 calls, and an index into an array without end.
+    refused("calls.c", program("x = f30();").as_bytes(), "calls.c:", "the program is too large");
+    refused("array.c", program("a[x] = 1;").as_bytes(), "array.c:", "more than");
+    let branches = format!("int y;\n{}", program(&"if (x) y = 1; else\n".repeat(100_000)));
+    let branches = branches.replace("else\n }", "else ; }");
+    refused("branches.c", branches.as_bytes(), "branches.c:", "too deep");
+    let files = Files::new(&[("calls.c", &program("x = f30();"))]);
+    let outcome = run(["check", "--timeout", "1ms", &files.text("calls.c")]);
+    assert!(outcome.status == 3 && outcome.stderr.contains("not even loaded"), "{outcome:?}");
+}
+
+/// Long programs that do little.
+#[test]
+fn a_hundred_thousand_lines() {
+    const LINES: usize = 100_000;
+    let lines = |line: &dyn Fn(usize) -> String| (0..LINES).map(line).collect::<String>();
+    let program = |before: &str, inside: &str| {
+        format!(
+            "#include <pthread.h>\n#include <assert.h>\nstatic volatile int x, y;\n{before}void *w(void *p) {{\n    x = 1;\n{inside}    \
+             return 0;\n}}\nint main(void) {{ pthread_t t; pthread_create(&t, 0, w, 0); y = 1; pthread_join(t, 0); assert(x == 1); }}\n"
+        )
+    };
+    let long = |name: &str, text: String| {
+        let files = Files::new(&[("long.c", &text)]);
+        let path = files.text("long.c");
+        let outcome = run(["check", "--json", "--property", "assertions", "--model", "tso", &path]);
+        assert_eq!(outcome.json_lines()[0]["verdict"], "safe", "{name}: {outcome:?}");
+    };
+    long(
+        "functions",
+        program(&lines(&|n| format!("static inline int f{n}(int a) {{ return a + {n}; }}\n")), ""),
+    );
+    long("globals", program(&lines(&|n| format!("int g{n} = {n};\n")), ""));
+    // A tenth of the lines, so that what is quadratic shows and the test is short.
+    let tenth =
+        |text: String| text.lines().take(LINES / 10).map(|line| format!("{line}\n")).collect::<String>();
+    long("reads", program("", &tenth(lines(&|n| format!("    if (y == {}) x = 1;\n", n + 2)))));
+    long("asserts", program("", &tenth(lines(&|n| format!("    assert(y != {});\n", n + 2)))));
+}

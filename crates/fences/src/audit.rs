@@ -1,7 +1,7 @@
 //! Which fences already in a program are needed: each is taken out alone, and the rest is verified again. Of those that are not, as many
 //! as possible are then taken out together.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fencewright_engines::{Limits, Progress};
 use fencewright_lang::places::{Place, Placed, Side};
@@ -135,10 +135,25 @@ fn without(program: &Program, fences: &[&Edges]) -> Program {
         }
         let edges = edges.clone();
         let statement = Span::default();
-        places.push(Place { offset: 0, side: Side::Before, statement, label: None, bare: false, edges });
+        places.push(Place {
+            offset: 0,
+            side: Side::Before,
+            statement,
+            label: None,
+            bare: false,
+            uses: 0,
+            edges,
+        });
     }
     Fenced::new(
-        &Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new(), fixed: HashSet::new() },
+        &Placed {
+            program,
+            places,
+            steps: BTreeMap::new(),
+            indivisible: Vec::new(),
+            fixed: HashSet::new(),
+            in_macros: HashMap::new(),
+        },
         &[],
     )
     .program

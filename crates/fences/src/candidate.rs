@@ -114,6 +114,8 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
             let runs = edges.iter().map(|e| 1u64 << (MORE_OFTEN * depth(e))).sum();
             candidate.runs = candidate.runs.saturating_add(runs);
         }
+        // Where a place beside the use of a macro does as well as one in its definition, the definition stays as it is.
+        candidate.runs = candidate.runs.saturating_add(candidate.place.uses.into());
         all.push(candidate);
     };
     for place in &placed.places {
@@ -140,6 +142,7 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
                 statement: span,
                 label: None,
                 bare: false,
+                uses: placed.in_macros.get(&span).copied().unwrap_or(0),
                 edges,
             };
             add(Kind::Swap, place);

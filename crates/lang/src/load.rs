@@ -9,6 +9,7 @@ use crate::ast::{self, ExprKind, Item};
 use crate::diagnostic::Diagnostic;
 use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
 use crate::import::View;
+use crate::import::c::spinning::add_waiting_places;
 use crate::lower::{self, Defines};
 use crate::options::{COptions, Options, Spins};
 use crate::places::Sites;
@@ -105,7 +106,7 @@ pub fn load_again(loaded: &Loaded, sources: &Sources) -> Result<Loaded, Box<Load
 fn finished(result: Result<Loaded, Failure>) -> Result<Loaded, Box<LoadError>> {
     result.map_err(|failure| match failure {
         Failure::Wrong(error) => error,
-        Failure::Stopped => unreachable!("nobody asks to stop"),
+        Failure::Stopped(_) => unreachable!("nobody asks to stop"),
     })
 }
 
@@ -114,8 +115,8 @@ fn finished(result: Result<Loaded, Failure>) -> Result<Loaded, Box<LoadError>> {
 pub enum Failure {
     /// Something is wrong with the text.
     Wrong(Box<LoadError>),
-    /// Somebody asked to stop.
-    Stopped,
+    /// Somebody asked to stop; where in the text that was, if it is known.
+    Stopped(Option<String>),
 }
 
 /// How to load a program.
@@ -147,33 +148,35 @@ impl Loader<'_> {
         };
         let mut input = Input::new(main, self.stop, self.options, self.open);
         let lowered = parse(front_end, &mut input).and_then(|mut parsed| {
-            let (program, filter) = lower_with_filter(self.stop, &mut parsed, &defines)?;
+            let (mut program, filter) = lower_with_filter(self.stop, &mut parsed, &defines)?;
+            if front_end.is_c() {
+                c_properties(&mut program, &self.options.c, self.stop)?;
+            }
             Ok((parsed, program, filter))
         });
         let sources = input.sources;
         match lowered {
-            _ if self.stop.was_stopped() => Err(Failure::Stopped),
-            Ok((parsed, mut program, filter)) => {
-                if front_end.is_c() {
-                    c_properties(&mut program, &self.options.c);
-                }
-                Ok(Loaded {
-                    sources,
-                    front_end,
-                    file: parsed.file,
-                    program,
-                    name: parsed.name,
-                    notes: parsed.notes,
-                    view: parsed.view,
-                    filter,
-                    calls: parsed.calls,
-                    sites: parsed.sites,
-                    warnings: parsed.warnings,
-                    plain: parsed.plain,
-                    defines,
-                    options: self.options.clone(),
-                })
+            lowered if self.stop.was_stopped() => {
+                let at = lowered.err().and_then(|diagnostics| Some(diagnostics.first()?.span));
+                let at = at.filter(|span| *span != Span::default());
+                Err(Failure::Stopped(at.map(|span| sources.position(span).to_string())))
             }
+            Ok((parsed, program, filter)) => Ok(Loaded {
+                sources,
+                front_end,
+                file: parsed.file,
+                program,
+                name: parsed.name,
+                notes: parsed.notes,
+                view: parsed.view,
+                filter,
+                calls: parsed.calls,
+                sites: parsed.sites,
+                warnings: parsed.warnings,
+                plain: parsed.plain,
+                defines,
+                options: self.options.clone(),
+            }),
             Err(diagnostics) => Err(wrong(sources, diagnostics)),
         }
     }
@@ -181,7 +184,11 @@ impl Loader<'_> {
 
 /// What every C program is asked for: its assertions and its memory, also where the translation has seen that nothing can go wrong. Where loops
 /// that only wait are steps: that no thread waits for ever.
-pub(crate) fn c_properties(program: &mut Program, options: &COptions) {
+pub(crate) fn c_properties(
+    program: &mut Program,
+    options: &COptions,
+    stop: &Stop<'_>,
+) -> Result<(), Vec<Diagnostic>> {
     let stated = |program: &Program, name: &str| program.properties.iter().any(|p| p.name == name);
     if !stated(program, "assertions") {
         program.properties.push(Property::assertions());
@@ -191,8 +198,10 @@ pub(crate) fn c_properties(program: &mut Program, options: &COptions) {
         program.properties.push(Property { name: "memory".into(), kind: never, span: Span::default() });
     }
     if options.spins == Spins::Step && options.exact_waits {
+        add_waiting_places(program, stop)?;
         program.properties.push(Property { name: "termination".into(), ..Property::deadlock() });
     }
+    Ok(())
 }
 
 /// The constants that get other values, unless something is asked for that means nothing in this language.

@@ -49,6 +49,8 @@ pub struct Place {
     pub label: Option<Span>,
     /// Whether the statement is the body of another one without braces around it.
     pub bare: bool,
+    /// If it is in the definition of a macro, how many uses of the macro change with it; otherwise 0.
+    pub uses: u32,
     /// The empty steps that stand for it in the threads.
     pub edges: Vec<(ThreadId, EdgeId)>,
 }
@@ -86,6 +88,8 @@ pub struct Site {
     pub after: bool,
     /// Whether it is the body of another statement without braces around it.
     pub bare: bool,
+    /// If it stands in the definition of a macro, how many uses of the macro bring it; otherwise 0.
+    pub uses: u32,
 }
 
 impl Sites {
@@ -93,6 +97,17 @@ impl Sites {
     pub fn insert(&mut self, statement: Span, site: Site) {
         let known = self.statements.entry(statement.text());
         known.and_modify(|known| *known = Site::default()).or_insert(site);
+    }
+
+    /// Says what is possible beside a statement in the definition of a macro, for one more use of it.
+    pub fn insert_in_macro(&mut self, statement: Span, site: Site) {
+        let known = self.statements.entry(statement.text());
+        let both = |known: &mut Site| {
+            let uses = known.uses + site.uses;
+            let (before, after) = (known.before && site.before, known.after && site.after);
+            *known = Site { before, after, bare: known.bare || site.bare, uses };
+        };
+        known.and_modify(both).or_insert(site);
     }
 
     /// What is possible beside a statement.
@@ -115,6 +130,8 @@ pub struct Placed {
     pub indivisible: Vec<Span>,
     /// The stores that no locked instruction can be written in place of.
     pub fixed: HashSet<Span>,
+    /// The stores in definitions of macros, and how many uses each macro has.
+    pub in_macros: HashMap<Span, u32>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
@@ -164,7 +181,12 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
         sources.is_built_in(span.file) || !front_end.can_lock(sources.text(*span))
     });
     let fixed = fixed.collect();
-    Ok(Placed { program, places, steps, indivisible, fixed })
+    let uses = |span: Span| loaded.sites.as_ref().map_or(0, |sites| sites.beside(span).uses);
+    let stores = program.threads.iter().flat_map(|thread| &thread.edges);
+    let stores = stores.filter(|edge| matches!(edge.action, Action::Op(Op::Store(..))));
+    let in_macros = stores.map(|edge| (edge.span.text(), uses(edge.span))).filter(|(_, uses)| *uses > 0);
+    let in_macros = in_macros.collect();
+    Ok(Placed { program, places, steps, indivisible, fixed, in_macros })
 }
 
 /// The program with an empty step at every place except those to be left out.
@@ -199,7 +221,7 @@ fn marked<'l>(
     }
     let mut program = lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines)?;
     if loaded.front_end.is_c() {
-        c_properties(&mut program, &loaded.options.c);
+        c_properties(&mut program, &loaded.options.c, &Stop::never())?;
     }
     Ok((program, marks))
 }
@@ -436,7 +458,7 @@ impl Marks<'_> {
 
     /// Where a fence can stand beside a statement.
     fn site(&self, statement: &Statement) -> Site {
-        let Some(sites) = self.sites else { return Site { before: true, after: true, bare: false } };
+        let Some(sites) = self.sites else { return Site { before: true, after: true, ..Site::default() } };
         let belongs_to = |outer: &Span| outer.text() == statement.span.text();
         if self.around.iter().any(belongs_to) { Site::default() } else { sites.beside(statement.span) }
     }
@@ -485,8 +507,8 @@ impl Marks<'_> {
         opens: bool,
     ) -> Option<Statement> {
         let number = self.places.len();
-        let bare = self.sites.is_some_and(|sites| sites.beside(statement).bare);
-        self.places.push(Place { offset, side, statement, label, bare, edges: Vec::new() });
+        let Site { bare, uses, .. } = self.sites.map_or_else(Site::default, |sites| sites.beside(statement));
+        self.places.push(Place { offset, side, statement, label, bare, uses, edges: Vec::new() });
         self.opens.push(opens);
         let span = Span::new(number, number).in_file(EMPTY_STEPS);
         let mark = Statement { labels: Vec::new(), kind: StatementKind::Skip, span };

@@ -33,6 +33,14 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 
+    /// Whether to stop now. To be called between large pieces of work.
+    pub fn at_once(&self) -> bool {
+        if !self.stopped.get() {
+            self.stopped.set(self.ask.is_some_and(|ask| ask()));
+        }
+        self.stopped.get()
+    }
+
     /// Whether something was left undone.
     pub fn was_stopped(&self) -> bool {
         self.stopped.get()

@@ -69,7 +69,7 @@ fn no_fence_stands_between_them_but_inside_their_blocks() {
     assert_eq!(sides(&program), expected);
     // With sites only those count that are named, and there is a place behind one that no other follows.
     let mut sites = Sites::default();
-    sites.insert(around, Site { before: true, after: true, bare: false });
+    sites.insert(around, Site { before: true, after: true, bare: false, uses: 0 });
     program.sites = Some(sites);
     assert_eq!(sides(&program), [here(Side::Before, &whole), here(Side::After, &whole)]);
 }
@@ -88,7 +88,7 @@ fn what_a_statement_does_is_its_own_even_if_it_stands_at_the_same_place() {
     *body(&mut program.file) = vec![steps];
     program.program = lower::lower(&program.file, &[]).expect("it can be lowered");
     let mut sites = Sites::default();
-    sites.insert(span, Site { before: true, after: true, bare: false });
+    sites.insert(span, Site { before: true, after: true, bare: false, uses: 0 });
     program.sites = Some(sites);
     let sides: Vec<Side> = sides(&program).into_iter().map(|(side, _)| side).collect();
     assert_eq!(sides, [Side::Before, Side::After]);

@@ -221,7 +221,7 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
     let at = source.position(fence.place.point());
     let word = what(fence);
     let threads = escape(&thread_names(source.program, fence).join(", "));
-    let mut text = format!("  {at}: {word} this, in {threads}\n");
+    let mut text = format!("  {at}: {word} this, in {threads}{}\n", in_macro(fence));
     let (file, statement) = (fence.place.statement.file, source.position(fence.place.statement).line);
     let first = statement.saturating_sub(1).max(1);
     for number in first..=statement + 1 {
@@ -237,7 +237,16 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
 
 pub(crate) fn short(source: Source<'_>, fence: &Candidate) -> String {
     let at = source.position(fence.place.point());
-    format!("{} at {}:{}", fence.kind.name(), at.line_name(), at.column)
+    format!("{} at {}:{}{}", fence.kind.name(), at.line_name(), at.column, in_macro(fence))
+}
+
+/// What else changes if it is in the definition of a macro.
+fn in_macro(fence: &Candidate) -> String {
+    match fence.place.uses {
+        0 => String::new(),
+        1 => "; this is the definition of a macro, and its only use changes".into(),
+        uses => format!("; this is the definition of a macro, and all its {uses} uses change"),
+    }
 }
 
 /// The audit for a terminal.
@@ -332,6 +341,8 @@ struct Fence<'a> {
     kind: &'static str,
     side: &'static str,
     threads: Vec<String>,
+    /// If it is in the definition of a macro, how many uses of the macro change.
+    macro_uses: Option<u32>,
     needed_because: Option<Trace<'a>>,
 }
 
@@ -348,6 +359,7 @@ fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>
             Side::After => "after",
         },
         threads: thread_names(source.program, fence),
+        macro_uses: (fence.place.uses > 0).then_some(fence.place.uses),
         needed_because: because.map(|because| because_trace(source, because)),
     }
 }

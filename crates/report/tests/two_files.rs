@@ -180,7 +180,7 @@ fn load(main: &str, library: &[u8]) -> Result<Loaded, Box<LoadError>> {
     };
     loader.load("main.toy", main.as_bytes()).map_err(|failure| match failure {
         Failure::Wrong(error) => error,
-        Failure::Stopped => panic!("nobody asks to stop"),
+        Failure::Stopped(_) => panic!("nobody asks to stop"),
     })
 }
 

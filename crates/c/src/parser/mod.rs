@@ -9,13 +9,17 @@ mod expression;
 mod specifiers;
 mod statement;
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 
 use fencewright_program::Span;
 
-use crate::ast::{Attributes, EnumerationId, Enumerator, Expr, Item, Name, Record, RecordId, Type, Unit};
+use crate::ast::{
+    Attributes, Definition, EnumerationId, Enumerator, Expr, Item, Name, Record, RecordId, Type, Unit,
+};
 use crate::error::Error;
-use crate::preprocess::Preprocessed;
+use crate::preprocess::{Expansion, Preprocessed};
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
 
 /// Nesting, and the number of operators in a row, beyond which a text is refused.
@@ -46,6 +50,7 @@ struct Scope {
 }
 
 struct Parser<'a> {
+    stop: &'a dyn Fn() -> bool,
     text: &'a Preprocessed,
     tokens: &'a [Token],
     at: usize,
@@ -74,9 +79,15 @@ type Read<T> = Result<T, Error>;
 
 /// Parses what the preprocessor gives.
 pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
+    parse_unless(text, &|| false)
+}
+
+/// Parses what the preprocessor gives, unless `stop`, which is asked for every statement, says so.
+pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit, Vec<Error>> {
     let last = text.tokens.last().map_or(Span::default(), |last| text.written(last));
     let end = last.point(last.end);
     let mut parser = Parser {
+        stop,
         text,
         tokens: &text.tokens,
         at: 0,
@@ -96,6 +107,9 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
     let mut items: Vec<Item> = Vec::new();
     while parser.at < parser.tokens.len() && parser.errors.len() < MOST_ERRORS {
         let before = parser.at;
+        if stop() {
+            return Err(vec![Error::new(parser.span(), "stopped while this was read")]);
+        }
         match parser.item() {
             Ok(found) => items.extend(found),
             Err(error) => {
@@ -172,6 +186,47 @@ impl Parser<'_> {
     fn is_between_uses(&self, n: usize) -> bool {
         let use_of = |n: usize| self.tokens.get(n).and_then(|token| self.text.outermost(token));
         use_of(n).is_none() || n.checked_sub(1).and_then(use_of) != use_of(n)
+    }
+
+    /// Where the tokens from the first to the last one stand in the definition of a macro, if one use of it brought them all.
+    fn definition(&self, first: usize, last: usize) -> Option<Rc<Definition>> {
+        let token = |n: usize| self.tokens.get(n);
+        let (opens, ends) = (token(first)?, token(last)?);
+        if opens.expansion.is_none() || ends.expansion.is_none() {
+            return None;
+        }
+        let within: Vec<ExpansionId> = self.text.uses(ends).collect();
+        let level = self.text.uses(opens).find(|id| within.contains(id))?;
+        let body = self.text.expansions[level.index()?].body?;
+        // A token as it stands in the body: itself, or the use there that brought it.
+        let stands = |token: &Token| {
+            let mut inner = None;
+            for id in self.text.uses(token) {
+                if id == level {
+                    let span = inner.map_or(token.span, |n: usize| self.text.expansions[n].whole);
+                    return Some((inner, span)).filter(|(_, span)| body.covers(*span));
+                }
+                inner = id.index();
+            }
+            None
+        };
+        let before = first.checked_sub(1).and_then(token).and_then(stands);
+        let behind = token(last + 1).and_then(stands);
+        let (brought_end, end) = stands(ends)?;
+        // What begins with an argument begins with the parameter, behind what stands before it.
+        let (brought_start, start) = match (stands(opens), before) {
+            (Some((brought, span)), _) => (brought, span.start),
+            (None, Some((_, span))) => (None, self.text.next_in_body(body, span.end)?.start),
+            (None, None) => return None,
+        };
+        let same = |one: Option<usize>, other: Option<(Option<usize>, Span)>| {
+            one.is_some() && other.is_some_and(|(other, _)| other == one)
+        };
+        let starts = !same(brought_start, before);
+        let ends = !same(brought_end, behind);
+        let Expansion { name, whole: used, .. } = self.text.expansions[self.text.outermost(token(first)?)?];
+        let (name, span) = (self.names.spelling(name).clone(), Span { start, ..end });
+        (start < end.end).then(|| Rc::new(Definition { name, span, used, starts, ends }))
     }
 
     fn expected(&self, what: &str) -> Error {

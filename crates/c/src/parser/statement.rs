@@ -67,11 +67,17 @@ impl Parser<'_> {
     /// A statement, or a declaration.
     fn statement(&mut self) -> Read<Statement> {
         let (start, expansion) = (self.span(), self.expansion());
-        let starts = self.is_between_uses(self.at);
+        if (self.stop)() {
+            return Err(Error::new(start, "stopped while this was read"));
+        }
+        let first = self.at;
+        let starts = self.is_between_uses(first);
         self.skip_attributes()?;
         let kind = self.statement_kind()?;
         let ends = self.is_between_uses(self.at);
-        Ok(Statement { kind, span: self.since(start), expansion, starts, ends })
+        // What is all that a use brings has its place beside the use.
+        let definition = if starts && ends { None } else { self.definition(first, self.at - 1) };
+        Ok(Statement { kind, span: self.since(start), expansion, starts, ends, definition })
     }
 
     fn statement_kind(&mut self) -> Read<StatementKind> {
@@ -175,7 +181,9 @@ impl Parser<'_> {
         if self.is("}") {
             let (span, expansion) = (self.span(), self.expansion());
             let (kind, span) = (StatementKind::Empty, span.point(span.start));
-            return Ok(Statement { kind, span, expansion, starts: false, ends: false }.into());
+            return Ok(
+                Statement { kind, span, expansion, starts: false, ends: false, definition: None }.into()
+            );
         }
         Ok(Box::new(self.nested(Self::statement)?))
     }
@@ -215,7 +223,14 @@ impl Parser<'_> {
                     }
                 };
                 let span = self.since(start);
-                Some(Box::new(Statement { kind, span, expansion, starts: false, ends: false }))
+                Some(Box::new(Statement {
+                    kind,
+                    span,
+                    expansion,
+                    starts: false,
+                    ends: false,
+                    definition: None,
+                }))
             }
         };
         let condition = match self.is(";") {

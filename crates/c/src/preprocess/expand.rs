@@ -68,7 +68,8 @@ impl Preprocessor<'_> {
             Some(n) => self.expansions[n].outermost,
             None => self.expansions.len() as u32,
         };
-        let expansion = Expansion { name: used.name.symbol, at, whole, inside, outermost };
+        let expansion =
+            Expansion { name: used.name.symbol, at, whole, body: used.written, inside, outermost };
         self.expansions.push(expansion);
         ExpansionId(self.expansions.len() as u32)
     }

@@ -3,6 +3,8 @@
 
 use std::rc::Rc;
 
+use fencewright_program::Span;
+
 use crate::error::Error;
 use crate::token::{Kind, Symbol, Token};
 
@@ -19,6 +21,8 @@ pub struct Macro {
     pub body: Rc<[Token]>,
     /// Whether it is computed where it is used: `__LINE__` and the like.
     pub computed: Option<Computed>,
+    /// Where the text stands that it stands for; nothing for a macro that is defined in no file.
+    pub written: Option<Span>,
 }
 
 /// A macro whose value depends on where it is used.
@@ -88,7 +92,8 @@ impl Macro {
                 }
             }
         }
-        Ok(Macro { name, parameters, body: body.into(), computed: None })
+        let written = body.first().zip(body.last()).map(|(first, last)| first.span.to(last.span));
+        Ok(Macro { name, parameters, body: body.into(), computed: None, written })
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Expansion {
     pub at: Span,
     /// All of the use, with the arguments.
     pub whole: Span,
+    /// Where the text stands that the macro stands for; nothing for a macro that is defined in no file.
+    pub body: Option<Span>,
     /// The use that brought that name.
     pub inside: ExpansionId,
     /// The use that stands in the text, by its number: this one, or the one around all others that brought it.
@@ -62,14 +64,29 @@ pub struct Preprocessed {
     pub expansions: Vec<Expansion>,
     /// The spellings.
     pub names: Names,
+    /// What macros stand for, by where it is written.
+    pub bodies: FxHashMap<Span, Rc<[Token]>>,
     /// What `#warning` says, and the like.
     pub warnings: Vec<Error>,
 }
 
 impl Preprocessed {
+    /// Where the first token of a macro's body stands that is behind an offset.
+    pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
+        let tokens = self.bodies.get(&body)?;
+        let next = tokens.partition_point(|token| token.span.start < behind);
+        tokens.get(next).map(|token| token.span)
+    }
+
     /// Which use of a macro in the text brought a token: the outermost one.
     pub fn outermost(&self, token: &Token) -> Option<usize> {
         token.expansion.index().map(|n| self.expansions[n].outermost as usize)
+    }
+
+    /// The uses of macros through which a token came, the innermost first.
+    pub fn uses(&self, token: &Token) -> impl Iterator<Item = ExpansionId> {
+        let around = |id: &ExpansionId| Some(self.expansions[id.index()?].inside);
+        std::iter::successors(Some(token.expansion), around).take_while(|id| !id.is_none())
     }
 
     /// Where in the text a token comes from: where it stands, or the use of a macro that brought it.
@@ -139,6 +156,7 @@ struct Preprocessor<'a> {
     macros: FxHashMap<Symbol, Rc<Macro>>,
     hidden: HiddenSets,
     expansions: Vec<Expansion>,
+    bodies: FxHashMap<Span, Rc<[Token]>>,
     output: Vec<Token>,
     warnings: Vec<Error>,
     lexed: FxHashMap<FileId, Rc<[Token]>>,
@@ -164,6 +182,7 @@ pub fn preprocess(
         macros: FxHashMap::default(),
         hidden: HiddenSets::default(),
         expansions: Vec::new(),
+        bodies: FxHashMap::default(),
         output: Vec::new(),
         warnings: Vec::new(),
         lexed: FxHashMap::default(),
@@ -176,8 +195,8 @@ pub fn preprocess(
         .predefine(defines)
         .and_then(|()| preprocessor.file(FileId::MAIN, Span::default(), 0))
         .map_err(|e| vec![e])?;
-    let Preprocessor { output, expansions, names, warnings, .. } = preprocessor;
-    Ok(Preprocessed { tokens: output, expansions, names, warnings })
+    let Preprocessor { output, expansions, names, bodies, warnings, .. } = preprocessor;
+    Ok(Preprocessed { tokens: output, expansions, names, bodies, warnings })
 }
 
 impl Preprocessor<'_> {
@@ -187,8 +206,10 @@ impl Preprocessor<'_> {
         {
             let name = self.word(name);
             let computed = Some(computed);
-            self.macros
-                .insert(name.symbol, Rc::new(Macro { name, parameters: None, body: [].into(), computed }));
+            self.macros.insert(
+                name.symbol,
+                Rc::new(Macro { name, parameters: None, body: [].into(), computed, written: None }),
+            );
         }
         for (name, value) in defines {
             // `-D 'f(x)=x'` defines a macro with parameters.
@@ -197,7 +218,7 @@ impl Preprocessor<'_> {
             let line: Vec<Token> =
                 tokens.into_iter().take_while(|token| token.kind != Kind::Newline).collect();
             let define = self.word("define");
-            let defined = Macro::define(&line, define, &self.words)?;
+            let defined = Macro { written: None, ..Macro::define(&line, define, &self.words)? };
             self.macros.insert(defined.name.symbol, Rc::new(defined));
         }
         Ok(())
@@ -365,6 +386,9 @@ impl Preprocessor<'_> {
     /// Defines a macro. One that was defined otherwise before is worth a warning.
     fn define(&mut self, defined: Macro) {
         let (symbol, span) = (defined.name.symbol, defined.name.span);
+        if let Some(written) = defined.written {
+            self.bodies.insert(written, defined.body.clone());
+        }
         let before = self.macros.insert(symbol, Rc::new(defined));
         let same = before.as_ref().is_none_or(|before| before.says_the_same(&self.macros[&symbol]));
         if !same {

@@ -264,7 +264,8 @@ impl Typer<'_> {
             if let Some(kind) = kind {
                 let single = declaration.declarators.len() == 1;
                 let span = if single { statement.span } else { declarator.name.span };
-                statements.push(Statement { kind, span, expansion: statement.expansion });
+                let definition = statement.definition.clone().filter(|_| single);
+                statements.push(Statement { kind, span, expansion: statement.expansion, definition });
             }
         }
         Ok(())

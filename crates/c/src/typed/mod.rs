@@ -48,6 +48,7 @@ type Typing<T> = Result<T, Error>;
 
 /// The work on one text.
 struct Typer<'a> {
+    stop: &'a dyn Fn() -> bool,
     names: &'a Names,
     unit: &'a ast::Unit,
     records: Vec<Record>,
@@ -84,17 +85,32 @@ struct Typer<'a> {
 
 /// The meaning of what the parser gives, or all that is wrong with it.
 pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> {
+    typed_unless(text, unit, &|| false)
+}
+
+/// The same, unless `stop`, which is asked for every statement, says so.
+pub fn typed_unless(
+    text: &Preprocessed,
+    unit: &ast::Unit,
+    stop: &dyn Fn() -> bool,
+) -> Result<Unit, Vec<Error>> {
     // `extern int a[];` is used before `int a[3];`: then a second walk knows the length from the start.
-    let first = Typer::new(text, unit, FxHashMap::default()).all()?;
+    let first = Typer::new(text, unit, FxHashMap::default(), stop).all()?;
     match first.late.is_empty() {
         true => Ok(first.finished()),
-        false => Ok(Typer::new(text, unit, first.late).all()?.finished()),
+        false => Ok(Typer::new(text, unit, first.late, stop).all()?.finished()),
     }
 }
 
 impl<'a> Typer<'a> {
-    fn new(text: &'a Preprocessed, unit: &'a ast::Unit, known_late: FxHashMap<Symbol, u64>) -> Self {
+    fn new(
+        text: &'a Preprocessed,
+        unit: &'a ast::Unit,
+        known_late: FxHashMap<Symbol, u64>,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Self {
         Typer {
+            stop,
             names: &text.names,
             unit,
             records: records::unknown(unit, &text.names),
@@ -142,6 +158,10 @@ impl<'a> Typer<'a> {
         }
         for item in &self.unit.items {
             if self.errors.len() >= MOST_ERRORS {
+                break;
+            }
+            if (self.stop)() {
+                self.errors.push(Error::new(Span::default(), "stopped while types were looked at"));
                 break;
             }
             let done = match item {

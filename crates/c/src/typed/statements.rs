@@ -79,6 +79,9 @@ impl Typer<'_> {
         if self.errors.len() >= MOST_ERRORS {
             return;
         }
+        if (self.stop)() {
+            return self.errors.push(Error::new(statement.span, "stopped while types were looked at"));
+        }
         if let ast::StatementKind::Declaration(declaration) = &statement.kind {
             let done = self.local_declaration(declaration, statement, statements);
             return self.report(done);
@@ -111,7 +114,9 @@ impl Typer<'_> {
 
     fn statement(&mut self, statement: &ast::Statement) -> Typing<Statement> {
         let kind = self.nested(statement.span, |typer| typer.statement_kind(statement))?;
-        Ok(Statement { kind, span: statement.span, expansion: statement.expansion })
+        let (span, expansion, definition) =
+            (statement.span, statement.expansion, statement.definition.clone());
+        Ok(Statement { kind, span, expansion, definition })
     }
 
     fn statement_kind(&mut self, statement: &ast::Statement) -> Typing<StatementKind> {

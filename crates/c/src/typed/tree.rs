@@ -8,7 +8,7 @@ use std::rc::Rc;
 use fencewright_program::{Span, id};
 
 use crate::arithmetic::Arithmetic;
-use crate::ast::{Assembly as ParsedAssembly, BinaryOp, RecordId};
+use crate::ast::{Assembly as ParsedAssembly, BinaryOp, Definition, RecordId};
 use crate::token::ExpansionId;
 
 /// A whole program.
@@ -208,6 +208,8 @@ pub struct Statement {
     pub span: Span,
     /// Which use of a macro brought its first token.
     pub expansion: ExpansionId,
+    /// Where it stands in the definition of a macro, if a use of one brought all of it.
+    pub definition: Option<Rc<Definition>>,
 }
 
 /// What a statement is.

@@ -32,7 +32,7 @@ const MOST_THREADS: usize = 250;
 /// More memory cells than this are a mistake, or an attack.
 const MOST_CELLS: usize = 1 << 12;
 /// More control locations and edges than this, over all threads.
-const MOST_LOCATIONS: usize = 1 << 20;
+const MOST_LOCATIONS: usize = 1 << 21;
 /// Locations times registers of one thread.
 const MOST_LIVE: usize = 1 << 26;
 /// How many names a message lists.

@@ -23,7 +23,7 @@ use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// More places than this in one thread are a mistake, or an attack.
-pub const MOST_NODES: usize = 1 << 18;
+pub const MOST_NODES: usize = 1 << 19;
 pub const TOO_LARGE: &str =
     "this thread is too large when its `for` loops are unrolled and its calls are inlined";
 /// Blocks within blocks, those of called procedures included: each takes some of the stack.

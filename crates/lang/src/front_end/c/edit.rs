@@ -46,6 +46,12 @@ pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
                 let from = place.label.map_or(place.statement.start, |label| label.start);
                 bodies.entry((from, place.statement.end)).or_default().push((place, word));
             }
+            (false, Side::Before | Side::Labelled) if is_in_directive(text, place.offset as usize) => {
+                changes.push(inline(text, place.offset as usize, word));
+            }
+            (false, Side::After) if is_in_directive(text, place.offset as usize) => {
+                changes.push(inline(text, place.statement.end as usize, word));
+            }
             (false, Side::Before | Side::Labelled) => changes.push(inserted_before(text, place, word)),
             (false, Side::After) => {
                 let Range { start, end } = place.statement.range();
@@ -67,8 +73,8 @@ fn with_braces(text: &str, body: Range<usize>, fences: &[(&Place, &str)], change
     let on_side = |side: Side| fences.iter().filter(move |(place, _)| place.side == side);
     let before = on_side(Side::Before).map(|(_, word)| (body.start, *word));
     let labelled = on_side(Side::Labelled).map(|(place, word)| (place.offset as usize, *word));
-    if !starts_line {
-        insert(body.start, "{ ".into());
+    if !starts_line || is_in_directive(text, body.start) {
+        insert(body.start, if touches(text, body.start) { " { ".into() } else { "{ ".into() });
         before.chain(labelled).for_each(|(at, word)| insert(at, format!("{word} ")));
         on_side(Side::After).for_each(|(_, word)| insert(body.end, format!(" {word}")));
         insert(body.end, " }".into());
@@ -87,6 +93,33 @@ fn with_braces(text: &str, body: Range<usize>, fences: &[(&Place, &str)], change
     let close = behind_comment(text, body.end);
     on_side(Side::After).for_each(|(_, word)| insert(close, format!("{end}{indent}{word}")));
     insert(close, format!("{end}{outer}}}"));
+}
+
+/// Whether a place is in a directive, such as the definition of a macro: a line that begins with `#`, or is joined to such a line.
+fn is_in_directive(text: &str, at: usize) -> bool {
+    let mut start = text[..at].rfind('\n').map_or(0, |n| n + 1);
+    loop {
+        let before = text[..start].strip_suffix('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+        match before.filter(|line| line.ends_with('\\')) {
+            Some(joined) => start = joined.rfind('\n').map_or(0, |n| n + 1),
+            None => return text[start..].trim_start_matches([' ', '\t']).starts_with('#'),
+        }
+    }
+}
+
+/// A statement in the definition of a macro, which is one line as far as C is concerned.
+fn inline(text: &str, at: usize, word: &str) -> Change {
+    let text = match (touches(text, at), indentation(text, at)) {
+        (true, _) => format!(" {word}"),
+        (false, (indent, true)) => format!("{word} \\{}{indent}", line_end(text)),
+        (false, _) => format!("{word} "),
+    };
+    Change { at, length: 0, text }
+}
+
+/// Whether a place is right behind something.
+fn touches(text: &str, at: usize) -> bool {
+    text[..at].chars().next_back().is_some_and(|c| !c.is_whitespace())
 }
 
 /// Whether a brace can be put behind the head of a statement: no comment ends there that would swallow it.
@@ -233,7 +266,7 @@ mod tests {
                 let start = text.find(statement).expect("it is there");
                 let statement = Span::new(start, start + statement.len());
                 let offset = if side == Side::After { statement.end } else { statement.start };
-                let place = Place { offset, side, statement, label: None, bare, edges: Vec::new() };
+                let place = Place { offset, side, statement, label: None, bare, uses: 0, edges: Vec::new() };
                 Edit { what, place }
             })
             .collect();
@@ -271,6 +304,22 @@ mod tests {
             edited(text, &[(What::StoreFence, "x = 1;", Side::Before, false)]).lines().nth(1),
             Some("\t__atomic_thread_fence(__ATOMIC_RELEASE);")
         );
+    }
+
+    #[test]
+    fn definitions_of_macros_stay_one_line() {
+        let text = "#define M(a) \\\r\n\tdo { \\\r\n\t\tx = a; \\\r\n\t\ty = a; \\\r\n\t} while (0)\r\n";
+        let fenced = |side| super::tests::fenced(text, "y = a;", side, false);
+        let lines = |text: String| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(lines(fenced(Side::Before))[3..5], ["\t\t__sync_synchronize(); \\", "\t\ty = a; \\"]);
+        assert_eq!(lines(fenced(Side::After))[3], "\t\ty = a; __sync_synchronize(); \\");
+        let text = "#define M(a) if (a) x = 1; else x = 2\nint x;\n";
+        assert_eq!(
+            super::tests::fenced(text, "x = 1;", Side::After, true).lines().next(),
+            Some("#define M(a) if (a) { x = 1; __sync_synchronize(); } else x = 2")
+        );
+        // A line that begins with a backslash at its end is not joined to the one before.
+        assert!(!is_in_directive("#define M \\\n 1\nint x;", 16));
     }
 
     #[test]

@@ -15,6 +15,9 @@ use super::{FrontEnd, Input, Parsed, between};
 const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
     it is no verdict about the C11 memory model or ARM; plain accesses that race are listed as warnings, because a compiler may move them";
 
+/// The longest text that is read, in bytes. What is generated may be long.
+const MOST_BYTES: usize = 16 << 20;
+
 /// The front end of C.
 pub struct C;
 
@@ -33,7 +36,7 @@ impl FrontEnd for C {
     }
 
     fn most_bytes(&self) -> usize {
-        import::MAX_BYTES
+        MOST_BYTES
     }
 
     fn parse(&self, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {

@@ -30,6 +30,11 @@ pub struct Register(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label(pub u32);
 
+impl Label {
+    /// Where the process has ended: the thread goes round and round there, so that nobody is said to wait for ever.
+    pub const EXIT: Label = Label(u32::MAX);
+}
+
 /// A thread by its number; `main` is 0. That number is also what `pthread_t` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadNumber(pub u32);

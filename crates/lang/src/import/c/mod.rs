@@ -8,7 +8,7 @@ pub mod nodes;
 pub mod numbers;
 mod plain;
 mod sites;
-mod spinning;
+pub(crate) mod spinning;
 mod views;
 
 use fencewright_c::headers::PREDEFINED;
@@ -19,6 +19,7 @@ use crate::diagnostic::Diagnostic;
 use crate::front_end::{Input, Parsed};
 use crate::options::{COptions, Spins};
 use crate::sources::Sources;
+use crate::stop::Stop;
 
 use files::InputFiles;
 
@@ -31,11 +32,12 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
     let mut files = InputFiles::new(input);
     let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
-    let unit = parser::parse(&text).map_err(diagnostics)?;
+    let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
     let sites = Some(sites::sites(&unit, &input.sources));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
-    let typed = typed::typed(&text, &unit).map_err(diagnostics)?;
-    translated(typed, &options.c, &input.sources, Parsed { sites, warnings, ..Parsed::default() })
+    let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
+    let parsed = Parsed { sites, warnings, ..Parsed::default() };
+    translated(typed, &options.c, &input.sources, parsed, stop)
 }
 
 /// The program as a syntax tree, with its calls and further warnings.
@@ -44,27 +46,24 @@ fn translated(
     options: &COptions,
     sources: &Sources,
     mut parsed: Parsed,
+    stop: &Stop<'_>,
 ) -> Result<Parsed, Vec<Diagnostic>> {
     let (spurious, reuse) = (!options.exact_waits, options.reuse);
     let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
-    let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration)?;
+    let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
     // Structures that are found by way of their members are the same in what follows.
     let mut united = nodes.clone();
     memory::unite_containers(&core, &mut united)?;
     elaborate::forget_unfollowed(&mut core, &united);
     views::convert(&mut core, &united);
-    if options.exact_waits && options.spins == Spins::Step {
-        let undecided = spinning::spinning(&core);
-        if !undecided.is_empty() {
-            return Err(undecided);
-        }
+    if !stop.at_once() {
+        elaborate::simplify(&mut core, &nodes, options.exact_waits);
     }
-    elaborate::simplify(&mut core, &nodes, options.exact_waits);
     let heap = options.heap.unwrap_or(memory::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;
     let options = memory::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
-    parsed.file = memory::emit(&core, nodes, sources, options)?;
+    parsed.file = memory::emit(&core, nodes, sources, options, stop)?;
     parsed.plain = plain::plain(&core);
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));

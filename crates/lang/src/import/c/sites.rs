@@ -1,10 +1,12 @@
 //! The statements of a C program that a fence can be put beside.
 //!
-//! A fence never goes into the definition of a macro, which may be used elsewhere too: a statement that begins with the use of a macro can have
-//! a fence before the whole use, and one that ends with it behind. Nothing goes into a model header. A declaration may have a fence before it,
-//! as C has allowed since 1999.
+//! A statement that begins with the use of a macro can have a fence before the whole use, and one that ends with it behind. A statement that a
+//! macro brings has its place in the definition of the macro; a fence there is one in every use, and how many there are is known. Nothing goes into a model header. A
+//! declaration may have a fence before it, as C has allowed since 1999.
 
-use fencewright_c::ast::{Block, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit};
+use fencewright_c::ast::{
+    Block, Definition, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit,
+};
 
 use crate::places::{Site, Sites};
 use crate::sources::Sources;
@@ -32,9 +34,16 @@ impl Walk<'_> {
 
     /// A statement among others.
     fn statement(&mut self, statement: &Statement, bare: bool) {
-        if !self.sources.is_built_in(statement.span.file) {
-            let (before, after) = (statement.starts, statement.ends);
-            self.sites.insert(statement.span, Site { before, after, bare });
+        match statement.definition.as_deref() {
+            Some(definition) if self.sources.is_built_in(definition.span.file) => {}
+            Some(&Definition { span, starts, ends, .. }) => {
+                self.sites.insert_in_macro(span, Site { before: starts, after: ends, bare, uses: 1 });
+            }
+            None if self.sources.is_built_in(statement.span.file) => {}
+            None => {
+                let (before, after) = (statement.starts, statement.ends);
+                self.sites.insert(statement.span, Site { before, after, bare, uses: 0 });
+            }
         }
         match &statement.kind {
             StatementKind::Case(_, _, inner)

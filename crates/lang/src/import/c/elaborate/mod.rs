@@ -37,6 +37,7 @@ use super::core::{
 use super::nodes::{Clash, Nodes};
 use super::numbers::Operand;
 use crate::diagnostic::Diagnostic;
+use crate::stop::Stop;
 use env::Env;
 use facts::Uses;
 use graph::Graph;
@@ -52,7 +53,7 @@ pub const NO_MAIN: &str = "there is no function `main`";
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// So many statements may be elaborated, those that are thrown away included.
-const MOST_STATEMENTS: usize = 400_000;
+const MOST_STATEMENTS: usize = 1_000_000;
 /// So many steps may be executed before the program starts.
 const MOST_STEPS: usize = 100_000;
 /// So deep may statements, expressions and calls be in each other.
@@ -115,11 +116,15 @@ impl Accesses {
 }
 
 /// Core code for a program, and the nodes that its places belong to.
-pub fn elaborate(unit: &Unit, options: &Options) -> std::result::Result<(Core, Nodes), Vec<Diagnostic>> {
+pub fn elaborate(
+    unit: &Unit,
+    options: &Options,
+    stop: &Stop<'_>,
+) -> std::result::Result<(Core, Nodes), Vec<Diagnostic>> {
     let graph = Graph::new(unit);
     let mut premises = Premises { executed: true, ..Premises::default() };
     for _ in 0..MOST_ATTEMPTS {
-        let mut elaborator = Elaborator::new(unit, options, &graph, premises.clone());
+        let mut elaborator = Elaborator::new(unit, options, &graph, premises.clone(), stop);
         let result = elaborator.program();
         if elaborator.refuted {
             premises.executed = false;
@@ -175,6 +180,7 @@ pub struct Elaborator<'u> {
     pub(super) unit: &'u Unit,
     options: &'u Options,
     graph: &'u Graph,
+    stop: &'u Stop<'u>,
     premises: Premises,
     /// Whether something that was supposed does not hold.
     refuted: bool,
@@ -205,8 +211,15 @@ pub struct Elaborator<'u> {
 }
 
 impl<'u> Elaborator<'u> {
-    fn new(unit: &'u Unit, options: &'u Options, graph: &'u Graph, premises: Premises) -> Self {
+    fn new(
+        unit: &'u Unit,
+        options: &'u Options,
+        graph: &'u Graph,
+        premises: Premises,
+        stop: &'u Stop<'u>,
+    ) -> Self {
         Elaborator {
+            stop,
             unit,
             options,
             graph,
@@ -280,6 +293,9 @@ impl<'u> Elaborator<'u> {
 
     /// The place with the call that led here.
     pub fn here(&self, span: Span) -> Span {
+        if span.call != CallId::default() {
+            return span;
+        }
         span.called(self.writer.frames.last().map_or(CallId::default(), |frame| frame.call))
     }
 
@@ -304,6 +320,9 @@ impl<'u> Elaborator<'u> {
     /// One step of work, within the limits.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
+        if self.stop.now() {
+            return self.error(span, "stopped while this was translated", "");
+        }
         if self.refuted || (self.executing() && self.steps > MOST_STEPS) {
             self.refuted = true;
             return self.error(span, "this cannot be executed beforehand", "");

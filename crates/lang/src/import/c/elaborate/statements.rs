@@ -1,7 +1,10 @@
 //! Statements.
 
+use std::num::NonZeroU32;
+
+use fencewright_c::ast::Definition;
 use fencewright_c::typed::tree::{Block, Expr, LabelId, Statement, StatementKind};
-use fencewright_program::Span;
+use fencewright_program::{Call, CallId, Span};
 
 use super::labels::Join;
 use super::{Elaborator, Result};
@@ -27,7 +30,7 @@ impl Elaborator<'_> {
     }
 
     fn statement_inside(&mut self, statement: &Statement) -> Result<()> {
-        let span = statement.span;
+        let span = self.stands(statement);
         match &statement.kind {
             StatementKind::Empty => Ok(()),
             StatementKind::Expression(expression) => self.group(span, |this| this.effect(expression)),
@@ -53,6 +56,18 @@ impl Elaborator<'_> {
             StatementKind::Return(value) => self.group(span, |this| this.return_value(value.as_ref(), span)),
             StatementKind::Assembly(assembly) => self.group(span, |this| this.assembly(assembly, span)),
         }
+    }
+
+    /// Where a statement stands: in the text, or in the definition of the macro that brings it, whose use then is like a call.
+    fn stands(&mut self, statement: &Statement) -> Span {
+        let Some(Definition { name, span, used, .. }) = statement.definition.as_deref() else {
+            return statement.span;
+        };
+        let at = self.here(*used);
+        if !self.calls.last().is_some_and(|last| last.at == at && last.what == **name) {
+            self.calls.push(Call { what: name.to_string(), at });
+        }
+        span.called(CallId(NonZeroU32::new(self.calls.len() as u32)))
     }
 
     pub(super) fn statements(&mut self, block: &Block) -> Result<()> {
@@ -91,7 +106,7 @@ impl Elaborator<'_> {
             condition,
             span,
             |this| this.statement(then),
-            |this| this.group(span, |this| this.branches(rest, otherwise)),
+            |this| this.deeper(span, |this| this.group(span, |this| this.branches(rest, otherwise))),
         )
     }
 

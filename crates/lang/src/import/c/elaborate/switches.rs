@@ -3,6 +3,7 @@
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Expr, Statement, StatementKind, TypeKind};
 use fencewright_program::Span;
+use rustc_hash::FxHashMap;
 
 use super::super::numbers::{Operand, binary};
 use super::frames::{Context, How, Jump};
@@ -15,7 +16,17 @@ type Key = Option<(i128, i128)>;
 
 /// The cases of a `switch`, with the jumps to them.
 #[derive(Debug)]
-pub(super) struct Cases(Vec<(Key, Join)>);
+pub(super) struct Cases {
+    joins: Vec<(Key, Join)>,
+    numbers: FxHashMap<Key, usize>,
+}
+
+impl Cases {
+    fn new(joins: Vec<(Key, Join)>) -> Self {
+        let numbers = joins.iter().enumerate().rev().map(|(n, (key, _))| (*key, n)).collect();
+        Cases { joins, numbers }
+    }
+}
 
 impl Elaborator<'_> {
     pub(super) fn switch(&mut self, value: &Expr, body: &Statement, span: Span) -> Result<()> {
@@ -32,7 +43,7 @@ impl Elaborator<'_> {
             self.group(value.span, |this| this.dispatch(value, body, &mut cases, &mut leave))?;
         }
         let scopes = self.frame().scopes.len();
-        self.frame().contexts.push(Context { leave, next: None, cases: Some(Cases(cases)), scopes });
+        self.frame().contexts.push(Context { leave, next: None, cases: Some(Cases::new(cases)), scopes });
         let result = self.statement(body);
         let context = self.frame().contexts.pop().expect("it was pushed");
         result?;
@@ -106,7 +117,8 @@ impl Elaborator<'_> {
     fn case_join(&mut self, key: Key) -> Option<&mut Join> {
         let mut contexts = self.frame().contexts.iter_mut().rev();
         let cases = contexts.find_map(|context| context.cases.as_mut())?;
-        cases.0.iter_mut().find(|(other, _)| *other == key).map(|(_, join)| join)
+        let number = *cases.numbers.get(&key)?;
+        Some(&mut cases.joins[number].1)
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Writer {
     pub pending: BTreeSet<usize>,
     /// Where the thread ends.
     pub end: Label,
+    /// Whether it may end the process.
+    pub exits: bool,
     pub result: Option<Register>,
     pub span: Span,
 }
@@ -60,6 +62,7 @@ impl Writer {
             level: 1,
             pending: BTreeSet::new(),
             end: Label(0),
+            exits: false,
             result: None,
             span,
         }

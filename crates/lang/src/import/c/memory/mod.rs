@@ -15,19 +15,24 @@ mod open_arrays;
 mod property;
 mod ranges;
 mod resolve;
+mod sharing;
 mod statements;
 #[cfg(test)]
 mod tests;
 mod tidy;
 mod uses;
 
+use fencewright_program::Span;
+
 use super::core::Core;
 use super::nodes::Nodes;
 use crate::ast::File;
 use crate::diagnostic::Diagnostic;
 use crate::sources::Sources;
+use crate::stop::Stop;
 
 use layout::Layout;
+pub(super) use statements::label_name;
 
 /// How memory is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +65,7 @@ pub fn emit(
     mut nodes: Nodes,
     sources: &Sources,
     options: Options,
+    stop: &Stop<'_>,
 ) -> Result<File, Vec<Diagnostic>> {
     unite_containers(core, &mut nodes)?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
@@ -70,6 +76,13 @@ pub fn emit(
     let layout = Layout::new(core, &nodes, options)?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options)?;
     program.threads.iter_mut().for_each(fresh::forget);
+    for thread in program.threads.iter_mut().filter(|thread| sharing::has_many_registers(thread)) {
+        tidy::tidy(thread);
+        sharing::share(thread);
+    }
+    if stop.at_once() {
+        return Err(vec![Diagnostic::new(Span::default(), "stopped while memory was laid out")]);
+    }
     flow::check(&mut program, &layout);
     for thread in &mut program.threads {
         checks::join(&mut thread.code);

@@ -310,8 +310,12 @@ impl<'a> Statements<'a> {
     }
 }
 
-fn label_name(label: Label) -> String {
-    format!("label_{}", label.0)
+/// What a label is called.
+pub(in super::super) fn label_name(label: Label) -> String {
+    match label {
+        Label::EXIT => "exit".to_string(),
+        Label(number) => format!("label_{number}"),
+    }
 }
 
 /// An expression with another one in the place of a register.

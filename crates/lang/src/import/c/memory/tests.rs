@@ -14,6 +14,7 @@ use super::{Options, emit};
 use crate::fw::print;
 use crate::lower::lower;
 use crate::source::SourceFile;
+use crate::stop::Stop;
 
 fn ty(kind: TypeKind) -> Type {
     Type { kind, atomic: false, volatile: false }
@@ -120,7 +121,8 @@ impl Maker {
 
     fn file(&self, options: Options) -> crate::ast::File {
         let sources = SourceFile::new("test.c", "").into();
-        emit(&self.core, self.nodes.clone(), &sources, options).unwrap_or_else(|errors| panic!("{errors:?}"))
+        emit(&self.core, self.nodes.clone(), &sources, options, &Stop::never())
+            .unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 
     fn text(&self) -> String {

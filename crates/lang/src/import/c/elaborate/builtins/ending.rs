@@ -3,7 +3,7 @@
 use fencewright_c::typed::tree::TypeKind;
 use fencewright_program::Span;
 
-use super::super::super::core::StmtKind;
+use super::super::super::core::{Label, StmtKind};
 use super::super::super::numbers::Operand;
 use super::super::env::Section;
 use super::super::{Elaborator, Result};
@@ -108,13 +108,14 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// All threads end here, or what happens does not count. Where the question is whether threads wait for ever, a thread that goes round and round for ever says
-    /// that the others do not: those that wait for a thread that ended the program do not wait for it.
+    /// All threads end here, or what happens does not count. Where the question is whether threads wait for ever, the thread goes where the process has ended
+    /// ([`Label::EXIT`]).
     fn end_all(&mut self, span: Span) -> Result<()> {
         match self.options.spurious {
             true => self.assume(Operand::number(0), span),
             false => {
-                self.emit(StmtKind::Loop(Vec::new()), span);
+                self.emit(StmtKind::Goto(Label::EXIT), span);
+                self.writer.exits |= self.writer.reachable;
                 self.writer.reachable = false;
             }
         }

@@ -4,29 +4,49 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::super::core::{Label, Register, Stmt, StmtKind};
 
-/// A set of registers.
+/// A set of registers: of 64 at a time, one bit for each, those without any left out. A long function has many registers, and few are live at once.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-struct Set(Vec<u64>);
+struct Set(Vec<(u32, u64)>);
 
 impl Set {
-    fn new(size: usize) -> Self {
-        Set(vec![0; size.div_ceil(64)])
+    fn word(register: Register) -> (u32, u64) {
+        (register.0 / 64, 1 << (register.0 % 64))
+    }
+
+    fn find(&self, number: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&number, |(number, _)| *number)
     }
 
     fn insert(&mut self, register: Register) {
-        self.0[register.0 as usize / 64] |= 1 << (register.0 % 64);
+        let (number, bit) = Set::word(register);
+        match self.find(number) {
+            Ok(n) => self.0[n].1 |= bit,
+            Err(n) => self.0.insert(n, (number, bit)),
+        }
     }
 
     fn remove(&mut self, register: Register) {
-        self.0[register.0 as usize / 64] &= !(1 << (register.0 % 64));
+        let (number, bit) = Set::word(register);
+        if let Ok(n) = self.find(number) {
+            self.0[n].1 &= !bit;
+            if self.0[n].1 == 0 {
+                self.0.remove(n);
+            }
+        }
     }
 
     fn contains(&self, register: Register) -> bool {
-        self.0[register.0 as usize / 64] & (1 << (register.0 % 64)) != 0
+        let (number, bit) = Set::word(register);
+        self.find(number).is_ok_and(|n| self.0[n].1 & bit != 0)
     }
 
     fn union(&mut self, other: &Set) {
-        self.0.iter_mut().zip(&other.0).for_each(|(here, there)| *here |= there);
+        for &(number, bits) in &other.0 {
+            match self.find(number) {
+                Ok(n) => self.0[n].1 |= bits,
+                Err(n) => self.0.insert(n, (number, bits)),
+            }
+        }
     }
 }
 
@@ -49,7 +69,7 @@ struct Liveness {
 /// Takes out assignments that nobody sees. The registers that are live at the start.
 pub(super) fn eliminate(code: &mut Vec<Stmt>, count: usize) -> FxHashSet<Register> {
     loop {
-        let empty = Set::new(count);
+        let empty = Set::default();
         let around = Around { leave: empty.clone(), again: empty.clone() };
         let mut liveness =
             Liveness { labels: FxHashMap::default(), empty, changed: true, remove: false, removed: false };
@@ -79,9 +99,15 @@ impl Liveness {
         }
         if self.remove && !gone.is_empty() {
             self.removed = true;
-            for n in gone {
-                code.remove(n);
-            }
+            let mut n = 0;
+            code.retain(|_| {
+                n += 1;
+                let goes = gone.last() == Some(&(n - 1));
+                if goes {
+                    gone.pop();
+                }
+                !goes
+            });
         }
         live
     }

@@ -2,7 +2,7 @@
 
 use fencewright_program::{BinaryOp, Span};
 
-use super::super::super::core::{Access, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
+use super::super::super::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
 use super::super::{Elaborator, RegisterState, Result, Writer};
 use super::int;
 
@@ -77,6 +77,11 @@ impl Elaborator<'_> {
             let missing = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(0));
             let store = Stmt { kind: StmtKind::Store(place, Value::Number(2), Access::Own), span };
             self.emit(StmtKind::If(missing, vec![store], Vec::new()), span);
+        }
+        if self.writer.exits {
+            self.emit(StmtKind::Stop, span);
+            self.emit(StmtKind::Label(Label::EXIT), span);
+            self.emit(StmtKind::Goto(Label::EXIT), span);
         }
         Ok(())
     }
