@@ -261,7 +261,15 @@ impl Resolver<'_> {
             Some(home) => {
                 self.push(StepKind::Assign(register, read(home, place.number)));
                 self.out.extend(checks);
-                self.push(StepKind::Assume(condition));
+                match waiting {
+                    Waiting::Step => self.push(StepKind::Assume(condition)),
+                    // Whoever spins can move.
+                    Waiting::Loop => {
+                        let spins = vec![step(StepKind::Loop(Vec::new()))];
+                        let not_yet = Term::unary(UnaryOp::Not, condition);
+                        self.push(StepKind::If(not_yet, spins, Vec::new()));
+                    }
+                }
             }
             None if checks.is_empty() => self.push(StepKind::Await(register, cell, condition, waiting)),
             None => {
