@@ -145,7 +145,7 @@ fn loading_stops_when_asked() {
                 asked.get() >= after
             };
             let result = loaded(&Stop::when(&ask), text);
-            assert!(matches!(result, Err(Failure::Stopped)), "{after}: {}", result.is_ok());
+            assert!(matches!(result, Err(Failure::Stopped(_))), "{after}: {}", result.is_ok());
             assert_eq!(asked.get(), after, "nobody is asked again");
         }
     }
