@@ -51,7 +51,7 @@ fn try_load(text: &str, options: &Options) -> Result<Loaded, String> {
     let loader = Loader { front_end: None, options, stop: &stop, open: &open };
     loader.load("test.c", text.as_bytes()).map_err(|failure| match failure {
         Failure::Wrong(error) => error.sources.render(&error.diagnostics, false),
-        Failure::Stopped => unreachable!("nobody stops it"),
+        Failure::Stopped(_) => unreachable!("nobody stops it"),
     })
 }
 
