@@ -1,6 +1,6 @@
 //! No cheaper set of fences suffices: all subsets are tried, on small random programs, on the reference semantics.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::{Confirm, Limits, Progress};
@@ -45,7 +45,14 @@ fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
             });
         }
     }
-    Placed { program, places, steps: BTreeMap::new(), indivisible: Vec::new(), fixed: HashSet::new() }
+    Placed {
+        program,
+        places,
+        steps: BTreeMap::new(),
+        indivisible: Vec::new(),
+        fixed: HashSet::new(),
+        in_macros: HashMap::new(),
+    }
 }
 
 /// A thread in which every location with edges has an empty step before it; and the new numbers of its locations.
@@ -67,6 +74,7 @@ fn with_places(thread: &Thread, id: ThreadId, places: &mut Vec<Place>) -> (Threa
                 statement: span,
                 label: None,
                 bare: false,
+                uses: 0,
                 edges: here,
             });
             edges.push(Edge { from: before, to: after, action: Action::Op(Op::Skip), span });

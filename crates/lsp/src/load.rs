@@ -83,9 +83,12 @@ pub fn load(question: &Question, environment: Environment) -> Answer {
             [only] if question.front_end.is_c() && only.message == NO_MAIN => Outcome::Part,
             _ => Outcome::Wrong(error),
         },
-        Err(Failure::Stopped) => match reason.get() {
+        Err(Failure::Stopped(at)) => match reason.get() {
             Some(Reason::Cancelled) | None => Outcome::Cancelled,
-            Some(why) => Outcome::TooMuch(format!("not even loaded: {why}")),
+            Some(why) => {
+                let at = at.map_or_else(String::new, |at| format!(" ({at})"));
+                Outcome::TooMuch(format!("not even loaded: {why}{at}"))
+            }
         },
     };
     Answer { outcome, files: files.into_inner() }

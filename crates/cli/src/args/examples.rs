@@ -24,7 +24,7 @@ pub const STATUS: &str =
     "0 every property holds, 1 some property is violated, 2 bad usage or input, 3 unknown.";
 
 /// The examples of each command, by its name.
-const EXAMPLES: [(&str, &str); 14] = [
+const EXAMPLES: [(&str, &str); 15] = [
     (
         "check",
         "\
@@ -120,6 +120,13 @@ fencewright completions fish > ~/.config/fish/completions/fencewright.fish",
         "\
 fencewright man > ~/.local/share/man/man1/fencewright.1
 fencewright man check > ~/.local/share/man/man1/fencewright-check.1",
+    ),
+    (
+        "lsp",
+        "\
+fencewright lsp                                   what an editor is told to run
+fencewright lsp --model all --timeout 30s         verdicts under sc, tso and pso, with more time
+fencewright lsp --memory 1G -I include            C programs that include files of this folder",
     ),
 ];
 

@@ -8,11 +8,13 @@ use super::values::define;
 use super::{LimitArgs, ModelArg, SolverArgs};
 
 /// `lsp`
+///
+/// An editor starts it and talks to it over the standard input and output; docs/editor.md says how to set editors up. It ends with 0 if the client took leave
+/// (shutdown, then exit), otherwise with 1.
 #[derive(Args)]
 #[command(
     mut_arg("timeout", |arg| arg.default_value("10s").help("Give up after this time (10s, 500ms, 2m, 1h, none), for each question and model")),
-    mut_arg("memory", |arg| arg.help("Give up what takes more memory than this (512M, 2G, none), the whole server included")),
-    after_help = EXAMPLES
+    mut_arg("memory", |arg| arg.help("Give up what takes more memory than this (512M, 2G, none), the whole server included"))
 )]
 pub struct LspArgs {
     /// The memory model of verdicts
@@ -38,16 +40,6 @@ pub struct LspArgs {
     #[arg(long, hide = true)]
     pub stdio: bool,
 }
-
-const EXAMPLES: &str = "\
-An editor starts it and talks to it over the standard input and output. docs/editor.md says how to set editors up.
-
-Examples of what editors are told to run:
-  fencewright lsp
-  fencewright lsp --model all --timeout 30s        verdicts under sc, tso and pso, with more time
-  fencewright lsp --memory 1G -I include           C programs that include files of this folder
-
-Exit status: 0 if the client took leave (shutdown, then exit), otherwise 1.";
 
 impl LspArgs {
     /// What clients start with; they can set it otherwise.

@@ -150,9 +150,10 @@ impl Way {
             None => {}
         }
         let mut chosen = Vec::new();
-        for_each_source(&value, &mut |source| match source {
-            Source::Chosen(n) => chosen.push(*n),
-            _ => {}
+        for_each_source(&value, &mut |source| {
+            if let Source::Chosen(n) = source {
+                chosen.push(*n);
+            }
         });
         chosen.dedup();
         match chosen.as_slice() {
