@@ -172,7 +172,7 @@ fn every_example_is_a_task() {
 fn python() -> Option<String> {
     let python = std::env::var("FENCEWRIGHT_PYTHON").unwrap_or_else(|_| "python3".to_string());
     let mut command = Command::new(&python);
-    command.args(["-c", "import benchexec"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["-c", "import benchexec.tools.template"]).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success()).then_some(python)
 }
 

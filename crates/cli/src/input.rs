@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use fencewright_engines::Limits;
+use fencewright_engines::{Limits, Reason};
 use fencewright_lang::front_end::Open;
 use fencewright_lang::source::{MAX_FILE_BYTES, escape, marked_like};
 use fencewright_lang::{Loaded, Loader, Sources, Stop, load};
@@ -89,6 +89,8 @@ pub struct Unloadable {
     pub failure: json::Failure,
     /// Bad input, or input for which time or memory was not enough.
     pub status: Status,
+    /// Whether it was memory: there may be enough when nothing else has some.
+    pub is_pressed: bool,
 }
 
 /// Examines all files, each with its own limits, which begin before it is loaded. If nobody reads the output any more, the remaining files
@@ -195,7 +197,7 @@ pub fn load_originals(
 /// Something about the whole file.
 fn unusable(name: &str, why: String, status: Status) -> Unloadable {
     let message = format!("fencewright: {}: {why}\n", escape(name));
-    Unloadable { message, failure: json::Failure::new(name, why, None), status }
+    Unloadable { message, failure: json::Failure::new(name, why, None), status, is_pressed: false }
 }
 
 fn load_bytes(
@@ -219,12 +221,15 @@ fn load_bytes(
             let why = first.map_or_else(String::new, |d| d.message.clone());
             let message = error.sources.render(&error.diagnostics, error_colour());
             let failure = json::Failure::new(name, why, position);
-            Err(Box::new(Unloadable { message, failure, status: Status::Bad }))
+            Err(Box::new(Unloadable { message, failure, status: Status::Bad, is_pressed: false }))
         }
         Err(load::Failure::Stopped(at)) => {
-            let why = reason.into_inner().map_or_else(String::new, |reason| reason.to_string());
+            let reason = reason.into_inner();
+            let is_pressed = matches!(reason, Some(Reason::Memory(_)));
+            let why = reason.map_or_else(String::new, |reason| reason.to_string());
             let at = at.map_or_else(String::new, |at| format!(" (this far: {at})"));
-            Err(Box::new(unusable(name, format!("not even loaded{at}: {why}"), Status::Unknown)))
+            let unusable = unusable(name, format!("not even loaded{at}: {why}"), Status::Unknown);
+            Err(Box::new(Unloadable { is_pressed, ..unusable }))
         }
     }
 }

@@ -161,7 +161,7 @@ impl Tester<'_> {
                 escape(loaded.sources.name())
             );
             let failure = Failure::new(loaded.sources.name(), why, None);
-            return Err(Box::new(Unloadable { message, failure, status: Status::Bad }));
+            return Err(Box::new(Unloadable { message, failure, status: Status::Bad, is_pressed: false }));
         }
         let several = conditions.len() > 1;
         let of_model = |&model: &MemoryModel| {

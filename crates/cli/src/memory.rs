@@ -7,9 +7,10 @@
 use std::alloc::System;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cap::Cap;
+use fencewright_engines::wait_until_freed;
 
 /// Counts and forbids nothing: a command that reaches `--memory` says so and ends in order.
 #[global_allocator]
@@ -20,6 +21,9 @@ const ALLOWANCE: u64 = 40 << 20;
 
 /// The operating system is asked at most this often: it takes some microseconds to answer, and limits are looked at far more often.
 const INTERVAL_MS: u64 = 3;
+
+/// So long a program waits for the memory of those before it.
+const FOR_FREEING: Duration = Duration::from_secs(10);
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -33,6 +37,17 @@ static RESIDENT: AtomicU64 = AtomicU64::new(0);
 pub fn used() -> u64 {
     let allocated = ALLOCATOR.allocated() as u64;
     allocated.max(resident().saturating_sub(ALLOWANCE))
+}
+
+/// Before a program is examined: what those before it have left, if it is much, is freed and given back to the operating system. Otherwise they would
+/// have used up what the user allows for this one.
+pub fn make_room(limit: Option<u64>) {
+    if limit.is_none_or(|limit| used() < limit / 8) {
+        return;
+    }
+    wait_until_freed(FOR_FREEING);
+    fencewright_trim::give_back();
+    NEXT.store(0, Ordering::Relaxed);
 }
 
 /// How many bytes the process has, as of a few milliseconds ago; 0 where the operating system does not say.

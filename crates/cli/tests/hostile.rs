@@ -145,10 +145,13 @@ fn a_file_that_takes_too_long_to_load_is_unknown() {
     for name in ["check", "robust", "fences"] {
         let outcome = run([name, "--json", "--memory", "20M", &large, &safe]);
         assert_eq!(outcome.status, 3, "{name}: {outcome:?}");
-        let why = "not even loaded: no answer within 20 MiB of memory";
-        assert!(outcome.stderr.contains(why), "{name}: {outcome:?}");
+        let is_told = |said: &str| {
+            said.contains("not even loaded") && said.contains(": no answer within 20 MiB of memory")
+        };
+        assert!(is_told(&outcome.stderr), "{name}: {outcome:?}");
         let objects = outcome.json_lines();
-        assert_eq!((objects.len(), &objects[0]["error"]), (2, &why.into()), "{name}: {objects:?}");
+        assert_eq!(objects.len(), 2, "{name}: {objects:?}");
+        assert!(objects[0]["error"].as_str().is_some_and(is_told), "{name}: {objects:?}");
         let outcome = run([name, "--quiet", "--timeout", "1ms", &large]);
         assert_eq!(outcome.status, 3, "{name}: {outcome:?}");
         assert!(outcome.stderr.contains("no answer within 0.001 s"), "{name}: {outcome:?}");

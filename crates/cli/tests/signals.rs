@@ -198,7 +198,7 @@ fn an_interrupted_folder_is_told_as_far_as_it_was_known() {
 
 #[test]
 fn whatever_limit_is_met_the_report_is_complete() {
-    for limit in [["--timeout", "300ms"], ["--memory", "24M"]] {
+    for limit in [["--timeout", "300ms"], ["--memory", "64M"]] {
         let files = folder_with_slow_programs();
         let (programs, report) = (files.text("programs"), files.text("out.sarif"));
         let outcome = common::run(["check", limit[0], limit[1], "--sarif", &report, &programs]);

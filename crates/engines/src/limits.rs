@@ -7,7 +7,7 @@
 //! Runs side by side share what they may use: see [`turns`](crate::turns). Looking at the limits is where they wait for each other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fencewright_smt::Budget;
@@ -199,8 +199,39 @@ impl Limits {
 /// limit does not have. So a thread of its own frees them, and the process may end before it is done.
 pub fn discard<T: Send + 'static>(states: usize, garbage: T) {
     if states > SOON_FREED {
+        let counted = Discarding::begin();
         // Without a thread they are freed here.
-        let _ = std::thread::Builder::new().spawn(move || drop(garbage));
+        let _ = std::thread::Builder::new().spawn(move || {
+            drop(garbage);
+            drop(counted);
+        });
+    }
+}
+
+/// How many searches are being freed.
+static DISCARDED: AtomicUsize = AtomicUsize::new(0);
+
+/// As long as this lives, a search is being freed.
+struct Discarding(());
+
+impl Discarding {
+    fn begin() -> Self {
+        DISCARDED.fetch_add(1, Ordering::Relaxed);
+        Discarding(())
+    }
+}
+
+impl Drop for Discarding {
+    fn drop(&mut self) {
+        DISCARDED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until what searches have stored is freed, for at most this long: whoever begins another search wants the memory.
+pub fn wait_until_freed(most: Duration) {
+    let end = Instant::now() + most;
+    while DISCARDED.load(Ordering::Relaxed) > 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

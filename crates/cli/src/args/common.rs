@@ -78,6 +78,7 @@ pub struct LimitArgs {
 impl LimitArgs {
     /// The limits of a search that starts now.
     pub fn starting_now(&self) -> Limits {
+        crate::memory::make_room(self.memory.get());
         Limits::starting_now(self.timeout.get(), self.memory.get(), stop::token())
             .measured_by(crate::memory::used)
     }

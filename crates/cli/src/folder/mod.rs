@@ -242,7 +242,10 @@ fn answer(args: &CheckArgs, question: &Question, measured: &Progress) -> Outcome
     let limits = args.common.limits_from_now();
     let mut loaded = match load_quietly(&question.file, &input, &limits) {
         Ok(loaded) => loaded,
-        Err(unloadable) => return failed(unloadable.failure, unloadable.status),
+        Err(unloadable) => {
+            let is_pressed = unloadable.is_pressed;
+            return Outcome { is_pressed, ..failed(unloadable.failure, unloadable.status) };
+        }
     };
     let mut gathered = Gathered::new(args.sarif.as_ref(), args.html.as_ref());
     if args.common.json || gathered.is_wanted() {

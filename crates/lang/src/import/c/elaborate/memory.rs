@@ -2,6 +2,7 @@
 
 use fencewright_c::typed::tree::{GlobalId, Initial, LocalId, Step, Type, TypeKind};
 use fencewright_program::Span;
+use rustc_hash::FxHashMap;
 
 use super::super::core::{
     Access, Base, Known, Location, NodeId, Object, ObjectId, Origin, Projection, Register, StmtKind, Times,
@@ -126,6 +127,7 @@ impl Elaborator<'_> {
     /// The values that a variable with static storage starts with: constants and addresses.
     fn initial_parts(&mut self, initial: &Initial, ty: &Type) -> Result<Vec<(Vec<Step>, Known)>> {
         let mut parts: Vec<(Vec<Step>, Known)> = Vec::new();
+        let mut numbers: FxHashMap<Vec<Step>, usize> = FxHashMap::default();
         for (way, value) in &initial.parts {
             let operand = self.value(value)?;
             let Some(known) = super::facts::known(&operand.value) else {
@@ -137,11 +139,15 @@ impl Elaborator<'_> {
             };
             // What is written later counts.
             let way = self.canonical(ty, way);
-            parts.retain(|(earlier, _)| *earlier != way);
-            if known != Known::Number(0) {
-                parts.push((way, known));
+            match numbers.get(&way) {
+                Some(&number) => parts[number].1 = known,
+                None => {
+                    numbers.insert(way.clone(), parts.len());
+                    parts.push((way, known));
+                }
             }
         }
+        parts.retain(|(_, known)| *known != Known::Number(0));
         Ok(parts)
     }
 

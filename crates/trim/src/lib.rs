@@ -1,0 +1,45 @@
+//! Gives memory that is free back to the operating system.
+//!
+//! The system's allocator keeps what a search has freed, in regions of the threads that allocated it: gigabytes that nobody uses, but that the process has.
+//! The next search in the same process would find little left of what the user allows. There is no safe interface for this, so it has a crate
+//! of its own: everywhere else unsafe code is forbidden.
+
+/// Gives back what is free, where the allocator can do that; elsewhere nothing happens.
+pub fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    glibc::trim();
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+mod glibc {
+    unsafe extern "C" {
+        fn malloc_trim(pad: usize) -> std::ffi::c_int;
+    }
+
+    pub fn trim() {
+        // Sound: it takes a number, may be called by any thread at any time, and touches free memory only.
+        let _ = unsafe { malloc_trim(0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Memory in small pieces, which are not returned by themselves as long as a piece behind them is in use.
+    #[test]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    fn what_is_free_is_given_back() {
+        let resident = || {
+            let text = std::fs::read_to_string("/proc/self/statm").expect("the system says it");
+            text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("a number of pages")
+                * 4
+        };
+        let mut pieces: Vec<Vec<u8>> = (0..200_000).map(|_| vec![1; 512]).collect();
+        let last = pieces.pop();
+        drop(pieces);
+        let before = resident();
+        super::give_back();
+        let after = resident();
+        assert!(last.is_some() && after + 50_000 < before, "{before} KiB, then {after} KiB");
+    }
+}
