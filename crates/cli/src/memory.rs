@@ -33,10 +33,13 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The last answer, in bytes.
 static RESIDENT: AtomicU64 = AtomicU64::new(0);
 
+/// What the allocator would not give back, in bytes: the next program uses it first.
+static HELD: AtomicU64 = AtomicU64::new(0);
+
 /// How many bytes are in use: what is allocated, or what the process has beyond the allowance, whichever is more.
 pub fn used() -> u64 {
     let allocated = ALLOCATOR.allocated() as u64;
-    allocated.max(resident().saturating_sub(ALLOWANCE))
+    allocated.max(resident().saturating_sub(ALLOWANCE.max(HELD.load(Ordering::Relaxed))))
 }
 
 /// Before a program is examined: what those before it have left, if it is much, is freed and given back to the operating system. Otherwise they would
@@ -48,6 +51,7 @@ pub fn make_room(limit: Option<u64>) {
     wait_until_freed(FOR_FREEING);
     fencewright_trim::give_back();
     NEXT.store(0, Ordering::Relaxed);
+    HELD.store(resident().saturating_sub(ALLOCATOR.allocated() as u64), Ordering::Relaxed);
 }
 
 /// How many bytes the process has, as of a few milliseconds ago; 0 where the operating system does not say.
