@@ -7,6 +7,25 @@
 //! * [`traces`]: how many executions there are up to the order of independent events. Tests compare the dynamic reduction with it.
 //!
 //! Neither certificates nor replayed traces depend on this crate.
+//!
+//! Both threads of store buffering may read 0 under TSO, but not under SC:
+//!
+//! ```
+//! use fencewright_executions::oracle::explore;
+//! use fencewright_program::MemoryModel;
+//!
+//! let text = b"shared x, y;
+//!     thread p { var r; x = 1; r = y; }
+//!     thread q { var s; y = 1; s = x; }
+//!     finally seen: never p.r == 0 && q.s == 0;";
+//! let program = fencewright_lang::load("sb.fw", text, None, &[]).expect("it is right").program;
+//! let holds = |model| {
+//!     let reachable = explore(&program, model, 10_000, &mut || false).expect("there are few states");
+//!     reachable.satisfies(&program, model, &program.properties[0])
+//! };
+//! assert_eq!(holds(MemoryModel::Sc), Some(true));
+//! assert_eq!(holds(MemoryModel::Tso), Some(false));
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -17,6 +17,27 @@
 //! | `evidence` | the violation that each fence prevents, or why no set suffices |
 //! | [`audit`](mod@audit) | which fences already there are needed |
 //! | [`text`] | the places in a text, and the text with the fences in it, verified |
+//!
+//! ```
+//! use fencewright_engines::auto::Auto;
+//! use fencewright_engines::{Confirm, Limits, Progress};
+//! use fencewright_fences::{Options, Safety, Verdict, synthesise, text};
+//! use fencewright_program::MemoryModel;
+//!
+//! let program = b"shared x, y;
+//!     thread p { var r; x = 1; r = y; }
+//!     thread q { var s; y = 1; s = x; }
+//!     finally seen: never p.r == 0 && q.s == 0;";
+//! let loaded = fencewright_lang::load("sb.fw", program, None, &[]).expect("it is right");
+//! let placed = text::places(&loaded, &[]).expect("there are places");
+//! let (model, properties, engine) = (MemoryModel::Tso, Vec::new(), Auto::default());
+//! let goal = Safety { model, properties, engine, confirm: Confirm::default() };
+//! let found = synthesise(&placed, &goal, &Options::default(), &Limits::default(), &Progress::default());
+//! assert!(matches!(found.verdict, Verdict::Fixed));
+//! assert_eq!(found.fences.len(), 2);
+//! let texts = text::edited(&loaded, &found, &goal, &Limits::default()).expect("they can be written");
+//! assert!(texts.main().text.contains("x = 1; fence; r = y;"), "{}", texts.main().text);
+//! ```
 
 #![forbid(unsafe_code)]
 

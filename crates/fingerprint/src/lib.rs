@@ -7,6 +7,14 @@
 //!
 //! Nothing about soundness depends on the fingerprint: a certificate is checked against the program that is given, whatever it was made for. So
 //! this crate is not part of what certificates stand on.
+//!
+//! ```
+//! use fencewright_fingerprint::fingerprint;
+//!
+//! let of = |text: &str| fingerprint(&fencewright_lang::load("p.fw", text.as_bytes(), None, &[]).expect("it is right").program);
+//! assert_eq!(of("shared x; thread p { x = 1; }"), of("shared y; thread q { y = 1; /* renamed */ }"));
+//! assert_ne!(of("shared x; thread p { x = 1; }"), of("shared x; thread p { x = 2; }"));
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,16 @@
 //! Text in and out: the `.fw` language, importers for other formats, printers and diagnostics.
+//!
+//! [`load`] goes from the text of a file to a program, whatever language it is in:
+//!
+//! ```
+//! let loaded = fencewright_lang::load("counter.fw", b"shared x; thread p { x = x + 1; }", None, &[]).expect("it is right");
+//! assert_eq!(loaded.program.threads[0].name, "p");
+//!
+//! let error = fencewright_lang::load("counter.fw", b"shared x; thread p { y = 1; }", None, &[]).expect_err("there is no y");
+//! let message = error.sources.render(&error.diagnostics, false);
+//! assert!(message.contains("counter.fw:1:22"), "{message}");
+//! ```
+
 #![forbid(unsafe_code)]
 
 pub mod ast;

@@ -34,6 +34,16 @@
 //! Counts that are known (after a fence there is nothing) are not looked at. Whether a value or an index is out of range is asked when the store is issued.
 //!
 //! Nothing is trusted about this crate: whoever concludes something about `P` checks it against `P`.
+//!
+//! ```
+//! use fencewright_program::MemoryModel;
+//! use fencewright_reduce::{Bounds, reduce};
+//!
+//! let loaded = fencewright_lang::load("p.fw", b"shared x; thread p { x = 1; }", None, &[]).expect("it is right");
+//! let bounds = Bounds::uniform(&loaded.program, MemoryModel::Tso, 1);
+//! let reduced = reduce(&loaded.program, MemoryModel::Tso, &bounds).expect("it can be reduced");
+//! assert!(reduced.program.threads[0].registers.len() > loaded.program.threads[0].registers.len(), "the buffer");
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -18,6 +18,20 @@
 //!
 //! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
 //! serialise, and all text from a source file is escaped as its destination needs it.
+//!
+//! ```
+//! use fencewright_engines::auto::Auto;
+//! use fencewright_engines::{Confirm, Limits, Progress, Task, check};
+//! use fencewright_program::MemoryModel;
+//! use fencewright_report::{Source, Style, text};
+//!
+//! let loaded = fencewright_lang::load("one.fw", b"shared x; thread p { x = 1; assert x == 2; }", None, &[]).expect("it is right");
+//! let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
+//! let checked = check(&Auto::default(), &task, &Limits::default(), &Progress::default(), Confirm::default()).remove(0);
+//! let source = Source::from(&loaded);
+//! assert!(text::verdict(source, MemoryModel::Tso, &checked, Style::PLAIN).contains("assertions: unsafe under tso"));
+//! assert!(text::evidence(source, &checked, Style::PLAIN).contains("reads x = 1"));
+//! ```
 
 #![forbid(unsafe_code)]
 
