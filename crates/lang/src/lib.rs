@@ -1,6 +1,6 @@
 //! Text in and out: the `.fw` language, importers for other formats, printers and diagnostics.
 //!
-//! [`load`] goes from the text of a file to a program, whatever language it is in:
+//! [`load()`] goes from the text of a file to a program, whatever language it is in:
 //!
 //! ```
 //! let loaded = fencewright_lang::load("counter.fw", b"shared x; thread p { x = x + 1; }", None, &[]).expect("it is right");
