@@ -164,15 +164,17 @@ fn folder_with_slow_programs() -> Files {
 
 const OLDER: &str = "{\"older\":true}";
 
-/// The report is complete, and nothing else was left beside it.
-fn report_is_complete(files: &Files, is_new: bool) {
+/// Both reports are complete, and nothing else was left beside them.
+fn reports_are_complete(files: &Files) {
     let report: serde_json::Value =
         serde_json::from_str(&files.read("out.sarif")).expect("a complete report");
-    assert!(report.get("runs").is_some() || (!is_new && report.get("older").is_some()), "{report}");
+    assert!(report.get("runs").is_some(), "{report}");
+    let page = files.read("out.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"), "{page}");
     let entries = fs::read_dir(files.directory.path()).expect("the directory can be read");
     let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
     names.sort();
-    assert_eq!(names, ["out.sarif", "programs", "slow.fw"]);
+    assert_eq!(names, ["out.html", "out.sarif", "programs", "slow.fw"]);
 }
 
 #[test]
@@ -180,7 +182,10 @@ fn an_interrupted_folder_is_told_as_far_as_it_was_known() {
     for signal in ["INT", "TERM"] {
         let files = folder_with_slow_programs();
         let (programs, report) = (files.text("programs"), files.text("out.sarif"));
-        let arguments = ["check", "--timeout", "none", "--json", "--sarif", &report, &programs];
+        let page = files.text("out.html");
+        let reports = ["--sarif", &report, "--html", &page];
+        let arguments =
+            ["check", "--timeout", "none", "--json"].into_iter().chain(reports).chain([&*programs]);
         let mut child = command().args(arguments).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let first = lines.next().expect("a verdict").expect("text");
@@ -192,7 +197,7 @@ fn an_interrupted_folder_is_told_as_far_as_it_was_known() {
         let rest: Vec<serde_json::Value> = rest.collect();
         assert_eq!(rest.len(), 3, "{signal}: two programs and a summary: {rest:?}");
         assert_eq!(rest[2]["summary"]["safe"], 1, "{signal}: {rest:?}");
-        report_is_complete(&files, true);
+        reports_are_complete(&files);
     }
 }
 
@@ -201,10 +206,12 @@ fn whatever_limit_is_met_the_report_is_complete() {
     for limit in [["--timeout", "300ms"], ["--memory", "64M"]] {
         let files = folder_with_slow_programs();
         let (programs, report) = (files.text("programs"), files.text("out.sarif"));
-        let outcome = common::run(["check", limit[0], limit[1], "--sarif", &report, &programs]);
+        let page = files.text("out.html");
+        let arguments = ["check", limit[0], limit[1], "--sarif", &report, "--html", &page, &programs];
+        let outcome = common::run(arguments);
         assert_eq!(outcome.status, 3, "{outcome:?}");
         assert!(outcome.stdout.contains("1 safe, 0 unsafe, 2 unknown"), "{outcome:?}");
-        report_is_complete(&files, true);
+        reports_are_complete(&files);
     }
 }
 
