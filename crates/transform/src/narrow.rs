@@ -16,8 +16,8 @@
 //!   constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the least by least - j,
 //!   or by greatest + j again. This is one injective map for the whole execution.
 //!
-//! A value that is used is kept, because it lies between constants of its group. Where a replaced value is compared, the comparison comes out as before: with a constant of the group, because it is on the same side of it and equal to it
-//! if it was; with another value of the group, because the map is injective and keeps what is between the constants. Everything else is the same value as before. So
+//! A value that is used is kept, because it lies between constants of its group. Where a replaced value is compared, the comparison comes out
+//! as before: with a constant of the group, because it is on the same side of it and equal to it if it was; with another value of the group, because the map is injective and keeps what is between the constants. Everything else is the same value as before. So
 //! the result is an execution along the same edges, and properties, whose formulas are looked at like conditions, see the same. Its choices at site j are within
 //! j of the constants: these are the values that the narrowed program has there. It has no others than the program, so its executions are
 //! executions of the program. It has the same edges, locations and registers: only the ranges of choices differ.
