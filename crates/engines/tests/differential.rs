@@ -280,3 +280,31 @@ fn a_limit_of_explicit_computation_is_never_a_proof() {
     }
     assert!(met > 20, "only {met} programs leave the window");
 }
+
+/// Buffers grow without end, so states are packed anew, in ever wider layouts, for a large part of the time: the limit is often reached just then, by one
+/// worker before the others.
+#[test]
+fn a_search_that_runs_out_of_time_while_it_packs_states_anew_tells_what_it_found() {
+    let text = "shared x, y;
+        thread left { loop { choose { x = 1; } or { x = 2; } } }
+        thread right { loop { y = 1; y = 0; } }
+        forbid early: y == 1 && x == 2;
+        forbid below: x < 0;";
+    let loaded = fencewright_lang::load("growing.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    let mut found = 0;
+    for milliseconds in 1..=40 {
+        let workers = 1 + milliseconds as usize % 3;
+        let options = Options { workers, threads_from: 20, ..Options::default() };
+        let task = Task::new(&loaded, MemoryModel::Tso, loaded.properties.clone());
+        let time = std::time::Duration::from_millis(milliseconds);
+        let limits = Limits::starting_now(Some(time), None, Default::default());
+        let checked = check(&Explicit { options }, &task, &limits, &Progress::default(), Confirm::NOTHING);
+        let [early, below] = &checked[..] else { panic!("two properties") };
+        let timed_out = |c: &Checked| matches!(c.verdict(), Verdict::Unknown(Reason::Timeout(_)));
+        assert!(timed_out(below), "{milliseconds} ms: {:?}", below.verdict());
+        // An execution is replayed before it counts.
+        assert!(matches!(early.verdict(), Verdict::Unsafe) || timed_out(early), "{:?}", early.verdict());
+        found += usize::from(matches!(early.verdict(), Verdict::Unsafe));
+    }
+    assert!(found > 0, "no search came to the violation");
+}

@@ -266,13 +266,12 @@ impl Shared<'_> {
             if growth.is_empty() && (self.stop.load(Ordering::Relaxed) || all_done) {
                 return Pause::Over;
             }
-            for worker in crew.iter_mut() {
-                if !growth.is_empty() {
-                    worker.widen(&growth);
-                }
-                if level_done {
-                    worker.level_end = worker.store.len();
-                }
+            if !growth.is_empty() {
+                let wider: Vec<_> = crew.iter_mut().map(|worker| worker.widened(&growth)).collect();
+                crew.iter_mut().zip(wider).for_each(|(worker, wider)| worker.adopt(wider));
+            }
+            if level_done {
+                crew.iter_mut().for_each(|worker| worker.level_end = worker.store.len());
             }
             self.growth.lock().expect("no worker panicked").clear();
             if self.news.load(Ordering::Relaxed) {

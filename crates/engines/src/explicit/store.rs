@@ -16,6 +16,9 @@ pub const NONE: u32 = u32::MAX;
 /// A slot without a state.
 const EMPTY: u64 = 0;
 
+/// After so many words of states in a new layout it is asked whether there is time for more: some milliseconds.
+const REPACKED_WORDS: usize = 1 << 18;
+
 /// A set of packed states with, for each, the state it was reached from.
 pub struct Store {
     words: usize,
@@ -198,26 +201,53 @@ impl Store {
         self.table[position] = slot;
     }
 
-    /// Packs all states anew, and finds their representatives again, which depend on how they are packed.
-    pub fn repack(&mut self, code: &Code, old: &Layout, new: &Layout) {
+    /// The same states in a wider layout, without the states they were reached from, which [`Store::adopt`] takes along. That may take seconds: there is nothing if `go_on`,
+    /// which is asked after every few of them, says no.
+    pub fn repacked(
+        &self,
+        code: &Code,
+        old: &Layout,
+        new: &Layout,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<Store> {
         let mut states = vec![0; self.len() * new.words];
+        let mut wider = Store {
+            words: new.words,
+            states: Vec::new(),
+            parents: Vec::new(),
+            table: vec![EMPTY; self.table.len()],
+            shift: self.shift,
+            has_empty: false,
+        };
         let mut live = LiveSlots::default();
         let mut representatives = Representatives::new(code);
-        for (from, to) in self.states.chunks_exact(self.words).zip(states.chunks_exact_mut(new.words)) {
+        let often = REPACKED_WORDS.div_ceil(new.words);
+        let pairs = self.states.chunks_exact(self.words).zip(states.chunks_exact_mut(new.words));
+        for (n, (from, to)) in pairs.enumerate() {
+            if n % often == 0 && !go_on() {
+                return None;
+            }
             new.repack(code, &mut live, old, from, to);
             representatives.replace(new, to);
-        }
-        self.table.fill(EMPTY);
-        self.has_empty = false;
-        self.words = new.words;
-        for (n, state) in states.chunks_exact(new.words).enumerate() {
-            let hash = hash(state);
-            match *state {
-                [EMPTY] => self.has_empty = true,
-                [word] => self.place(hash, word),
-                _ => self.place(hash, (hash >> 32 << 32) | (n as u64 + 1)),
+            let hash = hash(to);
+            match *to {
+                [EMPTY] => wider.has_empty = true,
+                [word] => wider.place(hash, word),
+                _ => wider.place(hash, (hash >> 32 << 32) | (n as u64 + 1)),
             }
         }
-        self.states = states;
+        wider.states = states;
+        Some(wider)
+    }
+
+    /// Goes over to what [`Store::repacked`] made of it.
+    pub fn adopt(&mut self, wider: Store) {
+        let parents = std::mem::take(&mut self.parents);
+        *self = Store { parents, ..wider };
+    }
+
+    /// How many bytes [`Store::repacked`] takes.
+    pub fn bytes_to_repack(&self, words: usize) -> usize {
+        (self.len() * words + self.table.len()) * 8
     }
 }

@@ -436,7 +436,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
         let mut sizes = self.sizes.clone();
         growth.iter().for_each(|growth| sizes.grow(self.shared.code, *growth));
-        self.store.len() * Layout::words(self.shared.code, &sizes) * 8
+        self.store.bytes_to_repack(Layout::words(self.shared.code, &sizes))
     }
 
     /// Makes room for what did not fit, together with all workers; false if everything fitted.
@@ -445,26 +445,55 @@ impl<'a, 's> Worker<'a, 's> {
         if growth.is_empty() {
             return Some(false);
         }
-        self.widen(&growth);
+        // Nobody may stop the search while others still look whether there is something to do.
+        self.shared.gate.wait()?;
+        let wider = self.widened(&growth);
         if self.shared.gate.wait()? {
             self.shared.growth.lock().expect("no worker panicked").clear();
         }
+        self.adopt(wider);
         Some(true)
     }
 
-    /// Goes over to a wider layout.
-    pub(super) fn widen(&mut self, growth: &[Growth]) {
-        growth.iter().for_each(|growth| self.sizes.grow(self.shared.code, *growth));
-        let wider = Layout::new(self.shared.code, &self.sizes);
-        if let Some(sleep) = &mut self.sleep {
-            sleep.repack(self.shared.code, &self.store, &self.layout, &wider);
+    /// A wider layout with all states in it; nothing if a limit is reached before they are, and then the search stops.
+    pub(super) fn widened(&mut self, growth: &[Growth]) -> Option<Wider> {
+        let (shared, code) = (self.shared, self.shared.code);
+        let mut go_on = || {
+            let used = shared.bytes.iter().map(|c| c.load(Ordering::Relaxed)).sum();
+            if let Some(reason) = shared.limits.exceeded(used) {
+                shared.stop_because(reason);
+            }
+            !shared.stop.load(Ordering::Relaxed)
+        };
+        let mut sizes = self.sizes.clone();
+        growth.iter().for_each(|growth| sizes.grow(code, *growth));
+        let layout = Layout::new(code, &sizes);
+        if let Some(sleep) = &mut self.sleep
+            && !sleep.repack(code, &self.store, &self.layout, &layout, &mut go_on)
+        {
+            return None;
         }
-        self.store.repack(self.shared.code, &self.layout, &wider);
+        let store = self.store.repacked(code, &self.layout, &layout, &mut go_on)?;
+        Some(Wider { sizes, layout, store })
+    }
+
+    /// Goes over to a wider layout, if all workers do: traces go through the states of all of them.
+    pub(super) fn adopt(&mut self, wider: Option<Wider>) {
+        let Some(wider) = wider.filter(|_| !self.shared.stop.load(Ordering::Relaxed)) else { return };
+        self.store.adopt(wider.store);
         if let Some(sleep) = &mut self.sleep {
             sleep.rehash(&self.store);
         }
-        self.layout = wider;
+        self.layout = wider.layout;
+        self.sizes = wider.sizes;
     }
+}
+
+/// A wider layout, and the states of a worker in it.
+pub(super) struct Wider {
+    sizes: Sizes,
+    layout: Layout,
+    store: Store,
 }
 
 /// Whether a formula holds; `None` if its value does not fit 64 bits.

@@ -52,6 +52,9 @@ struct Entry {
     number: u32,
 }
 
+/// After so many states in a new layout it is asked whether there is time for more.
+const CARRIED: usize = 256;
+
 const EMPTY: Entry = Entry { asleep: 0, set: 0, number: NONE };
 
 /// Takes the steps of persistent sets that are not asleep.
@@ -185,21 +188,36 @@ impl<'c> Sleep<'c> {
         Ok((awake.take(&self.persistent.view, &mut self.dependence, set, asleep)?, set))
     }
 
-    /// Prepares for a wider layout: threads that change places there take along whether they sleep.
-    pub fn repack(&mut self, code: &Code, store: &Store, old: &Layout, new: &Layout) {
+    /// Prepares for a wider layout: threads that change places there take along whether they sleep. False, and of no use any more, if
+    /// `go_on` says that there is no time for it.
+    pub fn repack(
+        &mut self,
+        code: &Code,
+        store: &Store,
+        old: &Layout,
+        new: &Layout,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> bool {
         let mut representatives = Representatives::new(code);
         let (mut live, mut packed) = (LiveSlots::default(), vec![0; new.words]);
         let mut carry = |number: u32, parts: u64| {
             new.repack(code, &mut live, old, store.state(number), &mut packed);
             representatives.carry(new, &packed, parts)
         };
-        for entry in self.entries.iter_mut().filter(|entry| entry.asleep != 0) {
+        for (n, entry) in self.entries.iter_mut().filter(|entry| entry.asleep != 0).enumerate() {
+            if n % CARRIED == 0 && !go_on() {
+                return false;
+            }
             entry.asleep = carry(entry.number, entry.asleep);
             entry.set = carry(entry.number, entry.set);
         }
-        for (number, parts) in &mut self.again {
+        for (n, (number, parts)) in self.again.iter_mut().enumerate() {
+            if n % CARRIED == 0 && !go_on() {
+                return false;
+            }
             *parts = carry(*number, *parts);
         }
+        true
     }
 
     /// Puts every sleep set where it belongs after the states have been packed anew.
