@@ -11,11 +11,13 @@
 //! is a variable of its own, for which every predicate about the summary holds.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fencewright_memory::linear::{Constraint, Cube, Simple, ways};
 use fencewright_memory::{CellId, Command, Linear};
 use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
+use rustc_hash::FxHashMap;
 
 use super::bounds::{MOST, NONE, bound, close};
 use super::{Domain, Live, SpuriousPath};
@@ -72,13 +74,28 @@ pub struct Predicates {
     /// Whether no template is ever added.
     fixed: bool,
     /// Answers of the solver: whether the constraints entail the conclusion or, if there is no conclusion, contradict each other.
-    cache: RefCell<HashMap<Question, bool>>,
+    cache: RefCell<FxHashMap<Question, bool>>,
+    /// The predicates over sets of live cells: there are few such sets, and many steps between them.
+    vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
     /// What the solver may use for a question.
     budget: Budget,
 }
 
 /// At most so many answers are remembered.
 const MOST_REMEMBERED: usize = 200_000;
+
+/// At most so many predicates of vocabularies are remembered.
+const MOST_PREDICATES: usize = 1_000_000;
+
+/// The predicates over some live cells, in a fixed order.
+#[derive(Debug)]
+struct Vocabulary {
+    linear: Vec<Linear>,
+    /// The same as bounds of a matrix.
+    bounds: Vec<Predicate>,
+    /// The variables of that matrix.
+    variables: Vec<CellId>,
+}
 
 /// Do these constraints entail the conclusion or, if there is none, contradict each other?
 type Question = (Vec<Linear>, Option<Linear>);
@@ -91,9 +108,8 @@ pub struct Known {
 
 /// A step on predicates.
 pub struct PredicateTransition {
-    /// The vocabulary before the step, as linear forms and as bounds of the matrix.
-    vocabulary: Vec<Linear>,
-    before: Vec<Predicate>,
+    /// The vocabulary before the step. The first variables of the matrix are its variables.
+    before: Arc<Vocabulary>,
     /// How many variables the matrix has.
     size: usize,
     ways: Vec<Prepared>,
@@ -126,14 +142,26 @@ struct Prepared {
 impl Predicates {
     /// The domain with these templates; if `fixed`, none is ever added.
     pub fn new(templates: BTreeSet<Template>, fixed: bool, budget: Budget) -> Self {
-        Predicates { templates, fixed, cache: RefCell::default(), budget }
+        Predicates { templates, fixed, budget, ..Predicates::default() }
     }
 
-    /// The predicates over these cells, in a fixed order.
-    pub fn vocabulary(&self, live: &Live) -> Vec<Linear> {
+    /// The predicates over these cells.
+    fn vocabulary(&self, live: &Live) -> Arc<Vocabulary> {
+        let mut known = self.vocabularies.borrow_mut();
+        if let Some(vocabulary) = known.get(live) {
+            return vocabulary.clone();
+        }
         let mut all = BTreeSet::new();
         self.templates.iter().for_each(|template| template.instances(live, &mut all));
-        all.into_iter().collect()
+        let linear: Vec<Linear> = all.into_iter().collect();
+        let mut variables = Vec::new();
+        let bounds = linear.iter().map(|p| predicate(p, &mut variables)).collect();
+        if known.len() * linear.len() > MOST_PREDICATES {
+            known.clear();
+        }
+        let vocabulary = Arc::new(Vocabulary { linear, bounds, variables });
+        known.insert(live.into(), vocabulary.clone());
+        vocabulary
     }
 
     /// Whether the constraints entail the conclusion or, if there is none, contradict each other.
@@ -170,8 +198,9 @@ impl Domain for Predicates {
     type Transition = PredicateTransition;
 
     fn cube(&self, live: &Live, known: &Known) -> Cube {
-        let held = self.vocabulary(live).into_iter().enumerate().filter(|(n, _)| known.holds(*n));
-        held.map(|(_, predicate)| Constraint::AtMost(predicate)).collect()
+        let vocabulary = self.vocabulary(live);
+        let held = vocabulary.linear.iter().enumerate().filter(|(n, _)| known.holds(*n));
+        held.map(|(_, predicate)| Constraint::AtMost(predicate.clone())).collect()
     }
 
     fn blank(&self) -> Known {
@@ -179,25 +208,28 @@ impl Domain for Predicates {
     }
 
     fn transition(&self, before: &Live, commands: &[Command], after: &Live) -> PredicateTransition {
-        let mut variables: Vec<CellId> = Vec::new();
-        let vocabulary = self.vocabulary(before);
-        let before = vocabulary.iter().map(|p| predicate(p, &mut variables)).collect();
-        let wanted = self.vocabulary(after);
+        let (before, wanted) = (self.vocabulary(before), self.vocabulary(after));
+        let mut variables = before.variables.clone();
         let ways = ways(commands)
             .iter()
             .map(|way| {
                 let Executed { assumed, values, copies } = execute(way);
-                let mut after = |p: &Linear| match values.of(p) {
-                    Some(forms) => match forms.as_slice() {
-                        [form] => predicate(form, &mut variables),
-                        forms => Predicate::All(forms.iter().map(|f| predicate(f, &mut variables)).collect()),
-                    },
-                    None => Predicate::Constant(false),
+                let mut after = |p: &Linear| {
+                    if !values.change(p) {
+                        return predicate(p, &mut variables);
+                    }
+                    match values.of(p).as_deref() {
+                        Some([form]) => predicate(form, &mut variables),
+                        Some(forms) => {
+                            Predicate::All(forms.iter().map(|f| predicate(f, &mut variables)).collect())
+                        }
+                        None => Predicate::Constant(false),
+                    }
                 };
-                let wanted = wanted.iter().map(&mut after).collect();
+                let wanted = wanted.linear.iter().map(&mut after).collect();
                 let bounds = assumed.iter().map(|l| predicate(l, &mut variables)).collect();
                 let mut copied = Vec::new();
-                for (n, p) in vocabulary.iter().enumerate().filter(|_| !copies.is_empty()) {
+                for (n, p) in before.linear.iter().enumerate().filter(|_| !copies.is_empty()) {
                     // The predicate itself comes first.
                     let instances = instances(p, &copies).into_iter().skip(1);
                     copied.extend(instances.map(|i| (n, predicate(&i, &mut variables), i)));
@@ -205,7 +237,7 @@ impl Domain for Predicates {
                 Prepared { assumed: bounds, assumptions: assumed, copied, wanted }
             })
             .collect();
-        PredicateTransition { vocabulary, before, size: variables.len() + 1, ways, after: wanted.len() }
+        PredicateTransition { before, size: variables.len() + 1, ways, after: wanted.linear.len() }
     }
 
     fn post(
@@ -217,7 +249,7 @@ impl Domain for Predicates {
         let size = transition.size;
         let mut start = vec![NONE; size * size];
         (0..size).for_each(|i| start[i * size + i] = 0);
-        for (_, p) in transition.before.iter().enumerate().filter(|(n, _)| state.holds(*n)) {
+        for (_, p) in transition.before.bounds.iter().enumerate().filter(|(n, _)| state.holds(*n)) {
             if let Predicate::Difference(i, j, c) = p {
                 let entry = &mut start[i * size + j];
                 *entry = (*entry).min(*c);
@@ -237,12 +269,14 @@ impl Domain for Predicates {
             }
             // Where a predicate is not a difference, the solver gets everything that is known.
             let known = || -> Vec<Linear> {
-                let held = transition.vocabulary.iter().enumerate().filter(|(n, _)| state.holds(*n));
+                let held = transition.before.linear.iter().enumerate().filter(|(n, _)| state.holds(*n));
                 let copied = copied().map(|(_, _, linear)| linear);
                 held.map(|(_, p)| p).chain(copied).chain(&way.assumptions).cloned().collect()
             };
             let general = |p: &Predicate| matches!(p, Predicate::General(_));
-            if transition.before.iter().chain(&way.assumed).any(general) && self.entails(&known(), None) {
+            if transition.before.bounds.iter().chain(&way.assumed).any(general)
+                && self.entails(&known(), None)
+            {
                 continue;
             }
             let follows = |p: &Predicate| match p {
@@ -315,12 +349,17 @@ pub(crate) struct Executed {
 
 /// The changed cells: an ordinary one has one value, a summary cell stands for one or more.
 #[derive(Default)]
-pub(crate) struct Values(HashMap<CellId, Vec<Linear>>);
+pub(crate) struct Values(FxHashMap<CellId, Vec<Linear>>);
 
 impl Values {
     /// Whether a cell was changed.
     pub fn is_changed(&self, cell: CellId) -> bool {
         self.0.contains_key(&cell)
+    }
+
+    /// Whether the value of a linear form may have changed.
+    fn change(&self, form: &Linear) -> bool {
+        form.terms.iter().any(|&(cell, _)| self.is_changed(cell))
     }
 
     fn get(&self, cell: CellId) -> Vec<Linear> {
