@@ -139,6 +139,11 @@ pub fn of(command: Option<&str>) -> Option<&'static str> {
     EXAMPLES.iter().find(|(name, _)| *name == command).map(|(_, examples)| *examples)
 }
 
+/// The names of the commands: each has examples.
+pub fn commands() -> impl Iterator<Item = &'static str> {
+    EXAMPLES.iter().map(|(name, _)| *name)
+}
+
 /// The command line with the examples of each command at the end of its help.
 pub fn with_examples(mut all: Command) -> Command {
     for (name, examples) in EXAMPLES {

@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{Arg, Command, CommandFactory, Error};
+use clap::{Arg, Command, Error};
 use fencewright_engines::buffers::BufferDomain;
 use fencewright_engines::{EngineOptions, registry};
 
-use super::Cli;
+use super::examples;
 
 /// A name that help and completion scripts list. Others are accepted too: what is asked for tells that there is no such thing, with `--json` as
 /// JSON.
@@ -25,10 +25,7 @@ pub const ENGINE: Listed = Listed(|| {
 });
 
 /// The commands.
-pub const COMMAND: Listed = Listed(|| {
-    let all = Cli::command();
-    all.get_subcommands().map(|command| PossibleValue::new(command.get_name().to_owned())).collect()
-});
+pub const COMMAND: Listed = Listed(|| examples::commands().map(PossibleValue::new).collect());
 
 impl TypedValueParser for Listed {
     type Value = String;
