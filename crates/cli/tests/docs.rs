@@ -274,7 +274,7 @@ fn timeless(line: &str) -> String {
     for n in 1..words.len() {
         let is_seconds = words[n].trim_end_matches([')', ';', ',']) == "s";
         if is_seconds && words[n - 1].trim_start_matches('(').parse::<f64>().is_ok() {
-            words[n - 1] = "0";
+            words[n - 1] = if words[n - 1].starts_with('(') { "(0" } else { "0" };
         }
     }
     // Columns of a table are aligned with the longest time.
