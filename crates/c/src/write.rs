@@ -1,4 +1,4 @@
-//! What everybody needs who prints C: which names are free, how constants are written.
+//! Helpers for printing C: free names, and constants.
 
 /// Words that C, the headers we include or the system have for themselves.
 const TAKEN: &str = "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict \

@@ -1,4 +1,4 @@
-//! What follows from congruences at a glance: the common cases, for which no refutation is needed.
+//! Entailment by congruences alone: the common cases, which need no refutation.
 
 use fencewright_memory::{Constraint, Linear};
 

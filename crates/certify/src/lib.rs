@@ -1,7 +1,27 @@
 //! Certificates of safety, and the checker that accepts or rejects them.
 //!
 //! Depends on programs, machines and the checker of refutations, never on an engine or a solver: whoever found the proof, this decides
-//! whether it is one.
+//! whether it is one. `docs/certificates.md` describes the format and what is checked.
+//!
+//! This certificate says that x is 0 at the start and 1 at the end of the thread, so it is never 2. [`check()`] verifies that nothing else can
+//! be reached; it needs somebody who finds refutations ([`Refuter`]), and verifies those too:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use fencewright_certify::{Certificate, check};
+//!
+//! let text = r#"{"format":"fencewright-certificate","version":3,"program":"","claim":{"kind":"safe","properties":["two"]},
+//!   "proofs":[{"invariant":{"machine":{"kind":"sc"},"symmetry":[],"cells":{"0":"x"},"states":[
+//!     {"locations":[0],"buffers":[],"lock":null,"invariant":[[{"terms":[[0,-1]],"constant":0},{"terms":[[0,1]],"constant":0}]]},
+//!     {"locations":[1],"buffers":[],"lock":null,"invariant":[[{"terms":[[0,-1]],"constant":1},{"terms":[[0,1]],"constant":-1}]]}]}}]}"#;
+//! let certificate = Certificate::read(text.as_bytes()).expect("it is a certificate");
+//! let checked = |text: &str| {
+//!     let program = fencewright_lang::load("one.fw", text.as_bytes(), None, &[]).expect("it is right").program;
+//!     check(&certificate, &program, &fencewright_smt::Prover, &(Arc::new(|| false) as _))
+//! };
+//! assert!(checked("shared x; thread p { x = 1; } forbid two: x == 2;").is_ok());
+//! assert!(checked("shared x; thread p { x = 2; } forbid two: x == 2;").is_err());
+//! ```
 
 #![forbid(unsafe_code)]
 

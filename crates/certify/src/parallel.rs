@@ -1,4 +1,4 @@
-//! Checking many states side by side.
+//! Checks many states on several threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

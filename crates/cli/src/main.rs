@@ -80,14 +80,16 @@ fn manual(command: Option<&str>, out: &mut Output) -> Status {
     let mut all = Cli::command();
     all.build();
     let page = match command {
-        None => Some(clap_mangen::Man::new(all)),
+        None => Some(clap_mangen::Man::new(all.clone())),
         // Its name is that of the page: `man fencewright-check`.
         Some(name) => all
             .find_subcommand(name)
             .map(|found| clap_mangen::Man::new(found.clone()).title(format!("fencewright-{name}"))),
     };
     let Some(page) = page else {
-        out.refuse(false, command.unwrap_or_default(), "there is no such command", None);
+        let names: Vec<&str> = all.get_subcommands().map(|command| command.get_name()).collect();
+        let why = format!("no such command; there is {}", names.join(", "));
+        out.refuse(false, command.unwrap_or_default(), &why, None);
         return Status::Bad;
     };
     let mut text = Vec::new();

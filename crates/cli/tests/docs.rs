@@ -204,25 +204,237 @@ fn every_verdict_on_an_attack_is_in_the_manual() {
     }
 }
 
-/// The pages that a text links to, without what is behind `#`.
-fn links(text: &str) -> Vec<String> {
+/// What a text links to, but for other sites: a page, and a heading in it. Without a page, it is the same one.
+fn links(text: &str) -> Vec<(&str, Option<&str>)> {
     let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
-    let targets = ends.filter_map(|rest| rest.split(')').next());
-    let pages = targets.map(|target| target.split('#').next().unwrap_or_default().to_string());
-    pages.filter(|page| !page.is_empty() && !page.contains("://")).collect()
+    let targets = ends.filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains("://"));
+    targets
+        .map(|target| target.split_once('#').map_or((target, None), |(page, name)| (page, Some(name))))
+        .collect()
+}
+
+/// How links name a heading, in a book and on code hosts.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 #[test]
 fn every_page_is_in_the_book_and_every_link_leads_somewhere() {
-    let book: BTreeSet<String> = links(&document("SUMMARY.md")).into_iter().collect();
+    let summary = document("SUMMARY.md");
+    let book: BTreeSet<String> = links(&summary).into_iter().map(|(page, _)| page.to_owned()).collect();
     let pages = std::fs::read_dir(repository("docs")).expect("the folder");
     let names = pages.map(|page| page.expect("an entry").file_name().to_string_lossy().into_owned());
     let pages: BTreeSet<String> =
         names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect();
     assert_eq!(book, pages);
-    for page in &pages {
-        for link in links(&document(page)) {
-            assert!(repository("docs").join(&link).exists(), "{page} links to {link}");
+    for (name, text) in self::pages() {
+        let folder = repository(&name).parent().expect("a page is in a folder").to_owned();
+        for (page, heading) in links(&text) {
+            let target = if page.is_empty() { repository(&name) } else { folder.join(page) };
+            assert!(target.exists(), "{name} links to {page}");
+            let Some(heading) = heading else { continue };
+            let text = std::fs::read_to_string(&target).expect("a page");
+            let mut headings = text.lines().filter(|line| line.starts_with('#'));
+            let there = headings.any(|line| anchor(line.trim_start_matches('#').trim()) == heading);
+            assert!(there, "{name} links to {page}#{heading}");
         }
     }
+}
+
+/// The pages that people read first, and those of the book.
+fn pages() -> Vec<(String, String)> {
+    let folder = std::fs::read_dir(repository("docs")).expect("the folder");
+    let names = folder.map(|page| page.expect("an entry").file_name().to_string_lossy().into_owned());
+    let pages = names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}"));
+    let others =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md", "editors/vscode/README.md"];
+    let mut pages: Vec<String> = pages.chain(others.map(str::to_owned)).collect();
+    pages.sort();
+    let read = |name: String| (std::fs::read_to_string(repository(&name)).expect("a page"), name);
+    pages.into_iter().map(read).map(|(text, name)| (name, text)).collect()
+}
+
+/// The fenced blocks of a page, each with the language it says it is in.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let mut blocks = Vec::new();
+    let mut rest = page;
+    while let Some((_, behind)) = rest.split_once("\n```") {
+        let (language, body) = behind.split_once('\n').unwrap_or((behind, ""));
+        let (body, after) = body.split_once("\n```").unwrap_or((body, ""));
+        blocks.push((language, body));
+        rest = after;
+    }
+    blocks
+}
+
+/// A line without its times, which differ from run to run.
+fn timeless(line: &str) -> String {
+    let mut words: Vec<&str> = line.trim_end().split(' ').collect();
+    for n in 1..words.len() {
+        let is_seconds = words[n].trim_end_matches([')', ';', ',']) == "s";
+        if is_seconds && words[n - 1].trim_start_matches('(').parse::<f64>().is_ok() {
+            words[n - 1] = if words[n - 1].starts_with('(') { "(0" } else { "0" };
+        }
+    }
+    // Columns of a table are aligned with the longest time.
+    words.retain(|word| !word.is_empty());
+    words.join(" ")
+}
+
+/// Whether a line is as a page shows it, with `...` for whatever there is.
+fn is_line(shown: &str, line: &str) -> bool {
+    let (shown, line) = (timeless(shown), timeless(line));
+    let mut parts = shown.split("...");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else { return rest.is_empty() };
+    for part in between {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Whether an output is as a page shows it: a line with nothing but `...` stands for any number of lines.
+fn is_output(shown: &[&str], lines: &[&str]) -> bool {
+    match shown {
+        [] => lines.is_empty(),
+        [any, rest @ ..] if any.trim() == "..." => (0..=lines.len()).any(|n| is_output(rest, &lines[n..])),
+        [first, rest @ ..] => {
+            lines.first().is_some_and(|line| is_line(first, line)) && is_output(rest, &lines[1..])
+        }
+    }
+}
+
+#[test]
+fn outputs_are_compared_as_they_should_be() {
+    let output = ["a (0.01 s)", "b", "c"];
+    for shown in [&["a (0.02 s)", "b", "c"][..], &["a (...)", "..."], &["...", "c"], &["a...", "...", "c"]] {
+        assert!(is_output(shown, &output), "{shown:?}");
+    }
+    for shown in [&["a (0.02 s)", "b"][..], &["a", "..."], &["...", "b"], &["b...", "..."], &[]] {
+        assert!(!is_output(shown, &output), "{shown:?}");
+    }
+}
+
+/// In a block, `$ fencewright ...` (or what runs it from a checkout) is a command line, and what follows is what it prints. The commands of a page
+/// run in one folder, with all examples in it, `examples/` too, and a program for each block of `.fw` that begins with `// NAME.fw`.
+#[test]
+fn outputs_that_pages_show_are_what_is_printed() {
+    let mut seen = 0;
+    for (name, page) in pages().into_iter().filter(|(_, page)| page.contains("```\n$ ")) {
+        let files = Files::new(&[]);
+        let folder = files.directory.path();
+        for entry in std::fs::read_dir(repository("examples")).expect("the examples") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|extension| extension == "fw") {
+                std::fs::copy(&path, folder.join(path.file_name().expect("a name"))).expect("a copy");
+            }
+        }
+        std::os::unix::fs::symlink(repository("examples"), folder.join("examples")).expect("a link");
+        for (language, body) in blocks(&page) {
+            let title = body.lines().next().and_then(|line| line.strip_prefix("// "));
+            if let (true, Some(file)) = (["fw", ""].contains(&language), title.filter(|t| t.ends_with(".fw")))
+            {
+                std::fs::write(folder.join(file), body).expect("a program");
+            }
+            if let (true, Some(test)) =
+                (language == "litmus", body.lines().next().and_then(|line| line.strip_prefix("X86 ")))
+            {
+                std::fs::write(folder.join(format!("{test}.litmus")), body).expect("a test");
+            }
+            if !body.starts_with("$ ") {
+                continue;
+            }
+            for part in format!("\n{body}").split("\n$ ").skip(1) {
+                let (line, shown) = part.split_once('\n').unwrap_or((part, ""));
+                let arguments =
+                    line.strip_prefix("fencewright ").or(line.strip_prefix("cargo run --release -- "));
+                let arguments = arguments.unwrap_or_else(|| panic!("{name}: `{line}`"));
+                let outcome = finish(
+                    command().current_dir(folder).args(arguments.split(' ')).spawn().expect("it starts"),
+                );
+                let printed: Vec<&str> = outcome.stdout.trim_end().lines().collect();
+                let shown: Vec<&str> = shown.trim_end().lines().collect();
+                assert!(
+                    is_output(&shown, &printed),
+                    "{name}: $ {line}\n{}{}",
+                    outcome.stdout,
+                    outcome.stderr
+                );
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 8, "{seen} outputs");
+}
+
+#[test]
+fn every_example_is_in_a_table() {
+    let page = std::fs::read_to_string(repository("examples/README.md")).expect("the page");
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(repository(folder)).expect("the examples");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        names.collect::<Vec<String>>()
+    };
+    let programs = names("examples").into_iter().filter_map(|name| {
+        let name = name.strip_suffix(".fw")?;
+        Some(name.trim_end_matches(".fenced").trim_end_matches(".pso").to_owned())
+    });
+    let in_c = names("examples/c").into_iter().filter(|name| name.ends_with(".c"));
+    for name in programs.chain(in_c.map(|name| format!("c/{name}"))) {
+        assert!(page.contains(&format!("\n| `{name}` |")), "examples/README.md does not list {name}");
+    }
+}
+
+#[test]
+fn every_source_file_that_a_page_names_is_there() {
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "_-./+".contains(c);
+    for (name, page) in pages() {
+        for (at, _) in page.match_indices("crates/") {
+            let length = page[at..].find(|c: char| !is_path(c)).unwrap_or(page.len() - at);
+            let path = page[at..at + length].trim_end_matches(['.', '/']);
+            assert!(repository(path).exists(), "{name} names {path}");
+        }
+    }
+}
+
+#[test]
+fn the_map_names_every_crate_and_only_files_that_are_there() {
+    let page = std::fs::read_to_string(repository("ARCHITECTURE.md")).expect("the page");
+    let map = blocks(&page).into_iter().map(|(_, body)| body).find(|body| body.starts_with("editors/"));
+    let map = map.expect("the map");
+    let mut crates: BTreeSet<String> = std::fs::read_dir(repository("crates"))
+        .expect("the crates")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    // The folders above a line, each with how far it is indented.
+    let mut folders: Vec<(usize, std::path::PathBuf)> = Vec::new();
+    for line in map.lines() {
+        let indent = line.len() - line.trim_start().len();
+        folders.retain(|(other, _)| *other < indent);
+        let above = folders.last().map_or(repository(""), |(_, folder)| folder.clone());
+        let below = |name: &str| {
+            [above.join(name), above.join("src").join(name)].into_iter().find(|path| path.exists())
+        };
+        let first = line.trim_start().split([' ', ',']).next().unwrap_or_default();
+        let folder =
+            first.ends_with('/').then(|| below(first).unwrap_or_else(|| panic!("no folder {first}: {line}")));
+        if folders.last().is_some_and(|(_, folder)| folder.ends_with("crates")) {
+            crates.remove(first.trim_end_matches('/'));
+        }
+        for file in
+            line.split([' ', ',', ';', ':']).filter(|word| word.ends_with(".rs") && !word.contains('/'))
+        {
+            let own = folder.iter().flat_map(|own| [own.join(file), own.join("src").join(file)]);
+            assert!(
+                below(file).is_some() || own.into_iter().any(|path| path.exists()),
+                "no file {file}: {line}"
+            );
+        }
+        folders.extend(folder.map(|folder| (indent, folder)));
+    }
+    assert!(crates.is_empty(), "not on the map: {crates:?}");
 }

@@ -1,4 +1,4 @@
-//! What an execution at random chooses: how it starts, and the values of its `*`s.
+//! Random choices of an execution: its initial state, and the values of its `*`s.
 
 use fencewright_generate::Random;
 use fencewright_program::{Action, Init, Numbers, Op, Range, Reference, State};

@@ -1,4 +1,4 @@
-//! The constants of a program: what values may be compared with, and so which values are worth a closer look.
+//! The constants that a program computes and compares with: values near them are the ones worth telling apart.
 
 use std::collections::BTreeSet;
 

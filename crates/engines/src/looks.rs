@@ -1,4 +1,4 @@
-//! Locations that look the same to all properties.
+//! Locations of a thread that no property distinguishes.
 
 use std::collections::HashMap;
 

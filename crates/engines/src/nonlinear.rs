@@ -1,4 +1,4 @@
-//! Arithmetic that is not linear.
+//! Which expressions are not linear, so that symbolic domains may not know their values.
 
 use fencewright_memory::CellId;
 use fencewright_memory::linear::cases;

@@ -1,4 +1,4 @@
-//! Data races: accesses that a compiler may move, and that another thread may see moved.
+//! Data races: accesses that a compiler may move, in a place where another thread can notice it.
 //!
 //! Two accesses of different threads race if at least one is a store, at least one is plain, and under SC a state can be reached in which both are
 //! next. Whoever writes C promises that there are none (C11 5.1.2.4). What is found is true: such a state was reached by steps of the reference

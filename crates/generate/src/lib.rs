@@ -4,6 +4,13 @@
 //! lock of its section 4, the programs of its hardness proofs (sections 5 and 6.1), and random programs of the fragment
 //! it decides. They are hard tests for engines: values are only ever guessed, copied and compared. The same parameters give
 //! the same text on every machine, laid out as `fencewright fmt` would.
+//!
+//! ```
+//! use fencewright_generate::Family;
+//!
+//! let text = Family::Bakery { threads: 3, fences: true }.text().expect("there may be three threads");
+//! assert!(text.contains("thread p[me in 0..N]"), "{text}");
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Formulas about a program, when its locations get other numbers.
+//! Renumbers the locations in formulas, for a program that was made from another one.
 
 use fencewright_program::{Expr, Formula, LocationId, Observable, Program, PropertyKind, ThreadId};
 

@@ -1,11 +1,11 @@
-//! What everybody needs who makes programs, or makes programs from programs: source languages, transformations, fence placement, engines.
+//! Tools to build programs with, shared by source languages, transformations, fence placement and engines.
 //!
 //! * [`thread`]: the builder of threads, which keeps track of what each new edge and location stands for;
-//! * [`formulas`]: formulas about a program whose locations get other numbers;
+//! * [`formulas`]: renumbers the locations in formulas;
 //! * [`accesses`], [`choices`]: questions about operations;
-//! * [`validate`](mod@validate): what every program is promised to be.
+//! * [`validate`](mod@validate): well-formedness, what every program satisfies.
 //!
-//! When an operation faults is said in `fencewright_program::faults`, once for all of these.
+//! When an operation faults is defined in `fencewright_program::faults`, once for all of these.
 //!
 //! Transformations that certificates name use this crate, so it counts among what such certificates stand on.
 

@@ -1,4 +1,4 @@
-//! What every program is promised to be, and nothing in the types says.
+//! Well-formedness: what every program satisfies, beyond what its types say.
 
 use fencewright_program::{Action, Address, Expr, Formula, Observable, Op, Program, RegisterId, Thread};
 

@@ -1,4 +1,4 @@
-//! Whether to go on: loading asks now and then.
+//! Cancellation: loading asks now and then whether to go on.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! From places in the sources of a program to those that an editor can show.
+//! Positions in the sources of a program as locations that an editor can open.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the server says: answers, notes, questions of its own, and how far something has come.
+//! Outgoing messages: responses, notifications, requests to the client, and progress.
 
 use std::sync::atomic::Ordering;
 

@@ -7,6 +7,28 @@
 //! Machines are part of the trusted base: a certificate speaks about the control states and cells of a machine, and is worth as
 //! much as the claim that the machine over-approximates the reference semantics. Hence they are small, and tests compare
 //! each with the reference semantics, step by step.
+//!
+//! Under SC a store is one step with one command; with bounded queues it goes into the buffer, and a flush is a second step:
+//!
+//! ```
+//! use fencewright_memory::{Bound, BufferMachine, Buffers, Machine, Outcome};
+//! use fencewright_program::MemoryModel;
+//!
+//! let program = fencewright_lang::load("p.fw", b"shared x; thread p { x = 1; }", None, &[]).expect("it is right").program;
+//! let longest = |buffers| {
+//!     let machine = BufferMachine::new(&program, buffers);
+//!     let mut control = machine.initial();
+//!     for length in 0.. {
+//!         let mut steps = machine.steps_in((), &control, &|| false).expect("there is time");
+//!         let Some(step) = steps.pop() else { return length };
+//!         let Outcome::Control(next) = step.outcome else { panic!("nothing overflows") };
+//!         control = next;
+//!     }
+//!     unreachable!()
+//! };
+//! assert_eq!(longest(Buffers::Sc), 1);
+//! assert_eq!(longest(Buffers::Queue { model: MemoryModel::Tso, bound: Bound::Thread(1) }), 2);
+//! ```
 
 #![forbid(unsafe_code)]
 

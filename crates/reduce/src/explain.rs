@@ -1,4 +1,4 @@
-//! What people should know who read `P_M` as a text.
+//! The comment at the head of a printed `P_M`: what its names mean, and what a verdict about it says about `P`.
 
 use fencewright_program::{MemoryModel, Program};
 

@@ -56,8 +56,3 @@ pub mod words;
 
 pub use style::Style;
 pub use words::Source;
-
-/// The page about the crates for other programs, so that its example is compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust.md")]
-struct FromRust;

@@ -1,5 +1,5 @@
-//! What goes with an answer about a program in a language that says more than this project understands: what the answer is about, and
-//! what somebody should look at.
+//! Remarks beside an answer about an imported program: what the verdict is about, notes on the translation, and warnings such as data
+//! races.
 
 use fencewright_engines::races::Race;
 use fencewright_lang::Diagnostic;

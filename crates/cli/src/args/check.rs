@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use fencewright_engines::buffers::BufferDomain;
 
 use super::buffer::{BufferArg, buffer};
-use super::values::buffer_domain;
-use super::{AnalysisArgs, ModelArg, SearchArgs};
+use super::values::{ENGINE, buffer_domain};
+use super::{AnalysisArgs, ENGINES, ModelArg, OUTPUT, SearchArgs};
 
 /// `check`
 #[derive(Args)]
@@ -23,8 +23,8 @@ pub struct CheckArgs {
     /// The memory model
     #[arg(long, default_value = "tso")]
     pub model: ModelArg,
-    /// The engine: auto, explicit, cegar, lazy, contexts, buffers or extrapolate; `fencewright engines` says what they are
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    /// The engine; `fencewright engines` says more about each
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = ENGINE)]
     pub engine: String,
     /// Check only this property, may be repeated; `deadlock` is always available, `termination` for C programs
     #[arg(long, value_name = "NAME")]
@@ -34,72 +34,72 @@ pub struct CheckArgs {
     /// How many threads to search with; 0 means all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
     pub jobs: u16,
-    /// At most N buffered stores in each thread; under pso N/variable for each variable, or x=2,y=1; a run that needs more is `unknown`
-    #[arg(long, value_name = "N", value_parser = buffer)]
+    /// At most N buffered stores in each thread; under pso also N/variable, or x=2,y=1. If an execution needs more, the verdict is `unknown`
+    #[arg(long, value_name = "N", value_parser = buffer, help_heading = ENGINES)]
     pub buffer: Option<BufferArg>,
     /// The same as --reduction none: explore every interleaving
-    #[arg(long, conflicts_with = "reduction")]
+    #[arg(long, conflicts_with = "reduction", help_heading = ENGINES)]
     pub no_local_first: bool,
     /// Switch off symmetry: store all states that differ only in which thread of a family does what
-    #[arg(long)]
+    #[arg(long, help_heading = ENGINES)]
     pub no_symmetry: bool,
     /// Engine cegar: how many stores of each buffer are kept in order at first; engine extrapolate: how many it holds at first
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=8), help_heading = ENGINES)]
     pub k: Option<u32>,
     /// Engines cegar and buffers: which end of a buffer is kept in order
-    #[arg(long, value_name = "END", default_value = "newest")]
+    #[arg(long, value_name = "END", default_value = "newest", help_heading = ENGINES)]
     pub kept: KeptArg,
-    /// Engine cegar: keep from the start which values the other stores of each buffer have, not only when nothing else helps
-    #[arg(long)]
+    /// Engine cegar: keep from the start which values the stores have whose order is forgotten
+    #[arg(long, help_heading = ENGINES)]
     pub summaries: bool,
-    /// Engines cegar and contexts: how integers are represented; zones, or for contexts order where that is exact
-    #[arg(long, value_name = "DOMAIN")]
+    /// Engines cegar and contexts: how integers are represented; by default zones, for contexts order where that is exact
+    #[arg(long, value_name = "DOMAIN", help_heading = ENGINES)]
     pub domain: Option<DomainArg>,
     /// Engine cegar: the clip constant of zones at first
-    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u8).range(1..=64), help_heading = ENGINES)]
     pub clip: Option<u8>,
-    /// Engine cegar: what stays as it starts instead of being refined; `predicates` are then those of the file
-    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    /// Engine cegar: what is not refined; `predicates` are then those of the file
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = ENGINES)]
     pub fix: Vec<FixArg>,
     #[command(flatten)]
     pub lazy: LazyArgs,
-    /// Engine contexts: threads take turns at most so many times
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Engine contexts: at most K contexts, in each of which one thread runs; 1 to 64
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = ENGINES)]
     pub contexts: Option<u32>,
     /// Engine buffers: the one abstraction of buffers to try; set, multiset, or partial:K with K stores in order
-    #[arg(long, value_name = "DOMAIN", value_parser = buffer_domain)]
+    #[arg(long, value_name = "DOMAIN", value_parser = buffer_domain, help_heading = ENGINES)]
     pub buffer_domain: Option<BufferDomain>,
     /// Engine extrapolate: what is extrapolated from the proof under SC
-    #[arg(long, value_name = "METHOD", default_value = "predicates")]
+    #[arg(long, value_name = "METHOD", default_value = "predicates", help_heading = ENGINES)]
     pub method: MethodArg,
     /// Engine extrapolate: write the boolean program of the proof to this file; one program and one model at a time
-    #[arg(long, value_name = "OUT", display_order = 903)]
+    #[arg(long, value_name = "OUT", display_order = 903, help_heading = OUTPUT)]
     pub emit_boolean: Option<PathBuf>,
     /// Write the certificate of a proof to this file; one program and one model at a time
-    #[arg(long, value_name = "OUT", display_order = 901)]
+    #[arg(long, value_name = "OUT", display_order = 901, help_heading = OUTPUT)]
     pub certificate: Option<PathBuf>,
     /// Write the answers to this file as SARIF 2.1.0, for editors and code hosts
-    #[arg(long, value_name = "OUT", display_order = 904)]
+    #[arg(long, value_name = "OUT", display_order = 904, help_heading = OUTPUT)]
     pub sarif: Option<PathBuf>,
     /// Write the answers to this file as a page for a browser, with executions to step through
-    #[arg(long, value_name = "OUT", display_order = 905)]
+    #[arg(long, value_name = "OUT", display_order = 905, help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
     /// Print what was proved at each program point
-    #[arg(long, display_order = 902)]
+    #[arg(long, display_order = 902, help_heading = OUTPUT)]
     pub invariants: bool,
 }
 
 /// How stores are delayed.
 #[derive(Args)]
 pub struct LazyArgs {
-    /// Engine lazy: who says along which paths stores are delayed
-    #[arg(long, value_name = "ORACLE", default_value = "robust")]
+    /// Engine lazy: what chooses the paths along which stores are delayed
+    #[arg(long, value_name = "ORACLE", default_value = "robust", help_heading = ENGINES)]
     pub oracle: OracleArg,
-    /// Engine lazy: keep the store that a path starts with; then only a robust program is ever `safe`
-    #[arg(long)]
+    /// Engine lazy: keep the original store beside the delayed one; then only robust programs are ever `safe`
+    #[arg(long, help_heading = ENGINES)]
     pub keep_store: bool,
-    /// Engine lazy: give up after N rounds; for `show --extended`, how many (1 without it)
-    #[arg(long, value_name = "N")]
+    /// Engine lazy: give up after N rounds; `show --extended`: how many rounds (1 by default)
+    #[arg(long, value_name = "N", help_heading = ENGINES)]
     pub rounds: Option<u32>,
 }
 
@@ -143,7 +143,7 @@ pub enum DomainArg {
     Concrete,
 }
 
-/// Who says along which paths stores are delayed.
+/// What chooses the paths along which stores are delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OracleArg {
     /// Robustness: where delaying a store can be seen

@@ -13,7 +13,7 @@ use fencewright_program::MemoryModel;
 use crate::stop;
 
 use super::values::{Limit, define, memory, timeout};
-use super::{DEADLOCK, TERMINATION};
+use super::{C_PROGRAMS, DEADLOCK, OUTPUT, TERMINATION};
 
 /// How to read a program.
 #[derive(Args, Clone)]
@@ -25,13 +25,13 @@ pub struct InputArgs {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<FormatArg>,
     /// C: look for included files in this folder too, may be repeated
-    #[arg(short = 'I', value_name = "DIR")]
+    #[arg(short = 'I', value_name = "DIR", value_hint = clap::ValueHint::DirPath, help_heading = C_PROGRAMS)]
     pub folders: Vec<String>,
-    /// C: how many objects an allocation in a loop may give; a run that needs more is `unknown`
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = C_PROGRAMS)]
     pub heap: Option<u32>,
-    /// C: an allocation may give an object that was freed
-    #[arg(long)]
+    /// C: malloc may return an object that the same thread has freed
+    #[arg(long, help_heading = C_PROGRAMS)]
     pub reuse: bool,
     /// What becomes of loops that only wait: what is asked for decides that.
     #[arg(skip)]
@@ -102,13 +102,13 @@ pub struct AnalysisArgs {
     #[arg(long, display_order = 900)]
     pub no_certify: bool,
     /// Print one JSON object for each file
-    #[arg(long, display_order = 910)]
+    #[arg(long, display_order = 910, help_heading = OUTPUT)]
     pub json: bool,
     /// Print the verdicts only: no explanations, no progress
-    #[arg(long, short, display_order = 911)]
+    #[arg(long, short, display_order = 911, help_heading = OUTPUT)]
     pub quiet: bool,
     /// Show executions step by step, with all of memory: nothing is folded or left out
-    #[arg(long, display_order = 912)]
+    #[arg(long, display_order = 912, help_heading = OUTPUT)]
     pub full: bool,
 }
 

@@ -10,7 +10,7 @@ const OVERVIEW: &str = "\
 fencewright check peterson.fw                     does it hold on x86 (tso)?
 fencewright check --model all peterson.fw         ... and under sc and pso?
 fencewright check -D N=3 --timeout 5m bakery.fw   with a constant changed, and more time
-fencewright check --property deadlock *.fw        no deadlock, in several files
+fencewright check --html report.html locks/       every program in a folder, as a page for a browser
 fencewright check --certificate proof.json bakery.fenced.fw
 fencewright certify proof.json bakery.fenced.fw   is that a proof?
 fencewright robust peterson.fw                    does it behave on x86 as under sc?
@@ -32,6 +32,8 @@ fencewright check peterson.fw                     does it hold on x86 (tso)?
 fencewright check --model all -D N=3 bakery.fw    under every model, with a constant changed
 fencewright check --property deadlock *.fw        no deadlock, in several files
 fencewright check --engine cegar --certificate proof.json bakery.fenced.fw
+fencewright check --html report.html peterson.fw  the execution, to step through in a browser
+fencewright check -I include -D THREADS=3 lock.c  a C program
 fencewright check --sarif answers.sarif src/      every program in a folder, for code scanning",
     ),
     (
@@ -113,6 +115,7 @@ fencewright engines --json",
         "completions",
         "\
 fencewright completions bash > ~/.local/share/bash-completion/completions/fencewright
+fencewright completions zsh > ~/.zfunc/_fencewright
 fencewright completions fish > ~/.config/fish/completions/fencewright.fish",
     ),
     (
@@ -134,6 +137,11 @@ fencewright lsp --memory 1G -I include            C programs that include files 
 pub fn of(command: Option<&str>) -> Option<&'static str> {
     let Some(command) = command else { return Some(OVERVIEW) };
     EXAMPLES.iter().find(|(name, _)| *name == command).map(|(_, examples)| *examples)
+}
+
+/// The names of the commands: each has examples.
+pub fn commands() -> impl Iterator<Item = &'static str> {
+    EXAMPLES.iter().map(|(name, _)| *name)
 }
 
 /// The command line with the examples of each command at the end of its help.
@@ -184,6 +192,49 @@ mod tests {
             let parsed = with_examples(Cli::command()).try_get_matches_from(&line);
             assert!(parsed.is_ok(), "{}: {}", line.join(" "), parsed.unwrap_err());
         }
+    }
+
+    /// The command lines in the fenced blocks of a page: `fencewright ...` or, with its output, `$ fencewright ...`.
+    fn of_page(page: &str) -> Vec<String> {
+        let mut fenced = false;
+        let mut lines = Vec::new();
+        for line in page.lines() {
+            fenced ^= line.starts_with("```");
+            let line = line.strip_prefix("$ ").unwrap_or(line);
+            if fenced && line.starts_with("fencewright ") {
+                let line = line.split(" #").next().unwrap_or(line);
+                // Pages write what stands for something else in capitals, and what may be left out in brackets.
+                lines.push(line.replace("[COMMAND]", "check").replace("[OPTIONS] ", "").replace("...", ""));
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn every_command_line_of_the_manual_can_be_typed() {
+        let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let docs = std::fs::read_dir(repository.join("docs")).expect("the manual is there");
+        let pages = docs.map(|page| page.expect("an entry").path());
+        let pages = pages.chain(["README.md", "examples/README.md"].map(|page| repository.join(page)));
+        let mut seen = 0;
+        for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+            let text = std::fs::read_to_string(&page).expect("a page");
+            for line in of_page(&text).iter().flat_map(|line| command_lines(line)) {
+                // The list of commands explains each of them after some blanks, and names values in capitals.
+                let given = line.into_iter().map(|word| match word {
+                    "SHELL" => "bash",
+                    "F" => "fw",
+                    "FAMILY" => "bakery",
+                    word => word.trim_matches('\''),
+                });
+                let given: Vec<&str> = given.filter(|word| !word.is_empty()).collect();
+                let parsed = with_examples(Cli::command()).try_get_matches_from(&given);
+                let is_version = given.contains(&"--version");
+                assert!(parsed.is_ok() || is_version, "{}: {}", page.display(), given.join(" "));
+                seen += 1;
+            }
+        }
+        assert!(seen > 60, "{seen} command lines");
     }
 
     #[test]

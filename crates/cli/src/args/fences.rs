@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fencewright_fences::Prices;
 
-use super::{AnalysisArgs, ModelArg, SearchArgs};
+use super::{AnalysisArgs, ModelArg, OUTPUT, SearchArgs};
 
 /// `fences`
 #[derive(Args)]
@@ -35,16 +35,16 @@ pub struct FencesArgs {
     #[arg(long)]
     pub audit: bool,
     /// Print the edit that puts the fences in, as a unified diff
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub diff: bool,
     /// Put the fences into the file
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub write: bool,
     /// Write the answers to this file as a page for a browser: the text with its fences, and why each of them
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
     /// Do not show for each fence what happens without it
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub no_evidence: bool,
     #[command(flatten)]
     pub search: SearchArgs,

@@ -5,7 +5,7 @@ use fencewright_lang::{COptions, Options};
 use fencewright_lsp::Settings;
 
 use super::values::define;
-use super::{LimitArgs, ModelArg, SolverArgs};
+use super::{C_PROGRAMS, LimitArgs, ModelArg, SolverArgs};
 
 /// `lsp`
 ///
@@ -26,10 +26,10 @@ pub struct LspArgs {
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = define)]
     pub define: Vec<(String, Option<String>)>,
     /// C: look for included files in this folder too, may be repeated
-    #[arg(short = 'I', value_name = "DIR")]
+    #[arg(short = 'I', value_name = "DIR", value_hint = clap::ValueHint::DirPath, help_heading = C_PROGRAMS)]
     pub folders: Vec<String>,
-    /// C: how many objects an allocation in a loop may give; a run that needs more is `unknown`
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = C_PROGRAMS)]
     pub heap: Option<u32>,
     /// Check only when asked to, not when a program is saved
     #[arg(long)]

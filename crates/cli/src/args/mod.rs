@@ -41,6 +41,13 @@ pub use search::SearchArgs;
 pub use show::ShowArgs;
 pub use values::Sizes;
 
+/// The heading in help under which options stand that only some engines know.
+const ENGINES: &str = "Options of engines";
+/// The heading for options that are about C programs.
+const C_PROGRAMS: &str = "C programs";
+/// The heading for options that say what is told, and where.
+const OUTPUT: &str = "Output";
+
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
 #[derive(Parser)]
 #[command(name = "fencewright", version, max_term_width = 100)]
@@ -69,7 +76,7 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
 pub enum Command {
     /// Check the properties of programs
     Check(CheckArgs),
-    /// Tell whether programs may be reasoned about as if memory were SC
+    /// Decide whether programs behave under TSO as under SC
     Robust(RobustArgs),
     /// Find the cheapest fences that make programs safe, and put them in
     Fences(FencesArgs),
@@ -101,6 +108,7 @@ pub enum Command {
     /// Print the manual page of the command, or of one of its commands
     Man {
         /// The command
+        #[arg(value_parser = values::COMMAND)]
         command: Option<String>,
     },
 }

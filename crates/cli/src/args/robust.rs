@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{AnalysisArgs, SearchArgs};
+use super::{AnalysisArgs, OUTPUT, SearchArgs};
 
 /// `robust`
 #[derive(Args)]
@@ -19,10 +19,10 @@ pub struct RobustArgs {
     #[arg(long)]
     pub all: bool,
     /// Write the certificate that the program is robust to this file; one program at a time
-    #[arg(long, value_name = "OUT", conflicts_with = "all")]
+    #[arg(long, value_name = "OUT", conflicts_with = "all", help_heading = OUTPUT)]
     pub certificate: Option<PathBuf>,
     /// Write the answers to this file as a page for a browser, with the witness to step through
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
     /// The engine that runs the attacks
     #[arg(long, value_name = "NAME", default_value = "auto")]

@@ -3,17 +3,19 @@
 use clap::{Args, ValueEnum};
 use fencewright_engines::explicit::{Options, Order, Reduction};
 
+use super::ENGINES;
+
 /// The options of a search state by state.
 #[derive(Args)]
 pub struct SearchArgs {
     /// The order of the search: bfs gives the shortest counterexamples, dfs needs less memory
-    #[arg(long, value_name = "ORDER", default_value = "bfs")]
+    #[arg(long, value_name = "ORDER", default_value = "bfs", help_heading = ENGINES)]
     pub search: SearchArg,
     /// Which interleavings the explicit engine leaves out
-    #[arg(long, value_name = "REDUCTION", default_value = "suited")]
+    #[arg(long, value_name = "REDUCTION", default_value = "suited", help_heading = ENGINES)]
     pub reduction: ReductionArg,
     /// Switch off live variables: keep the values of registers that no longer matter
-    #[arg(long)]
+    #[arg(long, help_heading = ENGINES)]
     pub no_live: bool,
 }
 

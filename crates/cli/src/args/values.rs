@@ -1,8 +1,43 @@
 //! Values of options: constants, times, sizes and abstractions.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, Error};
 use fencewright_engines::buffers::BufferDomain;
+use fencewright_engines::{EngineOptions, registry};
+
+use super::examples;
+
+/// A name that help and completion scripts list. Others are accepted too: what is asked for tells that there is no such thing, with `--json` as
+/// JSON.
+#[derive(Clone, Copy)]
+pub struct Listed(fn() -> Vec<PossibleValue>);
+
+/// The engines, each with what it is.
+pub const ENGINE: Listed = Listed(|| {
+    let options = EngineOptions::default();
+    let value = |info: &fencewright_engines::EngineInfo| {
+        PossibleValue::new(info.name.as_str()).help((info.build)(&options).about().summary)
+    };
+    registry().iter().map(value).collect()
+});
+
+/// The commands.
+pub const COMMAND: Listed = Listed(|| examples::commands().map(PossibleValue::new).collect());
+
+impl TypedValueParser for Listed {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter()))
+    }
+}
 
 /// A limit that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Properties that are asked about apart: those that look at registers, and those that do not.
+//! Splits the properties of a task into two groups with a search each: those that look at registers, and those that do not.
 //!
 //! A register that a property looks at matters as long as its thread runs, and whoever explores states tells them apart by its value. `assertions` of
 //! a C program looks at none, `memory` at what has been freed: together they may have several times as many states as `assertions` alone,

@@ -1,4 +1,4 @@
-//! Questions about one memory model that are questions about a stronger one, as the text of the program shows.
+//! Answers a question about a memory model by asking about a stronger one, where the text of the program shows that the answer is the same.
 //!
 //! * PSO is TSO, for all properties, for the program whose stores are issued in every order in which they may leave
 //!   ([`Extended::reordered`]); that is the program itself where the stores of each thread are separated. Executions are translated back, and

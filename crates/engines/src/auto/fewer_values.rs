@@ -1,5 +1,6 @@
-//! Questions about a program that chooses among very many values, which are questions about the program with few of them
-//! ([`narrowed`]). It differs in ranges only: an execution of it is one of the program, and a proof becomes a certificate that says so.
+//! Answers a question about a program that chooses among very many values by asking about the program with few of them ([`narrowed`]). The
+//! two programs differ in the ranges of choices only: an execution with few values is one of the original program, and a proof becomes a
+//! certificate of the kind `narrowed`.
 
 use fencewright_certify::{Certificate, Claim};
 use fencewright_fingerprint::fingerprint;

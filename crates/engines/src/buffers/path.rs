@@ -1,7 +1,8 @@
-//! What a path of an abstract machine is worth: it may be an execution, or one of multisets, and otherwise it says how many stores must be kept in order.
+//! Examines a path of an abstract machine to a violation. It is an execution of the program, or at least one of the machine with multisets,
+//! or else spurious; then it shows how many stores must be kept in order to exclude it.
 //!
-//! A path is an execution if its events are one, or if they are one with other flushes: of all executions that take the same steps of the program in the same
-//! order, whatever they read, it is looked at as many as there are up to a bound.
+//! A path is an execution if its events are one, or become one with other flushes. For that, executions that take the same steps of the program in the same
+//! order, whatever they read, are enumerated, up to a bound on their number.
 
 use std::collections::HashSet;
 

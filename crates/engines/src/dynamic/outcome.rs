@@ -1,4 +1,4 @@
-//! How states change without a step of their own: local work that belongs to a step, and events that are done again.
+//! Changes of a state outside of a step that is being explored: local work that is done together with a step, and events that are replayed.
 
 use fencewright_program::{Action, Edge, EdgeId, Event, Op};
 

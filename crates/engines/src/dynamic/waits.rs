@@ -1,4 +1,4 @@
-//! What the steps that leave a location wait for, as far as the text says.
+//! Which memory cells the steps from a location wait for, read off the text.
 
 use fencewright_kit::accesses::{cells_of, for_each_read, written_register};
 use fencewright_program::{Action, Address, Edge, Expr, Op, Program, RegisterId, UnaryOp};

@@ -1,4 +1,4 @@
-//! Executions without steps that do not matter.
+//! Removes steps from an execution that its violation does not need.
 //!
 //! A search with a partial order reduction takes some steps before others, also where a violation does not need them: what it finds is an execution
 //! that leads there, and more. The last steps of each thread, and the last flushes of each buffer, are left out as long as what remains is an execution that ends

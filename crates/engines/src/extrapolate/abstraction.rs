@@ -1,4 +1,5 @@
-//! Predicate abstraction of a program under SC: boolean program, model checking, and more predicates where a counterexample is none.
+//! Predicate abstraction of a program under SC: make a boolean program, check it, and add predicates where its counterexample cannot be
+//! taken.
 //!
 //! A path of the boolean program to a violation is examined with exact integers. If it can be taken, it is one of the program. If not, the
 //! interpolants that show it become predicates; if they are all known, larger cubes may relate them well enough.

@@ -1,4 +1,4 @@
-//! The cells that matter in a control state of a machine.
+//! The live cells of a control state: those whose values may still be read.
 
 use fencewright_memory::{BufferMachine, Cell, CellId, Command, Control};
 use fencewright_program::ThreadId;

@@ -1,4 +1,5 @@
-//! A buffer machine without what does not matter: values that will not be read, and the identity of threads with the same code.
+//! A buffer machine up to live cells and symmetry: values that will not be read are dropped, and threads with the same code may be
+//! exchanged.
 
 use fencewright_memory::{
     BufferMachine, CellId, Command, Contents, Control, Evidence, Machine, Outcome, Step, StepName,

@@ -1,4 +1,4 @@
-//! What people write who know other languages, and what to tell them.
+//! Advice for people who write `.fw` as if it were another language.
 
 use strsim::osa_distance;
 

@@ -1,4 +1,4 @@
-//! Where an execution departs from SC, with the same steps in the same order.
+//! Departures of an execution from SC: steps that would do something else if every store had reached memory at once.
 //!
 //! Under SC a store reaches memory at once. So a load would have read the store to its cell that was *issued* last, and no store would
 //! overwrite one that was issued after it. An execution in which neither goes otherwise is one under SC: take the flushes out. So

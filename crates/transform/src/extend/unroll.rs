@@ -1,4 +1,4 @@
-//! Loops cut off, and locks given back.
+//! Programs whose loops are unrolled a number of times, and programs in which a thread may give the lock back anywhere.
 
 use fencewright_program::{Action, Edge, Expr, Fault, LocationId, Op, Span, Thread};
 

@@ -1,4 +1,4 @@
-//! Questions about a program that are questions about some of its threads: those that can matter ([`Slice`]).
+//! Answers a question about a program by asking about some of its threads ([`Slice`]), where the others cannot matter.
 //!
 //! A property may be one question about one slice, or several: `assertions` asks for each thread that may fault about the threads that matter to
 //! it. Slices that differ in names only are asked about once. Each slice that somebody has to look at is a member of a portfolio, with all the

@@ -1,4 +1,4 @@
-//! Expressions in C. What C computes in its types, and what gcc warns of, are both kept out by parentheses and conversions.
+//! Expressions in C. Parentheses and conversions make C compute in the right type, and leave gcc nothing to warn of.
 
 use fencewright_program::{BinaryOp, Range, Span, UnaryOp};
 

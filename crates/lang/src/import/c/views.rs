@@ -1,5 +1,5 @@
-//! Memory that is used as several types of one size: `unsigned` by way of an `int *`, members of unions. What is there is a number that somebody wrote, as a value of
-//! the type that it was written as; whoever reads it as another type converts it, so that both mean the same bits.
+//! Memory that is accessed as several types of one size: `unsigned` through an `int *`, members of a union. A cell holds a value of the
+//! type that it was written with; a read with another type converts it to the value with the same bits.
 
 use super::core::{Core, Location, Stmt, StmtKind, Value};
 use super::nodes::Nodes;

@@ -1,4 +1,4 @@
-//! Checks in a row are one: each is a step, and nobody can tell at which of them a thread ends.
+//! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends.
 
 use super::flat::{Step, StepKind, Wrong};
 

@@ -1,4 +1,5 @@
-//! Checks in indivisible blocks: a block cannot be left, so what is behind a failed check is skipped, and the failure is looked at behind the block.
+//! Checks in indivisible blocks. A block cannot be left in the middle: after a failed check the rest of the block is skipped, and the
+//! failure takes effect behind the block.
 
 use super::super::core::Register;
 use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};

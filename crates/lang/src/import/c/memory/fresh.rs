@@ -1,5 +1,5 @@
-//! Variables that come into being again and are written before anybody reads them need not become undefined first: liveness of registers, and of the elements of
-//! arrays of registers.
+//! A variable whose declaration is reached again becomes undefined. Here that assignment is removed where the variable is written before it
+//! is read: liveness of registers, and of the elements of arrays of registers.
 
 use std::collections::HashMap;
 

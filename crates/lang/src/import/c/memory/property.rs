@@ -1,4 +1,4 @@
-//! The property `memory`: no check of memory fails, and nobody touches what somebody gave back.
+//! The property `memory`: no check of memory fails, and no freed memory is accessed.
 //!
 //! A failed check ends a thread at a label of its own. Whether memory was given back is known to the thread that did it, so the property compares
 //! what one thread is about to touch with the marks of all threads. It looks at the moment before the access, when the thread could make it.

@@ -1,4 +1,4 @@
-//! Any number of which only the remainder matters is one of the remainders: `__VERIFIER_nondet_uint() % 4` is one of four numbers, not of four billion.
+//! Narrows choices of which only a remainder is used: `__VERIFIER_nondet_uint() % 4` chooses among four numbers, not among four billion.
 
 use fencewright_program::BinaryOp;
 

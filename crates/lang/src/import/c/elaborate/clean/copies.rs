@@ -1,4 +1,4 @@
-//! Registers that are written once and read once, by the next statement: what is written goes there at once.
+//! Removes registers that are written once and read once, by the next statement: the value moves into that statement.
 
 use super::super::super::core::{Register, Stmt, StmtKind, Value, each_statement};
 

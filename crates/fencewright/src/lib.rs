@@ -1,0 +1,66 @@
+//! Fencewright as a library: read a program, ask a question about it, and get an answer with its evidence.
+//!
+//! Does store buffering go wrong on x86, and which fences repair it?
+//!
+//! ```
+//! use fencewright::{MemoryModel, Program, Question};
+//!
+//! let program = Program::parse("sb.fw", "shared x, y;
+//! thread p { var r; x = 1; r = y; }
+//! thread q { var r; y = 1; r = x; }
+//! finally both_missed: never p.r == 0 && q.r == 0;")?;
+//!
+//! let question = Question::under(MemoryModel::Tso);
+//! let answers = question.check(&program)?;
+//! assert!(answers[0].is_unsafe());
+//! assert_eq!(answers[0].property(), "both_missed");
+//! println!("{}", answers[0]); // the verdict, and the execution step by step
+//!
+//! let fences = question.fences(&program)?;
+//! let repaired = Program::parse("sb.fw", fences.text().expect("fences help"))?;
+//! assert!(question.check(&repaired)?[0].is_safe());
+//! # Ok::<(), fencewright::Error>(())
+//! ```
+//!
+//! * [`Program`]: a program with its text, read from a file ([`Program::open`]) or from a string;
+//! * [`Question`]: the memory model, and if the defaults do not do, properties, engine and limits. It is asked with
+//!   [`check`](Question::check), [`fences`](Question::fences) or [`robust`](Question::robust);
+//! * [`Answer`]: a verdict about one property, with what it stands on. [`html`] and [`sarif`] make reports of several;
+//! * [`Fences`]: the cheapest fences, and the text with the fences in it;
+//! * [`Program::certify`]: whether a certificate is a proof about a program, without any engine.
+//!
+//! There is no way to a verdict that was not checked: a violation was replayed on the reference semantics, and [`Answer::is_confirmed`] says
+//! whether something other than the engine confirms a proof.
+//!
+//! This crate is a door to the others, which are here as modules for whoever needs more than it offers: answers as they are found
+//! ([`engines::check_each`]), options of engines ([`engines::EngineOptions`]), an engine of one's own ([`engines::Engine`]), goals and prices of
+//! fences ([`fences::synthesise`]), other forms of output ([`report`]).
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod error;
+mod question;
+mod read;
+
+pub use fencewright_certify as certify;
+pub use fencewright_engines as engines;
+pub use fencewright_fences as fences;
+pub use fencewright_lang as lang;
+pub use fencewright_program as program;
+pub use fencewright_report as report;
+
+pub use answer::{Answer, Fences, html, sarif};
+pub use certify::{Accepted, Certificate};
+pub use engines::robust::Robustness;
+pub use engines::{EngineName, EngineOptions, Token, Verdict};
+pub use error::Error;
+pub use lang::{COptions, Options};
+pub use program::MemoryModel;
+pub use question::Question;
+pub use read::Program;
+
+/// The page of the manual about this crate, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct FromRust;
