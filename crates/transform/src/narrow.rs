@@ -12,7 +12,7 @@
 //!
 //! * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
 //!   below the least by least - 1; or by greatest + 1 too if no comparison is by `<` and the like. Values between are kept.
-//! * *Otherwise* each site of the group is passed at most once (it lies on no cycle), and the sites are numbered from 1 to n. A value above the greatest
+//! * *Otherwise* each site of the group is a step of its own that is passed at most once (it lies on no cycle), and the sites are numbered from 1 to n. A value above the greatest
 //!   constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the least by least - j,
 //!   or by greatest + j again. This is one injective map for the whole execution.
 //!
@@ -21,6 +21,9 @@
 //! the result is an execution along the same edges, and properties, whose formulas are looked at like conditions, see the same. Its choices at site j are within
 //! j of the constants: these are the values that the narrowed program has there. It has no others than the program, so its executions are
 //! executions of the program. It has the same edges, locations and registers: only the ranges of choices differ.
+//!
+//! Where nothing can move before values are replaced, nothing can move afterwards, and the other way round: a choice that is a step of its own is always
+//! possible; another one is of the first kind, so that a step with it is possible with the value itself, or with what replaces it, if it is possible at all.
 
 use std::collections::BTreeSet;
 
@@ -33,8 +36,10 @@ use fencewright_program::{
 const WIDE: u64 = 32;
 /// Choices get at most so many values.
 const NARROW: u64 = 1 << 10;
-/// Programs with more pairs of a location and a register are left alone.
-const MOST_PLACES: usize = 1 << 18;
+/// Programs with more pairs of an operation and a register are left alone.
+const MOST_PLACES: usize = 1 << 19;
+/// So are programs that the analysis goes over more often than this.
+const MOST_ROUNDS: usize = 64;
 /// The bit of values that are not known.
 const UNKNOWN: u64 = 1 << 63;
 
@@ -111,16 +116,16 @@ pub fn narrowed(program: &Program) -> Option<Program> {
 
 /// The same for choices among at least so many values.
 pub fn narrowed_from(program: &Program, wide: u64) -> Option<Program> {
-    let places: usize = program.threads.iter().map(|t| t.locations.len() * t.registers.len()).sum();
+    let ops = |t: &Thread| t.edges.iter().map(|edge| 1 + edge.action.ops().len()).sum::<usize>();
+    let places: usize = program.threads.iter().map(|t| ops(t) * t.registers.len()).sum();
     let sites = sites(program, wide);
     if sites.is_empty() || sites.len() > 64 || program.numbers != Numbers::Int || places > MOST_PLACES {
         return None;
     }
     let registers = program.threads.iter().map(|t| vec![None; t.locations.len()]).collect();
     let mut flow =
-        Flow { program, sites, constants: Vec::new(), variables: Vec::new(), registers, changed: true };
-    flow.solve();
-    let ranges = flow.ranges();
+        Flow { program, sites, constants: Vec::new(), variables: Vec::new(), registers, changed: false };
+    let ranges = flow.solve().then(|| flow.ranges())?;
     let mut narrowed = program.clone();
     for (site, &range) in flow.sites.iter().zip(&ranges) {
         let op = match &mut narrowed.threads[site.thread].edges[site.edge].action {
@@ -201,8 +206,8 @@ fn members(sites: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Flow<'_> {
-    /// Goes over all edges until nothing changes. What is noted about sites on the way stays true, because values only grow.
-    fn solve(&mut self) {
+    /// Goes over all edges until nothing changes; false if that takes too long. What is noted about sites on the way stays true, because values only grow.
+    fn solve(&mut self) -> bool {
         let program = self.program;
         self.variables = program.variables.iter().map(|_| Value::default()).collect();
         for (v, variable) in program.variables.iter().enumerate() {
@@ -212,12 +217,16 @@ impl Flow<'_> {
             let start = thread.registers.iter().map(|register| self.initial(&register.init)).collect();
             self.registers[t][thread.entry.index()] = Some(start);
         }
-        while std::mem::take(&mut self.changed) {
+        for _ in 0..MOST_ROUNDS {
             for (t, thread) in program.threads.iter().enumerate() {
                 (0..thread.edges.len()).for_each(|edge| self.edge(t, thread, edge));
             }
             self.properties();
+            if !std::mem::take(&mut self.changed) {
+                return true;
+            }
         }
+        false
     }
 
     fn initial(&mut self, init: &Init) -> Value {
@@ -430,7 +439,7 @@ impl Flow<'_> {
     fn of_group(&self, group: &[usize]) -> Option<Vec<Range>> {
         let sites = || group.iter().map(|&n| &self.sites[n]);
         let mutual = sites().any(|site| site.mutual);
-        if sites().any(|site| mutual && self.is_on_cycle(site)) {
+        if sites().any(|site| mutual && !self.is_passed_once(site)) {
             return None;
         }
         let mut constants: BTreeSet<i64> = sites().flat_map(|site| site.constants.iter().copied()).collect();
@@ -454,7 +463,8 @@ impl Flow<'_> {
         Some(ranges)
     }
 
-    fn is_on_cycle(&self, site: &Site) -> bool {
+    /// Whether the choice is a step of its own that lies on no cycle.
+    fn is_passed_once(&self, site: &Site) -> bool {
         let thread = &self.program.threads[site.thread];
         let edge = &thread.edges[site.edge];
         let (mut seen, mut work) = (vec![false; thread.locations.len()], vec![edge.to]);
@@ -463,6 +473,6 @@ impl Flow<'_> {
                 work.extend(thread.edges_from(location).map(|(_, edge)| edge.to));
             }
         }
-        seen[edge.from.index()]
+        !seen[edge.from.index()] && matches!(edge.action, Action::Op(_))
     }
 }

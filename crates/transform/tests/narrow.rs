@@ -1,85 +1,174 @@
-//! Programs with fewer values decide what the programs do: on random programs that choose, copy, store and compare, every property has
-//! the same verdict in both, under every memory model.
+//! Programs with fewer values decide what the programs do: on random programs that choose, copy, store and compare, the same states are reached in both
+//! but for the values, with the same answers to every formula and the same deadlocks, under every memory model.
 //!
-//! `FENCEWRIGHT_LONG_TESTS=1` takes 100,000 programs.
+//! `FENCEWRIGHT_LONG_TESTS=1` takes 100,000 programs, `FENCEWRIGHT_PROGRAMS=N` takes N.
+
+use std::collections::HashSet;
 
 use fencewright_executions::oracle::explore;
 use fencewright_lang::load;
-use fencewright_program::{Action, MemoryModel, Op, Program, Range};
-use fencewright_testing::Random;
+use fencewright_program::reference::{Buffered, holds};
+use fencewright_program::{Action, LocationId, MemoryModel, Op, Program, Property, Range, State};
+use fencewright_testing::{Random, programs_or};
 use fencewright_transform::narrow::narrowed_from;
 
 /// Choices have at least so many values.
 const WIDE: u64 = 6;
 const MOST_STATES: usize = 6_000;
 
-/// Statements about registers r and s and variables x and y, in which choices are used in every way.
-fn statement(random: &mut Random, depth: usize) -> String {
-    let constant = |random: &mut Random| random.below(3) as i64 + 1;
-    let register = |random: &mut Random| if random.one_in(2) { "r" } else { "s" };
-    let variable = |random: &mut Random| if random.one_in(2) { "x" } else { "y" };
-    let compare = |random: &mut Random| {
-        let operators = ["==", "!=", "==", "!=", "<", ">="];
-        let operator = operators[random.below(operators.len())];
-        let left = register(random);
-        match random.below(4) {
-            0 if !operator.starts_with(['<', '>']) => format!("r {operator} s"),
-            1 => left.to_string(),
-            _ => format!("{left} {operator} {}", constant(random)),
-        }
-    };
-    match random.below(if depth == 0 { 10 } else { 12 }) {
-        9 => {
-            // Used where it has bounds.
-            let (from, to, register) = (constant(random), constant(random) + 2, register(random));
-            let used = [format!("{register} + 1"), format!("{register} * {register}"), "r - s".into()];
-            let kinds = if random.one_in(8) { 3 } else { 2 };
-            let used = &used[random.below(kinds)];
-            let bounds = match random.below(3) {
-                0 => format!("{register} >= {from} && {to} > {register}"),
-                1 => format!("!({register} < {from} || {register} > {to})"),
-                _ => format!("({register} == {from} || {register} == {to}) && s != 0"),
-            };
-            if random.one_in(2) {
-                format!("if {bounds} {{ {} = {used}; }}", variable(random))
-            } else {
-                format!("assume {bounds}; r = {used};")
-            }
-        }
-        0..=2 => format!("{} = * in 0..{};", register(random), 6 + random.below(3)),
-        3 | 4 => format!("{} = {};", variable(random), register(random)),
-        5 | 6 => format!("{} = {};", register(random), variable(random)),
-        7 => format!("{} = {};", variable(random), constant(random)),
-        8 if random.one_in(6) => format!("{} = r + {};", register(random), constant(random)),
-        8 => format!("assert {} || {};", compare(random), compare(random)),
-        10 => format!(
-            "if {} {{ {} }} else {{ {} }}",
-            compare(random),
-            statement(random, depth - 1),
-            statement(random, depth - 1)
-        ),
-        _ if random.one_in(3) => format!("while {} {{ {} }}", compare(random), statement(random, depth - 1)),
-        _ => format!("atomic {{ {} {} }}", "r = x; s = y;", "assume r == s || r == 1;"),
+fn constant(random: &mut Random) -> i64 {
+    random.between(-1, 4)
+}
+
+fn register(random: &mut Random) -> &'static str {
+    if random.one_in(2) { "r" } else { "s" }
+}
+
+fn variable(random: &mut Random) -> &'static str {
+    if random.one_in(2) { "x" } else { "y" }
+}
+
+/// A range of a choice: nearly always wide, often with values below the constants, often not that of another choice.
+fn range(random: &mut Random) -> String {
+    let low = *random.pick(&[0, 0, 0, -2, -3, 1, 2]);
+    let size = if random.one_in(12) { 3 } else { 6 + random.below(3) as i64 };
+    format!("{low}..{}", low + size)
+}
+
+fn compare(random: &mut Random) -> String {
+    let operator = *random.pick(&["==", "!=", "==", "!=", "==", "<", ">=", "<=", ">"]);
+    let (left, equality) = (register(random), operator.ends_with('=') && !operator.starts_with(['<', '>']));
+    match random.below(9) {
+        0 | 1 if equality || random.one_in(4) => format!("r {operator} s"),
+        2 if equality || random.one_in(4) => format!("{} {operator} {left}", variable(random)),
+        3 => left.to_string(),
+        4 => format!("!{left}"),
+        5 => format!("{} {operator} {left}", constant(random)),
+        6 => format!("(r == {} ? s : {left}) {operator} {}", constant(random), constant(random)),
+        _ => format!("{left} {operator} {}", constant(random)),
     }
 }
+
+/// A use of a value in any way but to compare it.
+fn used(random: &mut Random) -> String {
+    let register = register(random);
+    let kinds = if random.one_in(6) { 9 } else { 7 };
+    match random.below(kinds) {
+        0 => format!("{register} + 1"),
+        1 => format!("{register} * {register}"),
+        2 => format!("6 / {register}"),
+        3 => format!("max({register}, 2)"),
+        4 => format!("a[{register}]"),
+        5 => format!("-{register} & 3"),
+        6 => format!("1 << {register}"),
+        7 => "r - s".into(),
+        _ => "(r < s) + z".into(),
+    }
+}
+
+/// Statements about registers r and s and variables x, y, z and a, in which choices are used in every way.
+fn statement(random: &mut Random, depth: usize) -> String {
+    match random.below(if depth == 0 { 14 } else { 17 }) {
+        0..=2 => format!("{} = * in {};", register(random), range(random)),
+        3 => format!("{} = * in {};", variable(random), range(random)),
+        4 | 5 => format!("{} = {};", variable(random), register(random)),
+        6 | 7 => format!("{} = {};", register(random), variable(random)),
+        8 => format!("{} = {};", variable(random), constant(random)),
+        9 if random.one_in(6) => format!("{} = {};", register(random), used(random)),
+        9 => format!("{} = {} ? r : {};", register(random), compare(random), constant(random)),
+        10 => format!("assert {} || {};", compare(random), compare(random)),
+        // Used where it has bounds.
+        11 | 12 => {
+            let (from, register, used) = (constant(random), register(random), used(random));
+            let to = from + random.between(0, 3);
+            let bounds = match random.below(5) {
+                0 => format!("{register} >= {from} && {to} > {register}"),
+                1 => format!("!({register} < {from} || {register} > {to})"),
+                2 => format!("{from} < {register} && !({to} < {register})"),
+                3 => format!("{register} == {from}"),
+                _ => format!("({register} == {from} || {register} == {to}) && s != 0"),
+            };
+            match random.below(4) {
+                0 => format!("if {bounds} {{ a[{register}] = 1; }}"),
+                1 | 2 => format!("if {bounds} {{ {} = {used}; }}", variable(random)),
+                _ => format!("assume {bounds}; r = {used};"),
+            }
+        }
+        // Choices within a step, which may be impossible.
+        13 => {
+            let (one, x, y) = (range(random), variable(random), variable(random));
+            match random.below(4) {
+                0 => "atomic { r = x; s = y; assume r == s || r == 1; }".into(),
+                1 => format!("await {x} != 0; atomic {{ s = * in {one}; assume s == {x}; {y} = s; }}"),
+                2 => format!("atomic {{ r = * in {one}; s = * in {}; assume r == s; }}", range(random)),
+                _ => {
+                    let (first, second) = (compare(random), compare(random));
+                    format!("atomic {{ r = * in {one}; assume {first}; {x} = r; assert {second}; }}")
+                }
+            }
+        }
+        14 => {
+            let (then, otherwise) = (statement(random, depth - 1), statement(random, depth - 1));
+            format!("if {} {{ {then} }} else {{ {otherwise} }}", compare(random))
+        }
+        15 => {
+            format!("choose {{ {} }} or {{ {} }}", statement(random, depth - 1), statement(random, depth - 1))
+        }
+        _ if random.one_in(2) => format!("while {} {{ {} }}", compare(random), statement(random, depth - 1)),
+        _ => format!("assume {};", compare(random)),
+    }
+}
+
+/// Properties look at whatever there is.
+const PROPERTIES: [&str; 9] = [
+    "forbid p@end && q@end && p.r == q.s",
+    "forbid x == 2 && y == 2 && p@end",
+    "forbid x == y && x > 3",
+    "finally exists p.r != q.r && p.s == 1",
+    "finally forall x != y || p.r <= 2",
+    "finally never (x == 1 ? p.r : q.s) == 3",
+    "finally exists p.s && !q.r && a[1] == 1",
+    "invariant -1 <= y || y != z",
+    "forbid p.s < q.r",
+];
 
 fn text(seed: u64) -> String {
     let mut random = Random::new(seed);
-    let mut text = String::from("shared x = 2, y;\n");
+    let z = *random.pick(&["0", "3", "* in 0..2"]);
+    let y = if random.one_in(12) { "y: -3..7" } else { "y" };
+    let mut text = format!("shared x = 2, {y}, z = {z}, a[3];\n");
     for name in ["p", "q"] {
         let length = 2 + random.below(2);
         let body: String = (0..length).map(|_| format!("    {}\n", statement(&mut random, 1))).collect();
-        text += &format!("thread {name} {{\n    var r, s;\n{body}}}\n");
+        let s = if random.one_in(12) { "s: -1..5" } else { "s = 1" };
+        text += &format!("thread {name} {{\n    var r, {s};\n{body}}}\n");
     }
-    text + "forbid a: p@end && q@end && p.r == q.s;\nforbid b: x == 2 && y == 2 && p@end;\nforbid c: x == y && x > 3;\n\
-            finally d: exists p.r != q.r && p.s == 1;\n"
+    // The last ones use values in other ways, or compare values that nothing else does.
+    let last = if random.one_in(4) { PROPERTIES.len() } else { PROPERTIES.len() - 2 };
+    let chosen = PROPERTIES[..last].iter().filter(|_| random.one_in(3));
+    chosen.enumerate().fold(text, |text, (n, property)| {
+        let (kind, formula) = property.split_once(' ').expect("a kind and a formula");
+        text + &format!("{kind} f{n}: {formula};\n")
+    })
 }
 
-/// What the reference semantics says about each property, and whether there is a deadlock; nothing if there are very many states.
-fn verdicts(program: &Program, model: MemoryModel) -> Option<(Vec<Option<bool>>, bool)> {
+/// What there is to see of a state but values: where threads are, which cells are in buffers, which formulas hold, whether nothing can move.
+type Seen = (Vec<LocationId>, Vec<Vec<Option<u32>>>, Vec<Option<bool>>, bool);
+
+/// What there is to see of all states on the reference semantics; nothing if there are very many states.
+fn seen(program: &Program, model: MemoryModel) -> Option<HashSet<Seen>> {
     let reachable = explore(program, model, MOST_STATES, &mut || false).ok()?;
-    let verdicts = program.properties.iter().map(|p| reachable.satisfies(program, model, p)).collect();
-    Some((verdicts, !reachable.deadlocks.is_empty()))
+    let cell = |entry: &Buffered| match entry {
+        Buffered::Store { cell, .. } => Some(*cell),
+        Buffered::Barrier => None,
+    };
+    let seen = |state: &State| {
+        let buffers = state.buffers.iter().map(|buffer| buffer.iter().map(cell).collect()).collect();
+        let formulas = program.properties.iter().filter_map(Property::formula);
+        let formulas = formulas.map(|formula| holds(state, formula)).collect();
+        (state.locations.clone(), buffers, formulas, reachable.deadlocks.contains(state))
+    };
+    Some(reachable.states.iter().map(seen).collect())
 }
 
 /// The program with values missing in one of its choices: the greatest, the least, the upper half.
@@ -107,24 +196,24 @@ fn with_less(program: &Program, narrowed: &Program) -> Vec<Program> {
 
 #[test]
 fn fewer_values_decide_the_same() {
-    let seeds = if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 100_000 } else { 400 };
+    let seeds = programs_or(if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { 100_000 } else { 400 });
     let (mut compared, mut noticed) = (0, 0);
-    for seed in 0..seeds {
+    for seed in 0..seeds as u64 {
         let text = text(seed);
         let program = load("random.fw", text.as_bytes(), None, &[]).expect("it can be read").program;
         let Some(fewer) = narrowed_from(&program, WIDE) else { continue };
         assert!(narrowed_from(&fewer, WIDE).is_none(), "seed {seed}: narrowed twice\n{text}");
         for model in MemoryModel::ALL {
-            let Some(expected) = verdicts(&program, model) else { continue };
-            let found = verdicts(&fewer, model).expect("there are fewer states");
+            let Some(expected) = seen(&program, model) else { continue };
+            let found = seen(&fewer, model).expect("there are fewer states");
             assert_eq!(found, expected, "seed {seed} under {}:\n{text}", model.name());
             compared += 1;
             // Without some of them there is a difference now and then: the values that are left are needed.
-            let mut less = with_less(&program, &fewer).into_iter().filter_map(|less| verdicts(&less, model));
+            let mut less = with_less(&program, &fewer).into_iter().filter_map(|less| seen(&less, model));
             noticed += usize::from(less.any(|found| found != expected));
         }
     }
     println!("{compared} compared, {noticed} noticed");
-    assert!(compared > seeds as usize / 10, "only {compared} programs were compared");
+    assert!(compared > seeds / 10, "only {compared} programs were compared");
     assert!(noticed > compared / 10, "only {noticed} of {compared} programs need their values");
 }
