@@ -5,8 +5,9 @@
 //! and which sites what is in a register at a location, or in a shared variable, may come from. Sites whose values are compared by `==` or `!=`
 //! with each other are in one *group*, and the constants that its values are compared with are the constants of the group. Where a value is
 //! *used* in any other way (as an operand, as an index, where a range is checked, in a comparison with what is not known, in one by `<` with a value of
-//! another site), the least and the greatest value that a site can have there are constants of its group too. The same analysis finds them: a `Value` has
-//! bounds, which conditions like `0 <= r && r < 4` make closer. A site whose values are used before anything is known about them keeps all of them.
+//! another site), it must lie between constants of its group. The same analysis finds out whether it does: a condition like `r < 4` that holds makes 4 such a
+//! constant, and then a `Value` is no longer *open above*. Where one is used that is open below, the least value of the site is a constant too. A site whose
+//! values are used where they are open above keeps all of them.
 //!
 //! **The narrowed program decides the same.** Let least and greatest be those of the constants of a group. Take an execution of the program.
 //!
@@ -16,7 +17,8 @@
 //!   constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the least by least - j,
 //!   or by greatest + j again. This is one injective map for the whole execution.
 //!
-//! A value that is used is kept, because it lies between constants of its group. Where a replaced value is compared, the comparison comes out
+//! A value that is used is kept, because it lies between constants of its group: it has come to where it is used by conditions that say so, or is not
+//! below the least value of its site. Where a replaced value is compared, the comparison comes out
 //! as before: with a constant of the group, because it is on the same side of it and equal to it if it was; with another value of the group, because the map is injective and keeps what is between the constants. Everything else is the same value as before. So
 //! the result is an execution along the same edges, and properties, whose formulas are looked at like conditions, see the same. Its choices at site j are within
 //! j of the constants: these are the values that the narrowed program has there. It has no others than the program, so its executions are
@@ -50,32 +52,17 @@ struct Value {
     constants: u64,
     /// Sites.
     sites: u64,
-    /// Bounds of the values that come from sites, if there are any.
-    bounds: Option<Range>,
+    /// Whether values of sites need not be above, or below, a constant that they have been compared with.
+    open: [bool; 2],
 }
 
 impl Value {
-    const ANY: Value = Value { constants: UNKNOWN, sites: 0, bounds: None };
+    const ANY: Value = Value { constants: UNKNOWN, sites: 0, open: [false; 2] };
 
     fn or(self, other: Value) -> Value {
-        let (constants, sites) = (self.constants | other.constants, self.sites | other.sites);
-        Value { constants, sites, bounds: hull(self.bounds, other.bounds) }
+        let open = [0, 1].map(|side| self.open[side] || other.open[side]);
+        Value { constants: self.constants | other.constants, sites: self.sites | other.sites, open }
     }
-
-    /// The same, where the values of sites are known to lie in a range.
-    fn within(self, low: i64, high: i64) -> Value {
-        let bounds = self.bounds.map(|of| Range { low: of.low.max(low), high: of.high.min(high) });
-        match bounds.filter(|bounds| bounds.low <= bounds.high) {
-            Some(bounds) => Value { bounds: Some(bounds), ..self },
-            None => Value { sites: 0, bounds: None, ..self },
-        }
-    }
-}
-
-/// The least range with all values of both.
-fn hull(one: Option<Range>, other: Option<Range>) -> Option<Range> {
-    let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
-    Some(Range { low: a.low.min(b.low), high: a.high.max(b.high) })
 }
 
 /// A choice among very many values.
@@ -92,8 +79,8 @@ struct Site {
     ordered: bool,
     /// Whether its values are compared with values of sites.
     mutual: bool,
-    /// Bounds of the values that are used in another way.
-    used: Option<Range>,
+    /// Whether values are used in another way that are open below, or above.
+    used: [bool; 2],
 }
 
 /// The analysis.
@@ -150,7 +137,7 @@ fn sites(program: &Program, wide: u64) -> Vec<Site> {
             }) {
                 if range.size() >= wide {
                     let parent = sites.len();
-                    let (constants, ordered, mutual, used) = (BTreeSet::new(), false, false, None);
+                    let (constants, ordered, mutual, used) = (BTreeSet::new(), false, false, [false; 2]);
                     sites.push(Site { thread, edge, op, range, parent, constants, ordered, mutual, used });
                 }
             }
@@ -176,25 +163,19 @@ fn suppose(e: &Expr<RegisterId>, is_true: bool, registers: &mut [Value]) {
             }
         }
         Expr::Binary(op, left, right) => {
-            let (register, op, constant) = match (&**left, &**right) {
-                (Expr::Leaf(register), Expr::Const(constant)) => (register, *op, *constant),
-                (Expr::Const(constant), Expr::Leaf(register)) => {
-                    let turned =
-                        [(Lt, Gt), (Gt, Lt), (Le, Ge), (Ge, Le)].into_iter().find(|(of, _)| of == op);
-                    (register, turned.map_or(*op, |(_, turned)| turned), *constant)
-                }
+            let (register, turned) = match (&**left, &**right) {
+                (Expr::Leaf(register), Expr::Const(_)) => (register, false),
+                (Expr::Const(_), Expr::Leaf(register)) => (register, true),
                 _ => return,
             };
-            let value = &mut registers[register.index()];
-            let (below, above) = (constant.saturating_sub(1), constant.saturating_add(1));
-            *value = match (op, is_true) {
-                (Eq, true) | (Ne, false) => value.within(constant, constant),
-                (Lt, true) | (Ge, false) => value.within(i64::MIN, below),
-                (Le, true) | (Gt, false) => value.within(i64::MIN, constant),
-                (Gt, true) | (Le, false) => value.within(above, i64::MAX),
-                (Ge, true) | (Lt, false) => value.within(constant, i64::MAX),
+            let bounded = match (op, is_true) {
+                (Eq, true) | (Ne, false) => [true, true],
+                (Lt | Le, _) => [is_true == turned, is_true != turned],
+                (Gt | Ge, _) => [is_true != turned, is_true == turned],
                 _ => return,
             };
+            let open = &mut registers[register.index()].open;
+            open.iter_mut().zip(bounded).for_each(|(open, bounded)| *open &= !bounded);
         }
         _ => {}
     }
@@ -278,10 +259,8 @@ impl Flow<'_> {
                 }
                 Op::Havoc(target, _) => {
                     let is_it = |s: &Site| (s.thread, s.edge, s.op) == (t, number, n);
-                    let chosen = self.sites.iter().position(is_it).map(|site| {
-                        let bounds = Some(self.sites[site].range);
-                        Value { constants: 0, sites: 1 << site, bounds }
-                    });
+                    let chosen = self.sites.iter().position(is_it);
+                    let chosen = chosen.map(|site| Value { constants: 0, sites: 1 << site, open: [true; 2] });
                     (target, chosen.unwrap_or(Value::ANY))
                 }
             };
@@ -397,7 +376,8 @@ impl Flow<'_> {
 
     fn used(&mut self, value: Value) {
         for site in members(value.sites) {
-            self.sites[site].used = hull(self.sites[site].used, value.bounds);
+            let used = &mut self.sites[site].used;
+            used.iter_mut().zip(value.open).for_each(|(used, open)| *used |= open);
         }
     }
 
@@ -439,11 +419,11 @@ impl Flow<'_> {
     fn of_group(&self, group: &[usize]) -> Option<Vec<Range>> {
         let sites = || group.iter().map(|&n| &self.sites[n]);
         let mutual = sites().any(|site| site.mutual);
-        if sites().any(|site| mutual && !self.is_passed_once(site)) {
+        if sites().any(|site| site.used[1] || (mutual && !self.is_passed_once(site))) {
             return None;
         }
         let mut constants: BTreeSet<i64> = sites().flat_map(|site| site.constants.iter().copied()).collect();
-        constants.extend(sites().filter_map(|site| site.used).flat_map(|used| [used.low, used.high]));
+        constants.extend(sites().filter(|site| site.used[0]).map(|site| site.range.low));
         let least = constants.first().copied().unwrap_or(0);
         let greatest = constants.last().copied().unwrap_or(0);
         let ordered = sites().any(|site| site.ordered);

@@ -217,3 +217,127 @@ fn fewer_values_decide_the_same() {
     assert!(compared > seeds / 10, "only {compared} programs were compared");
     assert!(noticed > compared / 10, "only {noticed} of {compared} programs need their values");
 }
+
+/// The ranges of all choices of the narrowed program, those that keep all values as `all`; they decide what all values do.
+fn ranges(text: &str) -> String {
+    let program = load("small.fw", text.as_bytes(), None, &[]).expect("it can be read").program;
+    let fewer = narrowed_from(&program, WIDE).unwrap_or_else(|| program.clone());
+    for model in MemoryModel::ALL {
+        let all = seen(&program, model);
+        assert!(all.is_none() || all == seen(&fewer, model), "{}: {text}", model.name());
+    }
+    let ops = |program: &Program| {
+        let edges: Vec<Action> =
+            program.threads.iter().flat_map(|t| &t.edges).map(|edge| edge.action.clone()).collect();
+        edges.iter().flat_map(|action| action.ops().to_vec()).collect::<Vec<Op>>()
+    };
+    let range = |(op, old): (Op, Op)| match (&op, &old) {
+        (Op::Havoc(_, Some(range)), Op::Havoc(..)) if op != old => {
+            Some(format!("{}..{}", range.low, range.high))
+        }
+        (Op::Havoc(..), _) => Some("all".into()),
+        _ => None,
+    };
+    ops(&fewer).into_iter().zip(ops(&program)).filter_map(range).collect::<Vec<_>>().join(" ")
+}
+
+/// One thread with a choice in r, between what comes before and behind.
+fn one(before: &str, after: &str) -> String {
+    ranges(&format!(
+        "shared x, y, z = * in 0..9, a[3]; thread p {{ var r, s; {before} r = * in 0..20; {after} }}"
+    ))
+}
+
+/// Two threads that choose values of which one is copied to the other, and what the other does then.
+fn two(first: &str, second: &str, then: &str) -> String {
+    ranges(&format!(
+        "shared x, y; thread p {{ var r; r = * in {first}; x = r; }} \
+         thread q {{ var r, s; r = * in {second}; s = x; {then} }} forbid p.r == q.r && q.r != 0;"
+    ))
+}
+
+#[test]
+fn what_values_are_compared_with_is_kept() {
+    assert_eq!(one("", "if r == 7 { x = 1; } if r != 5 { y = 1; }"), "5..8");
+    assert_eq!(one("", "if r < 7 { x = 1; }"), "6..8");
+    assert_eq!(one("", "if r { x = 1; } if !r { y = 1; }"), "0..1");
+    assert_eq!(one("", "if r == 7 && r || x { y = 1; }"), "0..8");
+    assert_eq!(one("", "if r == 7 { x = 1; } y = r ? 1 : 2; "), "0..8");
+    assert_eq!(one("", "if (x == 0 ? r : 4) == 7 || (x == 0 ? 4 : r) == 9 { y = 1; }"), "7..10");
+    assert_eq!(one("", "if r == 18 { x = 1; }"), "18..19");
+    assert_eq!(one("", "if r == 19 { x = 1; }"), "all");
+    assert_eq!(one("", "if r == -3 { x = 1; }"), "all");
+    assert_eq!(one("", "if r == 25 { x = 1; }"), "all");
+    // By way of memory, of loops, of what properties look at, of where a fault leaves it.
+    let later = "shared x, y; thread p { var s; s = y; if s == 7 { x = 1; } } \
+                 thread q { var r; loop { choose { y = r; } or { r = * in 0..20; } } }";
+    assert_eq!(ranges(later), "7..8");
+    assert_eq!(one("loop { if s == 7 { x = 1; } s = r;", "}"), "7..8");
+    assert_eq!(one("", "x = r; } forbid x == 7 || p.r == 4; thread q {"), "4..8");
+    let fault = "shared x; thread p { var r; atomic { r = * in 0..20; assert x == 0; r = 1; } } \
+                 thread q { x = 1; } forbid p.r == 7;";
+    assert_eq!(ranges(fault), "7..8");
+}
+
+#[test]
+fn values_that_are_used_are_kept() {
+    for used in ["r + 1", "-r", "a[r]", "r == z", "z != r", "max(r, 3)", "u8(r)"] {
+        assert_eq!(one("", &format!("x = {used};")), "all", "{used}");
+        assert_eq!(one("", &format!("if r < 3 {{ x = {used}; }}")), "0..4", "{used}");
+        assert_eq!(one("", &format!("if 5 < r && !(r > 7) {{ x = {used}; }}")), "4..8", "{used}");
+        assert_eq!(one("", &format!("if r == 3 || r == 5 {{ x = {used}; }}")), "3..6", "{used}");
+        for open in
+            ["r > 3", "3 < r", "!(r <= 3)", "!(r > 3 && x == 0)", "r < 3 || x == 0", "r != 3", "!(r == 3)"]
+        {
+            assert_eq!(one("", &format!("if {open} {{ x = {used}; }}")), "all", "{open}: {used}");
+        }
+    }
+    assert_eq!(one("", "if x == 0 { assume r < 3; } else { assume r > 5; } y = r + 1;"), "all");
+    assert_eq!(one("", "s = r; assume r < 3; y = s + 1;"), "all");
+    assert_eq!(one("", "s = x == 0; if r < s { y = 1; }"), "all");
+    assert_eq!(one("", "s = x == 0; if r == 3 || r == 5 { y = s > r; }"), "2..6");
+    assert_eq!(one("", "if r == 7 { a[2] = r; } if r < 3 { a[r] = 1; }"), "0..8");
+    assert_eq!(one("", "} forbid (p@end) == p.r; thread q {"), "all");
+    assert_eq!(one("s = * in 0..20;", "if (r == 7) == s { x = 1; }"), "all 7..8");
+    assert_eq!(one("s = * in 0..20;", "if r < s { x = 1; }"), "all all");
+    // Where a range is checked.
+    assert_eq!(ranges("shared x: 0..9; thread p { var r; r = * in 0..20; x = r; }"), "all");
+    assert_eq!(ranges("shared x; thread p { var r, s: 0..9; r = * in 0..20; s = r; }"), "all");
+    // Naturals, reals, numbers at the end of what is computed with, very many constants.
+    for numbers in ["nat", "real"] {
+        assert_eq!(ranges(&format!("numbers {numbers}; thread p {{ var r; r = *; assume r == 7; }}")), "all");
+    }
+    for constant in ["9223372036854775807", "-9223372036854775807 - 1"] {
+        assert_eq!(ranges(&format!("thread p {{ var r; r = *; assume r < {constant} || r > 3; }}")), "all");
+    }
+    assert_eq!(
+        ranges("thread p { var r; r = *; assume r == 9223372036854775806 || r > 3; }"),
+        "2..9223372036854775807"
+    );
+    let many = |n: usize| (0..n).map(|n| format!("x = {n}; ")).collect::<String>();
+    assert_eq!(one(&many(63), "assume r != 7;"), "7..8");
+    assert_eq!(one(&many(63), "assume r != 70;"), "all");
+}
+
+#[test]
+fn values_that_are_compared_with_each_other_stay_apart() {
+    assert_eq!(two("0..20", "0..20", "if r == s { y = 1; }"), "0..1 0..2");
+    assert_eq!(two("-9..20", "-9..20", "if r == s { y = 1; } assert s != 5;"), "0..6 0..7");
+    assert_eq!(two("-9..20", "-9..20", "if r == s && r < 5 { y = 1; }"), "-1..6 -2..7");
+    assert_eq!(two("0..20", "0..30", "if r == s && 5 > s { y = 1; }"), "0..6 0..7");
+    // There are too few values beyond the constants: of all sites, of the first, of the second.
+    assert_eq!(two("0..8", "0..8", "if r == s && r == 6 { y = 1; }"), "all all");
+    assert_eq!(two("0..8", "0..20", "if r == s && r == 6 { y = 1; }"), "all all");
+    assert_eq!(two("-1..20", "-9..20", "if r == s && r < 1 { y = 1; }"), "all all");
+    // A site that is passed again has more than one value.
+    assert_eq!(two("0..20", "0..20", "loop { r = * in 0..20; if r == s { y = 1; } }"), "all all all");
+    // A choice that is not a step of its own may be impossible.
+    let waits = |first: &str, second: &str| {
+        let p = format!("thread p {{ var r; r = * in {first}; x = r; fence; f = 1; }}");
+        let q = format!("thread q {{ var s; await f == 1; atomic {{ s = * in {second}; assume s == x; }} }}");
+        (ranges(&format!("shared x, f; {p} {q}")), ranges(&format!("shared x, f; {q} {p}")))
+    };
+    for (first, second) in [("0..30", "0..20"), ("-9..20", "0..20"), ("0..20", "0..20")] {
+        assert_eq!(waits(first, second), ("all all".into(), "all all".into()));
+    }
+}
