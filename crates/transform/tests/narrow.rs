@@ -270,7 +270,7 @@ fn what_values_are_compared_with_is_kept() {
     assert_eq!(one("", "if r == 25 { x = 1; }"), "all");
     // By way of memory, of loops, of what properties look at, of where a fault leaves it.
     let later = "shared x, y; thread p { var s; s = y; if s == 7 { x = 1; } } \
-                 thread q { var r; loop { choose { y = r; } or { r = * in 0..20; } } }";
+                 thread q { var r; loop { choose { y = r; } or { r = * in 0..20; skip; } } }";
     assert_eq!(ranges(later), "7..8");
     assert_eq!(one("loop { if s == 7 { x = 1; } s = r;", "}"), "7..8");
     assert_eq!(one("", "x = r; } forbid x == 7 || p.r == 4; thread q {"), "4..8");
@@ -287,13 +287,15 @@ fn values_that_are_used_are_kept() {
         assert_eq!(one("", &format!("if 5 < r && !(r > 7) {{ x = {used}; }}")), "4..8", "{used}");
         assert_eq!(one("", &format!("if r == 3 || r == 5 {{ x = {used}; }}")), "3..6", "{used}");
         for open in
-            ["r > 3", "3 < r", "!(r <= 3)", "!(r > 3 && x == 0)", "r < 3 || x == 0", "r != 3", "!(r == 3)"]
+            ["r > 3", "3 < r", "!(r <= 3)", "!(r > 3 && s == 0)", "r < 3 || s == 0", "r != 3", "!(r == 3)"]
         {
             assert_eq!(one("", &format!("if {open} {{ x = {used}; }}")), "all", "{open}: {used}");
         }
     }
     assert_eq!(one("", "if x == 0 { assume r < 3; } else { assume r > 5; } y = r + 1;"), "all");
     assert_eq!(one("", "s = r; assume r < 3; y = s + 1;"), "all");
+    assert_eq!(one("", "x = r + 1; if r < 3 { y = r + 1; }"), "all");
+    assert_eq!(one("s = * in 0..3;", "if r == s { y = 1; }"), "all all");
     assert_eq!(one("", "s = x == 0; if r < s { y = 1; }"), "all");
     assert_eq!(one("", "s = x == 0; if r == 3 || r == 5 { y = s > r; }"), "2..6");
     assert_eq!(one("", "if r == 7 { a[2] = r; } if r < 3 { a[r] = 1; }"), "0..8");
