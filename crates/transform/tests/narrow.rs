@@ -201,8 +201,11 @@ fn fewer_values_decide_the_same() {
     for seed in 0..seeds as u64 {
         let text = text(seed);
         let program = load("random.fw", text.as_bytes(), None, &[]).expect("it can be read").program;
-        let Some(fewer) = narrowed_from(&program, WIDE) else { continue };
-        assert!(narrowed_from(&fewer, WIDE).is_none(), "seed {seed}: narrowed twice\n{text}");
+        let Some(mut fewer) = narrowed_from(&program, WIDE) else { continue };
+        // A choice that has few values now is none that others are compared with: they may have fewer once more.
+        while let Some(again) = narrowed_from(&fewer, WIDE) {
+            fewer = again;
+        }
         for model in MemoryModel::ALL {
             let Some(expected) = seen(&program, model) else { continue };
             let found = seen(&fewer, model).expect("there are fewer states");
