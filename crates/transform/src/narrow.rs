@@ -5,22 +5,27 @@
 //! and which sites what is in a register at a location, or in a shared variable, may come from. Sites whose values are compared by `==` or `!=`
 //! with each other are in one *group*, and the constants that its values are compared with are the constants of the group. Where a value is
 //! *used* in any other way (as an operand, as an index, where a range is checked, in a comparison with what is not known, in one by `<` with a value of
-//! another site), the least and the greatest value that a site can have there are constants of its group too. The same analysis finds them: a `Value` has
-//! bounds, which conditions like `0 <= r && r < 4` make closer. A site whose values are used before anything is known about them keeps all of them.
+//! another site), it must lie between constants of its group. The same analysis finds out whether it does: a condition like `r < 4` that holds makes 4 such a
+//! constant, and then a `Value` is no longer *open above*. Where one is used that is open below, the least value of the site is a constant too. A site whose
+//! values are used where they are open above keeps all of them.
 //!
 //! **The narrowed program decides the same.** Let least and greatest be those of the constants of a group. Take an execution of the program.
 //!
 //! * *No two values of the group are compared with each other.* Replace each value chosen above the greatest constant by greatest + 1, and each one
 //!   below the least by least - 1; or by greatest + 1 too if no comparison is by `<` and the like. Values between are kept.
-//! * *Otherwise* each site of the group is passed at most once (it lies on no cycle), and the sites are numbered from 1 to n. A value above the greatest
+//! * *Otherwise* each site of the group is a step of its own that is passed at most once (it lies on no cycle), and the sites are numbered from 1 to n. A value above the greatest
 //!   constant is replaced by greatest + j, where j is the first site that chooses this value; a value below the least by least - j,
 //!   or by greatest + j again. This is one injective map for the whole execution.
 //!
-//! A value that is used is kept, because it lies between constants of its group. Where a replaced value is compared, the comparison comes out
+//! A value that is used is kept, because it lies between constants of its group: it has come to where it is used by conditions that say so, or is not
+//! below the least value of its site. Where a replaced value is compared, the comparison comes out
 //! as before: with a constant of the group, because it is on the same side of it and equal to it if it was; with another value of the group, because the map is injective and keeps what is between the constants. Everything else is the same value as before. So
 //! the result is an execution along the same edges, and properties, whose formulas are looked at like conditions, see the same. Its choices at site j are within
 //! j of the constants: these are the values that the narrowed program has there. It has no others than the program, so its executions are
 //! executions of the program. It has the same edges, locations and registers: only the ranges of choices differ.
+//!
+//! Where nothing can move before values are replaced, nothing can move afterwards, and the other way round: a choice that is a step of its own is always
+//! possible; another one is of the first kind, so that a step with it is possible with the value itself, or with what replaces it, if it is possible at all.
 
 use std::collections::BTreeSet;
 
@@ -33,8 +38,10 @@ use fencewright_program::{
 const WIDE: u64 = 32;
 /// Choices get at most so many values.
 const NARROW: u64 = 1 << 10;
-/// Programs with more pairs of a location and a register are left alone.
-const MOST_PLACES: usize = 1 << 18;
+/// Programs with more pairs of an operation and a register are left alone.
+const MOST_PLACES: usize = 1 << 19;
+/// So are programs that the analysis goes over more often than this.
+const MOST_ROUNDS: usize = 64;
 /// The bit of values that are not known.
 const UNKNOWN: u64 = 1 << 63;
 
@@ -45,32 +52,17 @@ struct Value {
     constants: u64,
     /// Sites.
     sites: u64,
-    /// Bounds of the values that come from sites, if there are any.
-    bounds: Option<Range>,
+    /// Whether values of sites need not be above, or below, a constant that they have been compared with.
+    open: [bool; 2],
 }
 
 impl Value {
-    const ANY: Value = Value { constants: UNKNOWN, sites: 0, bounds: None };
+    const ANY: Value = Value { constants: UNKNOWN, sites: 0, open: [false; 2] };
 
     fn or(self, other: Value) -> Value {
-        let (constants, sites) = (self.constants | other.constants, self.sites | other.sites);
-        Value { constants, sites, bounds: hull(self.bounds, other.bounds) }
+        let open = [0, 1].map(|side| self.open[side] || other.open[side]);
+        Value { constants: self.constants | other.constants, sites: self.sites | other.sites, open }
     }
-
-    /// The same, where the values of sites are known to lie in a range.
-    fn within(self, low: i64, high: i64) -> Value {
-        let bounds = self.bounds.map(|of| Range { low: of.low.max(low), high: of.high.min(high) });
-        match bounds.filter(|bounds| bounds.low <= bounds.high) {
-            Some(bounds) => Value { bounds: Some(bounds), ..self },
-            None => Value { sites: 0, bounds: None, ..self },
-        }
-    }
-}
-
-/// The least range with all values of both.
-fn hull(one: Option<Range>, other: Option<Range>) -> Option<Range> {
-    let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
-    Some(Range { low: a.low.min(b.low), high: a.high.max(b.high) })
 }
 
 /// A choice among very many values.
@@ -87,8 +79,8 @@ struct Site {
     ordered: bool,
     /// Whether its values are compared with values of sites.
     mutual: bool,
-    /// Bounds of the values that are used in another way.
-    used: Option<Range>,
+    /// Whether values are used in another way that are open below, or above.
+    used: [bool; 2],
 }
 
 /// The analysis.
@@ -111,16 +103,16 @@ pub fn narrowed(program: &Program) -> Option<Program> {
 
 /// The same for choices among at least so many values.
 pub fn narrowed_from(program: &Program, wide: u64) -> Option<Program> {
-    let places: usize = program.threads.iter().map(|t| t.locations.len() * t.registers.len()).sum();
+    let ops = |t: &Thread| t.edges.iter().map(|edge| 1 + edge.action.ops().len()).sum::<usize>();
+    let places: usize = program.threads.iter().map(|t| ops(t) * t.registers.len()).sum();
     let sites = sites(program, wide);
     if sites.is_empty() || sites.len() > 64 || program.numbers != Numbers::Int || places > MOST_PLACES {
         return None;
     }
     let registers = program.threads.iter().map(|t| vec![None; t.locations.len()]).collect();
     let mut flow =
-        Flow { program, sites, constants: Vec::new(), variables: Vec::new(), registers, changed: true };
-    flow.solve();
-    let ranges = flow.ranges();
+        Flow { program, sites, constants: Vec::new(), variables: Vec::new(), registers, changed: false };
+    let ranges = flow.solve().then(|| flow.ranges())?;
     let mut narrowed = program.clone();
     for (site, &range) in flow.sites.iter().zip(&ranges) {
         let op = match &mut narrowed.threads[site.thread].edges[site.edge].action {
@@ -145,7 +137,7 @@ fn sites(program: &Program, wide: u64) -> Vec<Site> {
             }) {
                 if range.size() >= wide {
                     let parent = sites.len();
-                    let (constants, ordered, mutual, used) = (BTreeSet::new(), false, false, None);
+                    let (constants, ordered, mutual, used) = (BTreeSet::new(), false, false, [false; 2]);
                     sites.push(Site { thread, edge, op, range, parent, constants, ordered, mutual, used });
                 }
             }
@@ -171,25 +163,19 @@ fn suppose(e: &Expr<RegisterId>, is_true: bool, registers: &mut [Value]) {
             }
         }
         Expr::Binary(op, left, right) => {
-            let (register, op, constant) = match (&**left, &**right) {
-                (Expr::Leaf(register), Expr::Const(constant)) => (register, *op, *constant),
-                (Expr::Const(constant), Expr::Leaf(register)) => {
-                    let turned =
-                        [(Lt, Gt), (Gt, Lt), (Le, Ge), (Ge, Le)].into_iter().find(|(of, _)| of == op);
-                    (register, turned.map_or(*op, |(_, turned)| turned), *constant)
-                }
+            let (register, turned) = match (&**left, &**right) {
+                (Expr::Leaf(register), Expr::Const(_)) => (register, false),
+                (Expr::Const(_), Expr::Leaf(register)) => (register, true),
                 _ => return,
             };
-            let value = &mut registers[register.index()];
-            let (below, above) = (constant.saturating_sub(1), constant.saturating_add(1));
-            *value = match (op, is_true) {
-                (Eq, true) | (Ne, false) => value.within(constant, constant),
-                (Lt, true) | (Ge, false) => value.within(i64::MIN, below),
-                (Le, true) | (Gt, false) => value.within(i64::MIN, constant),
-                (Gt, true) | (Le, false) => value.within(above, i64::MAX),
-                (Ge, true) | (Lt, false) => value.within(constant, i64::MAX),
+            let bounded = match (op, is_true) {
+                (Eq, true) | (Ne, false) => [true, true],
+                (Lt | Le, _) => [is_true == turned, is_true != turned],
+                (Gt | Ge, _) => [is_true != turned, is_true == turned],
                 _ => return,
             };
+            let open = &mut registers[register.index()].open;
+            open.iter_mut().zip(bounded).for_each(|(open, bounded)| *open &= !bounded);
         }
         _ => {}
     }
@@ -201,8 +187,8 @@ fn members(sites: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Flow<'_> {
-    /// Goes over all edges until nothing changes. What is noted about sites on the way stays true, because values only grow.
-    fn solve(&mut self) {
+    /// Goes over all edges until nothing changes; false if that takes too long. What is noted about sites on the way stays true, because values only grow.
+    fn solve(&mut self) -> bool {
         let program = self.program;
         self.variables = program.variables.iter().map(|_| Value::default()).collect();
         for (v, variable) in program.variables.iter().enumerate() {
@@ -212,12 +198,16 @@ impl Flow<'_> {
             let start = thread.registers.iter().map(|register| self.initial(&register.init)).collect();
             self.registers[t][thread.entry.index()] = Some(start);
         }
-        while std::mem::take(&mut self.changed) {
+        for _ in 0..MOST_ROUNDS {
             for (t, thread) in program.threads.iter().enumerate() {
                 (0..thread.edges.len()).for_each(|edge| self.edge(t, thread, edge));
             }
             self.properties();
+            if !std::mem::take(&mut self.changed) {
+                return true;
+            }
         }
+        false
     }
 
     fn initial(&mut self, init: &Init) -> Value {
@@ -269,10 +259,8 @@ impl Flow<'_> {
                 }
                 Op::Havoc(target, _) => {
                     let is_it = |s: &Site| (s.thread, s.edge, s.op) == (t, number, n);
-                    let chosen = self.sites.iter().position(is_it).map(|site| {
-                        let bounds = Some(self.sites[site].range);
-                        Value { constants: 0, sites: 1 << site, bounds }
-                    });
+                    let chosen = self.sites.iter().position(is_it);
+                    let chosen = chosen.map(|site| Value { constants: 0, sites: 1 << site, open: [true; 2] });
                     (target, chosen.unwrap_or(Value::ANY))
                 }
             };
@@ -388,7 +376,8 @@ impl Flow<'_> {
 
     fn used(&mut self, value: Value) {
         for site in members(value.sites) {
-            self.sites[site].used = hull(self.sites[site].used, value.bounds);
+            let used = &mut self.sites[site].used;
+            used.iter_mut().zip(value.open).for_each(|(used, open)| *used |= open);
         }
     }
 
@@ -430,11 +419,11 @@ impl Flow<'_> {
     fn of_group(&self, group: &[usize]) -> Option<Vec<Range>> {
         let sites = || group.iter().map(|&n| &self.sites[n]);
         let mutual = sites().any(|site| site.mutual);
-        if sites().any(|site| mutual && self.is_on_cycle(site)) {
+        if sites().any(|site| site.used[1] || (mutual && !self.is_passed_once(site))) {
             return None;
         }
         let mut constants: BTreeSet<i64> = sites().flat_map(|site| site.constants.iter().copied()).collect();
-        constants.extend(sites().filter_map(|site| site.used).flat_map(|used| [used.low, used.high]));
+        constants.extend(sites().filter(|site| site.used[0]).map(|site| site.range.low));
         let least = constants.first().copied().unwrap_or(0);
         let greatest = constants.last().copied().unwrap_or(0);
         let ordered = sites().any(|site| site.ordered);
@@ -454,7 +443,8 @@ impl Flow<'_> {
         Some(ranges)
     }
 
-    fn is_on_cycle(&self, site: &Site) -> bool {
+    /// Whether the choice is a step of its own that lies on no cycle.
+    fn is_passed_once(&self, site: &Site) -> bool {
         let thread = &self.program.threads[site.thread];
         let edge = &thread.edges[site.edge];
         let (mut seen, mut work) = (vec![false; thread.locations.len()], vec![edge.to]);
@@ -463,6 +453,6 @@ impl Flow<'_> {
                 work.extend(thread.edges_from(location).map(|(_, edge)| edge.to));
             }
         }
-        seen[edge.from.index()]
+        !seen[edge.from.index()] && matches!(edge.action, Action::Op(_))
     }
 }

@@ -125,7 +125,7 @@ impl Engine for Auto {
     }
 
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
-        // What comes of it has no choices that could be narrowed any more.
+        // What comes of it has fewer values each time, and hardly ever choices that could be narrowed once more.
         if let Some(narrowed) = Narrowed::of(task) {
             return narrowed.run(|task| self.run(task, limits, progress));
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fencewright_certify::certificate::Claim;
 use fencewright_executions::oracle::{Reachable, explore};
 use fencewright_lang::load;
-use fencewright_program::{MemoryModel, Program};
+use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Prover;
 use fencewright_testing::{Random, Shape, contend, group, program as random_program, separate};
 use fencewright_transform::separated::stores_are_separated;
@@ -252,6 +252,36 @@ fn choices_whose_values_are_only_compared_have_few_of_them() {
         let verdicts = says(&task);
         assert!(verdicts.iter().any(|result| matches!(result.verdict(), Verdict::Unsafe)));
     }
+}
+
+#[test]
+fn questions_that_are_not_of_the_program_are_about_all_values() {
+    let formula = |text: &str| program(text).properties.remove(0);
+    let text = "thread p { var r; r = * in 0..1000; assume r != 3; }";
+    let asked = formula(&format!("{text} forbid f: p.r == 700;"));
+    let whole = program(text);
+    let task = Task::new(&whole, MemoryModel::Sc, vec![asked]);
+    let limits = Limits::default();
+    let found = check(&Auto::default(), &task, &limits, &Progress::default(), Confirm::NOTHING).remove(0);
+    assert!(matches!(found.verdict(), Verdict::Unsafe), "{:?}", found.verdict());
+}
+
+#[test]
+fn steps_that_need_a_certain_choice_may_be_impossible() {
+    let says = |text: &str| {
+        let program = program(text);
+        let task = Task::new(&program, MemoryModel::Sc, vec![Property::deadlock()]);
+        check(&Auto::default(), &task, &Limits::default(), &Progress::default(), Confirm::default()).remove(0)
+    };
+    // Nobody else can choose most of the values that are stored.
+    let unequal = says(
+        "shared x, f; thread p { var r; r = * in 0..1000; x = r; fence; f = 1; } \
+         thread q { var s; await f == 1; atomic { s = * in 0..100; assume s == x; } }",
+    );
+    assert!(matches!(unequal.verdict(), Verdict::Unsafe), "{:?}", unequal.verdict());
+    // The reference semantics tries only so many values.
+    let never = says("thread p { var r; atomic { r = *; assume r == 1 && r == 2; } }");
+    assert!(matches!(never.verdict(), Verdict::Unknown(Reason::Unsupported(..))), "{:?}", never.verdict());
 }
 
 /// A writer that publishes some words of data, with nothing to keep these apart, and a reader that must not see halves.
