@@ -500,7 +500,7 @@ fn every_language_is_read_and_headers_count_as_they_are_on_the_screen() {
 
 /// A program that keeps every engine busy.
 const ENDLESS: &str = "\
-shared x, y, z;
+shared x = 1, y, z;
 thread p { var r; loop { r = x + y * 3; x = r % 1000003; y = y + r; } }
 thread q { var r; loop { r = y + z * 7; y = r % 1000033; z = z + r; } }
 thread s { var r; loop { r = z + x * 5; z = r % 1000037; x = x + r; } }
@@ -526,7 +526,7 @@ fn what_runs_can_be_cancelled_and_is_when_the_text_changes() {
     editor.tell("window/workDoneProgress/cancel", json!({"token": token}));
     assert_eq!(editor.answer(id)["result"][0]["verdict"], "unknown");
     editor.ended();
-    assert!(editor.lenses(uri)[0].1.ends_with("unknown under tso: stopped"));
+    assert!(editor.lenses(uri)[0].1.contains("unknown under tso: "));
     // Saving has begun a run already: asking for verdicts waits for that one.
     editor.tell("textDocument/didSave", json!({"textDocument": {"uri": uri}}));
     let token = editor.wait("the beginning", begun)["params"]["token"].clone();

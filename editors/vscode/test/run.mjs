@@ -128,13 +128,17 @@ async function click(words) {
   await page.mouse.click(...at);
 }
 
-/** The frame that shows a page of Fencewright. */
+/** The frame that shows a page of Fencewright: two frames deep in the panel that can be seen. */
 async function panel(selector) {
-  for (let n = 0; n < 1200; n++) {
-    for (const frame of page.frames()) {
-      if (await frame.$(selector).catch(() => null)) return frame;
+  for (let n = 0; n < 600; n++) {
+    for (const outer of await page.$$('iframe.webview')) {
+      const box = await outer.boundingBox();
+      const middle = box && box.width > 0 && (await outer.contentFrame());
+      const inner = middle && (await middle.$('iframe#active-frame').catch(() => null));
+      const frame = inner && (await inner.contentFrame());
+      if (frame && (await frame.$(selector).catch(() => null))) return frame;
     }
-    await pause(100);
+    await pause(200);
   }
   await picture('missing');
   throw new Error(`${selector} does not come`);
