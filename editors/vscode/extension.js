@@ -16,6 +16,15 @@ let client;
 const texts = new Map();
 const changed = new vscode.EventEmitter();
 
+/** Panels with pages, by the arguments of the command that they answer. */
+const panels = new Map();
+/** How the line is marked that a page is at. */
+const marked = vscode.window.createTextEditorDecorationType({
+  isWholeLine: true,
+  backgroundColor: new vscode.ThemeColor('editor.stackFrameHighlightBackground'),
+  overviewRulerColor: new vscode.ThemeColor('editor.stackFrameHighlightBackground'),
+});
+
 function configuration() {
   return vscode.workspace.getConfiguration('fencewright');
 }
@@ -39,13 +48,16 @@ function makeClient() {
     {
       documentSelector: selector,
       initializationOptions: { showsTexts: true },
-      synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher('**/*.{h,c}') },
+      synchronize: {
+        configurationSection: 'fencewright',
+        fileEvents: vscode.workspace.createFileSystemWatcher('**/*.{h,c}'),
+      },
       middleware: {
         // A lens runs its command on the server; what the server gives back is shown here.
         executeCommand: async (command, args, next) => {
           const result = await next(command, args);
           if (command === EXECUTION && result) {
-            await show(result);
+            await (result.page ? showPage(JSON.stringify(args), result) : show(result));
           } else if (command === CHECK && Array.isArray(result)) {
             summarise(result);
           }
@@ -65,6 +77,61 @@ async function show({ title, text }) {
   await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: true });
 }
 
+/**
+ * Opens a page in a panel beside the program, or shows it again. The page has a policy of its own: it allows its script and its style sheet, by
+ * their hashes, and nothing else, no network either.
+ */
+function showPage(key, { title, page, files }) {
+  let shown = panels.get(key);
+  if (!shown) {
+    const [other] = panels.values();
+    const column = other ? other.panel.viewColumn : vscode.ViewColumn.Beside;
+    const options = { enableScripts: true, enableFindWidget: true, retainContextWhenHidden: true, localResourceRoots: [] };
+    const panel = vscode.window.createWebviewPanel('fencewright.execution', title, column, options);
+    shown = { panel };
+    panels.set(key, shown);
+    const opened = shown;
+    panel.webview.onDidReceiveMessage((at) => mark(opened, at));
+    panel.onDidDispose(() => {
+      panels.delete(key);
+      unmark();
+    });
+  }
+  // Lines have their numbers as long as no text changes.
+  Object.assign(shown, { title, files: files || [], isCurrent: true });
+  shown.panel.title = title;
+  shown.panel.webview.html = page;
+  shown.panel.reveal(undefined, false);
+}
+
+/** Marks the line that a page is at, where its file can be seen. */
+function mark({ files, isCurrent }, { file, line }) {
+  unmark();
+  const uri = file !== undefined && isCurrent && files[file];
+  const same = (editor) => editor.document.uri.toString() === vscode.Uri.parse(uri).toString();
+  for (const editor of uri ? vscode.window.visibleTextEditors.filter(same) : []) {
+    const range = new vscode.Range(line - 1, 0, line - 1, 0);
+    editor.setDecorations(marked, [range]);
+    editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  }
+}
+
+function unmark() {
+  vscode.window.visibleTextEditors.forEach((editor) => editor.setDecorations(marked, []));
+}
+
+/** What pages say is about texts as they were. */
+function outdate(document) {
+  const is = (uri) => uri && vscode.Uri.parse(uri).toString() === document.uri.toString();
+  for (const shown of panels.values()) {
+    if (shown.isCurrent && shown.files.some(is)) {
+      shown.isCurrent = false;
+      shown.panel.title = `${shown.title} (of an earlier text)`;
+      unmark();
+    }
+  }
+}
+
 function summarise(verdicts) {
   const words = verdicts.map(({ property, model, verdict }) => `${property}: ${verdict} under ${model}`);
   vscode.window.setStatusBarMessage(`Fencewright: ${words.join(', ') || 'the program states no property'}`, 10000);
@@ -82,7 +149,9 @@ function active() {
 async function checkNow() {
   const document = active();
   if (document) {
-    await document.save();
+    if (!document.isUntitled) {
+      await document.save();
+    }
     await vscode.commands.executeCommand(CHECK, document.uri.toString());
   }
 }
@@ -135,6 +204,12 @@ exports.activate = async function activate(context) {
         texts.delete(document.uri.path);
       }
     }),
+    vscode.workspace.onDidChangeTextDocument((event) => {
+      if (event.contentChanges.length > 0) {
+        outdate(event.document);
+      }
+    }),
+    marked,
     vscode.commands.registerCommand('fencewright.checkNow', checkNow),
     vscode.commands.registerCommand('fencewright.showExecution', showExecution),
     vscode.commands.registerCommand('fencewright.restart', async () => {

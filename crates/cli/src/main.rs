@@ -55,7 +55,8 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::run(args, &mut out),
         Command::Reduce(args) => reduce::run(args, &mut out),
         Command::Generate(args) => generate::run(args, &mut out),
-        Command::Lsp(args) => lsp::run(args),
+        // Its output is all written, unless nobody reads it: then nothing must wait for that.
+        Command::Lsp(args) => return ExitCode::from(lsp::run(args) as u8),
         Command::Engines(args) => engines::run(args, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -10,6 +10,11 @@ use std::fs;
 
 use browser::Browser;
 use common::{DIVERGING, Files, Outcome, SAFE, STORE_BUFFERING, WRONG, repository, run};
+use fencewright_engines::auto::Auto;
+use fencewright_engines::{Confirm, Limits, Progress, Task, check};
+use fencewright_program::MemoryModel;
+use fencewright_report::Source;
+use fencewright_report::html::Page;
 use serde_json::{Value, json};
 
 /// A program whose every word tries to become more than a text.
@@ -34,6 +39,17 @@ fn page(files: &Files, arguments: &[&str]) -> (Outcome, String) {
 
 fn example(name: &str) -> String {
     repository(&format!("examples/{name}")).to_string_lossy().into_owned()
+}
+
+/// The page about the first property of a program under TSO, for a panel of an editor.
+fn editor_page(name: &str, text: &str) -> String {
+    let loaded = fencewright_lang::load(name, text.as_bytes(), None, &[]).expect("it is right");
+    let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
+    let (limits, progress) = (Limits::default(), Progress::default());
+    let checked = check(&Auto::default(), &task, &limits, &progress, Confirm::default());
+    let mut page = Page::default();
+    page.check(None, Source::from(&loaded), MemoryModel::Tso, &checked[0]);
+    page.finish_for_editor()
 }
 
 /// Elements without an end.
@@ -349,6 +365,27 @@ fn a_browser_shows_what_the_trace_says_and_nothing_can_be_injected() {
         assert_eq!(browser.value("document.querySelectorAll('img, script:not([type]) ~ script, iframe, [onload], [onerror]').length"), 0);
         assert_eq!(browser.complaints(), Vec::<&Value>::new());
     }
+    // In a panel of an editor, the page says which line is looked at.
+    let in_editor = editor_page("sb.fw", STORE_BUFFERING);
+    check_form(&in_editor);
+    fs::write(&report, in_editor).expect("it can be written");
+    let editor = "globalThis.heard = []; globalThis.acquireVsCodeApi = () => ({ postMessage: (at) => heard.push(at) });";
+    let editor = browser.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": editor}));
+    browser.open(&report, 700);
+    browser.wait_for("document.querySelector('.viewer')");
+    assert_eq!(browser.value("heard"), json!([{}]), "at the start there is no step");
+    for _ in 0..2 {
+        browser.press("ArrowRight");
+        let line = browser.value(SEEN)["line"].clone();
+        assert_eq!(browser.value("heard.at(-1)"), json!({"file": 0, "line": line}));
+    }
+    let dark = "getComputedStyle(document.body).getPropertyValue('--wash')";
+    let light = browser.value(dark);
+    browser.value("document.body.classList.add('vscode-dark')");
+    assert_ne!(browser.value(dark), light, "the editor says whether it is dark");
+    assert_eq!(browser.value(TOO_WIDE), false);
+    assert_eq!(browser.complaints(), Vec::<&Value>::new());
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", editor);
     // And if something became markup nevertheless, the policy of the page would stop it.
     browser.value("document.body.insertAdjacentHTML('beforeend', '<img src=\"data:,\" onerror=\"window.injected = 1\">')");
     browser.wait_for("document.images.length === 1 && document.images[0].complete");

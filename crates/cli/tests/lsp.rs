@@ -500,7 +500,7 @@ fn every_language_is_read_and_headers_count_as_they_are_on_the_screen() {
 
 /// A program that keeps every engine busy.
 const ENDLESS: &str = "\
-shared x, y, z;
+shared x = 1, y, z;
 thread p { var r; loop { r = x + y * 3; x = r % 1000003; y = y + r; } }
 thread q { var r; loop { r = y + z * 7; y = r % 1000033; z = z + r; } }
 thread s { var r; loop { r = z + x * 5; z = r % 1000037; x = x + r; } }
@@ -526,7 +526,14 @@ fn what_runs_can_be_cancelled_and_is_when_the_text_changes() {
     editor.tell("window/workDoneProgress/cancel", json!({"token": token}));
     assert_eq!(editor.answer(id)["result"][0]["verdict"], "unknown");
     editor.ended();
-    assert!(editor.lenses(uri)[0].1.ends_with("unknown under tso: stopped"));
+    assert!(editor.lenses(uri)[0].1.contains("unknown under tso: "));
+    // Saving has begun a run already: asking for verdicts waits for that one.
+    editor.tell("textDocument/didSave", json!({"textDocument": {"uri": uri}}));
+    let token = editor.wait("the beginning", begun)["params"]["token"].clone();
+    let id = editor.request("workspace/executeCommand", check.clone());
+    editor.tell("window/workDoneProgress/cancel", json!({"token": token}));
+    assert_eq!(editor.answer(id)["result"][0]["verdict"], "unknown");
+    editor.ended();
     // The text changes; meanwhile everything else is answered.
     let id = editor.request("workspace/executeCommand", check);
     editor.wait("the beginning", begun);
@@ -535,7 +542,59 @@ fn what_runs_can_be_cancelled_and_is_when_the_text_changes() {
     assert_eq!(editor.answer(id)["error"]["code"], -32801);
     editor.ended();
     assert_eq!(editor.diagnostics(uri, 2), Vec::<Value>::new());
+    // The client takes leave while something runs.
+    editor.change(uri, 3, ENDLESS);
+    editor.tell("textDocument/didSave", json!({"textDocument": {"uri": uri}}));
+    editor.wait("the beginning", begun);
+    let leaving = Instant::now();
     assert_eq!(editor.quit().status, 0);
+    assert!(leaving.elapsed() < Duration::from_secs(10), "{:?}", leaving.elapsed());
+}
+
+#[test]
+fn executions_and_proofs_are_pages_if_that_is_set() {
+    let files = Files::new(&[("sb.fw", STORE_BUFFERING)]);
+    let uri = uri(&files, "sb.fw");
+    let (check, show) = ("fencewright.check", "fencewright.execution");
+    let command = |name: &str, arguments: Value| json!({"command": name, "arguments": arguments});
+    // In a panel of the editor.
+    let mut editor = Editor::new(&[], json!({"showsTexts": true, "executions": "page"}));
+    for (text, version, shown) in
+        [(STORE_BUFFERING, 1, "data-execution=\"0\""), (COUNTED, 2, "<h3>Why it holds</h3>")]
+    {
+        match version {
+            1 => editor.open(&uri, text),
+            _ => editor.change(&uri, version, text),
+        }
+        let verdicts = editor.ask("workspace/executeCommand", command(check, json!([uri])));
+        let about = json!([uri, verdicts[0]["property"], "tso"]);
+        let answer = editor.ask("workspace/executeCommand", command(show, about));
+        let page = answer["page"].as_str().expect("a page");
+        assert!(page.starts_with("<!DOCTYPE html>") && page.contains(shown), "{page}");
+        assert!(page.contains("content=\"default-src 'none'; script-src 'sha256-"), "{page}");
+        assert!(page.contains("--vscode-editor-background"), "it looks like the editor");
+        assert!(answer["text"].as_str().is_some_and(|text| text.contains("under tso")), "{answer}");
+        assert_eq!(answer["files"], json!([uri]));
+    }
+    assert_eq!(editor.quit().status, 0);
+
+    // In a browser, which the client is asked to open.
+    let mut editor = Editor::silent(&[]);
+    let window = json!({"showDocument": {"support": true}});
+    let options = json!({"executions": "page"});
+    editor.ask("initialize", json!({"capabilities": {"window": window}, "initializationOptions": options}));
+    editor.tell("initialized", json!({}));
+    editor.open(&uri, STORE_BUFFERING);
+    let verdicts = editor.ask("workspace/executeCommand", command(check, json!([uri])));
+    editor.request("workspace/executeCommand", command(show, json!([uri, verdicts[0]["property"], "tso"])));
+    let asked = editor.wait("a document", |message| message["method"] == "window/showDocument");
+    assert_eq!(asked["params"]["external"], true, "{asked}");
+    let path = asked["params"]["uri"].as_str().and_then(|uri| uri.strip_prefix("file://")).expect("a file");
+    assert!(path.ends_with(".html"), "{path}");
+    let page = std::fs::read_to_string(path).expect("it is there");
+    assert!(page.contains("prefers-color-scheme: dark") && !page.contains("--vscode"), "for a browser");
+    assert_eq!(editor.quit().status, 0);
+    assert!(!std::path::Path::new(path).exists(), "it goes with the server");
 }
 
 #[test]
@@ -619,6 +678,21 @@ fn a_client_that_just_goes_is_noticed() {
         drop(editor.input);
         assert_eq!(finish(editor.child).status, 1);
     }
+    // So is one that does not read what is written for it, more than a pipe holds.
+    let mut child = command().arg("lsp").stdin(Stdio::piped()).spawn().expect("the server starts");
+    let mut input = child.stdin.take().expect("its input is piped");
+    let unknown = "x".repeat(1 << 20);
+    for (id, method) in [(1, "initialize"), (2, &unknown)] {
+        let params = json!({"capabilities": {}});
+        let text = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).expect("the server reads");
+    }
+    drop(input);
+    let start = Instant::now();
+    while child.try_wait().expect("it can be waited for").is_none() {
+        assert!(start.elapsed() < LIMIT, "it waits for somebody to read");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// All words that the patterns of a grammar match literally: `\b(a|b)\b`.
@@ -666,7 +740,9 @@ fn the_grammar_knows_every_keyword_and_nothing_else() {
     }
     // Every setting of the server can be set there.
     let settings = contributes["configuration"]["properties"].as_object().expect("settings");
-    for setting in ["model", "timeout", "memory", "defines", "heap", "includeFolders", "checkOnSave"] {
+    for setting in
+        ["model", "timeout", "memory", "defines", "heap", "includeFolders", "checkOnSave", "executions"]
+    {
         assert!(settings.contains_key(&format!("fencewright.{setting}")), "{setting}");
     }
     assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));

@@ -1,12 +1,14 @@
 //! All that is known about a program at one moment.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use fencewright_engines::{Checked, Verdict};
 use fencewright_fences::Audited;
 use fencewright_lang::{Diagnostic, Loaded};
 use fencewright_program::{MemoryModel, Property};
+use fencewright_report::html::Page;
 use fencewright_report::known::Known;
 use fencewright_report::{Source, Style, text};
 
@@ -87,6 +89,15 @@ impl Answers {
     pub fn told(&self, model: MemoryModel, checked: &Checked) -> String {
         let (source, style) = (self.source(), Style::PLAIN);
         text::verdict(source, model, checked, style) + &text::evidence(source, checked, style)
+    }
+
+    /// The same as a page: for a panel of the editor, or for a browser.
+    pub fn page(&self, model: MemoryModel, checked: &Checked, for_editor: bool) -> String {
+        let source = self.source();
+        let name = Path::new(source.name()).file_name().map(|name| name.to_string_lossy());
+        let mut page = Page::default();
+        page.check(name.as_deref(), source, model, checked);
+        if for_editor { page.finish_for_editor() } else { page.finish(true) }
     }
 }
 

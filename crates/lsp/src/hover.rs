@@ -30,7 +30,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// As Markdown. Text of the program is in code blocks, and cannot end them.
+    /// As Markdown. Text of the program is in code, which it cannot end, or is nothing but text.
     pub fn markdown(&self, language: &str) -> String {
         let mut text = format!("```{language}\n{}\n```\n", self.code.replace('`', "'"));
         for line in &self.lines {
@@ -51,13 +51,24 @@ fn escaped_markdown(text: &str) -> String {
     let mut code = false;
     for c in text.chars() {
         code ^= c == '`';
-        if !code && "\\*_{}[]()<>#+-.!|~&".contains(c) {
+        // With `/` and `@`, what looks like an address does not become a link.
+        if !code && "\\*_{}[]()<>#+-.!|~&/@".contains(c) {
             escaped.push('\\');
         }
         escaped.push(c);
     }
     // A backtick without a partner would begin code that never ends.
     if code { escaped.replace('`', "'") } else { escaped }
+}
+
+/// Text of the program between backticks.
+fn code(text: &str) -> String {
+    format!("`{}`", plain(text))
+}
+
+/// Text of the program among other words.
+fn plain(text: &str) -> String {
+    escape(text).replace('`', "'")
 }
 
 /// What to show at an offset of the main file.
@@ -142,7 +153,7 @@ fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
     let mut lines = Vec::new();
     for (model, known) in &answers.known {
         let always = cells.iter().filter_map(|cell| known.everywhere(*cell)).take(MOST_CELLS);
-        let always: Vec<String> = always.map(|fact| format!("`{}`", escape(fact))).collect();
+        let always: Vec<String> = always.map(|fact| code(fact)).collect();
         if !always.is_empty() {
             lines.push(format!("always under {}: {}", model.name(), always.join(", ")));
         }
@@ -150,14 +161,14 @@ fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
         for (thread, location) in points_at(program, span) {
             let here = known.at(thread, location);
             let Some(here) = here else {
-                points.push(format!("{} never comes here", program.thread(thread).name));
+                points.push(format!("{} never comes here", plain(&program.thread(thread).name)));
                 continue;
             };
             let about = here.iter().filter(|fact| fact.cells.iter().any(|cell| cells.contains(cell)));
-            let about: Vec<String> =
-                about.take(MOST_CELLS).map(|fact| format!("`{}`", escape(&fact.text))).collect();
+            let about: Vec<String> = about.take(MOST_CELLS).map(|fact| code(&fact.text)).collect();
             if !about.is_empty() {
-                points.push(format!("when {} is here: {}", program.thread(thread).name, about.join(", ")));
+                let name = plain(&program.thread(thread).name);
+                points.push(format!("when {name} is here: {}", about.join(", ")));
             }
         }
         lines.extend(points.into_iter().take(MOST_POINTS));
@@ -188,16 +199,14 @@ fn at_label(answers: &Answers, declared: &Declaration) -> Vec<String> {
         for (id, thread) in program.threads().filter(|(id, _)| is_instance(program, *id, inside)) {
             let here = thread.locations.iter().position(|l| l.labels.contains(&declared.name));
             let Some(here) = here.map(|n| LocationId(n as u32)) else { continue };
+            let (name, under) = (plain(&thread.name), model.name());
             lines.push(match known.at(id, here) {
                 Some(facts) => {
-                    let facts: Vec<String> = facts
-                        .iter()
-                        .take(MOST_CELLS)
-                        .map(|fact| format!("`{}`", escape(&fact.text)))
-                        .collect();
-                    format!("when {} is here under {}: {}", thread.name, model.name(), facts.join(", "))
+                    let facts: Vec<String> =
+                        facts.iter().take(MOST_CELLS).map(|fact| code(&fact.text)).collect();
+                    format!("when {name} is here under {under}: {}", facts.join(", "))
                 }
-                None => format!("{} never comes here under {}", thread.name, model.name()),
+                None => format!("{name} never comes here under {under}"),
             });
         }
     }
@@ -241,21 +250,19 @@ fn fence(answers: &Answers, offset: usize) -> Option<Shown> {
                 Need::Needed(because) => {
                     let what = because.property.as_ref().map_or("the program", |property| &property.name);
                     let steps = because.replayed.events.len();
-                    format!(
-                        "needed under {under}: without it `{}` is violated, in {steps} steps",
-                        escape(what)
-                    )
+                    let what = code(what);
+                    format!("needed under {under}: without it {what} is violated, in {steps} steps")
                 }
                 Need::NeededFor(property) => {
-                    let name = escape(&property.name);
-                    format!("needed under {under}: without it, what `{name}` asks for does not happen")
+                    let name = code(&property.name);
+                    format!("needed under {under}: without it, what {name} asks for does not happen")
                 }
                 Need::Superfluous { together: true } => format!("not needed under {under}"),
                 Need::Superfluous { together: false } => {
                     format!("not needed under {under} as long as others stay that are not needed either")
                 }
                 Need::Unknown(why) => {
-                    format!("whether it is needed under {under} is not known: {}", escape(why))
+                    format!("whether it is needed under {under} is not known: {}", plain(why))
                 }
             },
         ));
@@ -270,11 +277,17 @@ mod tests {
 
     #[test]
     fn markdown_shows_text_as_text() {
-        let lines = vec!["a_b `c_d` <e>".into(), "`never closed".into()];
+        let lines = vec![
+            "a_b `c_d` <e>".into(),
+            "`never closed".into(),
+            format!("{} {}", code("a`[b](command:c)`"), plain("`https://d.e ![f](g)")),
+        ];
         let shown = Shown { code: "x ``` y".into(), lines, span: Span::default() };
         let markdown = shown.markdown("fw");
         assert!(markdown.starts_with("```fw\nx ''' y\n```\n"), "{markdown}");
         assert!(markdown.contains("a\\_b `c_d` \\<e\\>\n"), "{markdown}");
         assert!(markdown.contains("'never closed"), "{markdown}");
+        let hostile = "`a'[b](command:c)'` 'https:\\/\\/d\\.e \\!\\[f\\]\\(g\\)\n";
+        assert!(markdown.ends_with(hostile), "{markdown}");
     }
 }

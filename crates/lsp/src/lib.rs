@@ -40,6 +40,7 @@ mod transport;
 mod uri;
 
 use std::path::Path;
+use std::time::Duration;
 
 pub use settings::Settings;
 
@@ -47,6 +48,9 @@ pub use settings::Settings;
 pub const CHECK: &str = "fencewright.check";
 /// The command that shows what a verdict stands on; its arguments are the URI, the property and the memory model.
 pub const EXECUTION: &str = "fencewright.execution";
+
+/// A client that does not read what was written for it has so much time left when it has taken leave.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// What the process can do.
 #[derive(Clone, Copy)]
@@ -63,12 +67,16 @@ pub fn serve(settings: Settings, environment: Environment) -> bool {
     let (received, incoming) = crossbeam_channel::unbounded();
     let replies = to_client.clone();
     let reader = move || transport::read_all(std::io::stdin().lock(), &received, &replies);
-    let writer = move || transport::write_all(std::io::stdout().lock(), &outgoing);
+    let (done, written) = crossbeam_channel::bounded(1);
+    let writer = move || {
+        transport::write_all(std::io::stdout().lock(), &outgoing);
+        let _ = done.send(());
+    };
     let thread = |name: &str| std::thread::Builder::new().name(name.into());
-    let reading = thread("reader").spawn(reader).expect("the system starts another thread");
-    let writing = thread("writer").spawn(writer).expect("the system starts another thread");
+    thread("reader").spawn(reader).expect("the system starts another thread");
+    thread("writer").spawn(writer).expect("the system starts another thread");
     let orderly = server::Server::new(settings, environment, to_client).run(&incoming);
-    // The server ends when the reader has, so both have dropped their senders: the writer writes what is left and ends too.
-    let _ = (reading.join(), writing.join());
+    // The server ends when the reader has, so both have dropped their senders: the writer writes what is left and ends too, unless nobody reads it.
+    let _ = written.recv_timeout(FAREWELL);
     orderly
 }

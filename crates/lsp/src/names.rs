@@ -3,6 +3,8 @@
 //! The syntax tree says what is declared where. Importers make trees too, and where a name of the tree is one of the text, this
 //! works for other languages than `.fw` as well.
 
+use std::collections::HashMap;
+
 use fencewright_lang::ast::{
     Block, Declarator, File, Item, Name, Procedure, Property, Statement, StatementKind, Thread,
 };
@@ -60,22 +62,57 @@ pub fn word_at(text: &str, offset: usize) -> Option<(usize, &str)> {
 
 /// The declaration of the name at an offset of the main file.
 pub fn declaration(file: &File, text: &str, offset: usize) -> Option<Declaration> {
-    let (start, word) = word_at(text, offset)?;
-    let all = declarations(file);
-    let is_written = |d: &&Declaration| d.name == word && text.get(d.span.range()) == Some(word);
-    let named: Vec<&Declaration> = all.iter().filter(is_written).collect();
-    // `p.r`, `p[1]@l`, `p.f.r`: the thread or procedure before it says whose.
-    let owner = owner(&text[..start]).or_else(|| {
-        let here = Span::new(start, start + word.len());
-        let outer = all.iter().filter(|d| matches!(d.kind, Kind::Thread | Kind::Procedure));
-        outer.filter(|d| d.whole.covers(here)).map(|d| d.name.clone()).next_back()
-    });
-    let own = named.iter().filter(|d| d.inside.is_some() && d.inside == owner);
-    // The last one that stands before it, or else the first one: labels may come later.
-    let own: Vec<&&Declaration> = own.collect();
-    let before = own.iter().rev().find(|d| d.span.start as usize <= start);
-    let found = before.or(own.first()).copied();
-    found.or_else(|| named.iter().find(|d| d.inside.is_none())).map(|d| (*d).clone())
+    Names::new(file).declaration(text, offset).cloned()
+}
+
+/// The declarations of a file, for many questions about it.
+pub struct Names {
+    all: Vec<Declaration>,
+    /// Which of them have a name, by what they are in.
+    named: HashMap<(Option<String>, String), Vec<usize>>,
+    /// Those of threads and procedures.
+    outer: Vec<usize>,
+}
+
+impl Names {
+    /// The declarations of a file.
+    pub fn new(file: &File) -> Self {
+        let all = declarations(file);
+        let mut named: HashMap<(Option<String>, String), Vec<usize>> = HashMap::new();
+        for (n, declared) in all.iter().enumerate() {
+            named.entry((declared.inside.clone(), declared.name.clone())).or_default().push(n);
+        }
+        let is_outer = |n: &usize| matches!(all[*n].kind, Kind::Thread | Kind::Procedure);
+        let outer = (0..all.len()).filter(is_outer).collect();
+        Names { all, named, outer }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Declaration] {
+        &self.all
+    }
+
+    /// The declaration of the name at an offset of the text.
+    pub fn declaration(&self, text: &str, offset: usize) -> Option<&Declaration> {
+        let (start, word) = word_at(text, offset)?;
+        // `p.r`, `p[1]@l`, `p.f.r`: the thread or procedure before it says whose.
+        let owner = owner(&text[..start]).or_else(|| {
+            let here = Span::new(start, start + word.len());
+            let outer = self.outer.iter().rev().map(|n| &self.all[*n]);
+            outer.filter(|d| d.whole.covers(here)).map(|d| d.name.clone()).next()
+        });
+        let named = |inside: Option<String>| {
+            let found = self.named.get(&(inside, word.to_owned())).map_or(&[][..], |found| found);
+            let found = found.iter().map(|n| &self.all[*n]);
+            found.filter(|d| text.get(d.span.range()) == Some(word))
+        };
+        // The last one that stands before it, or else the first one: labels may come later.
+        let own = |owner: String| {
+            let mut before = named(Some(owner.clone())).rev();
+            before.find(|d| d.span.start as usize <= start).or_else(|| named(Some(owner)).next())
+        };
+        owner.and_then(own).or_else(|| named(None).next())
+    }
 }
 
 /// The name before a `.` or an `@`, without an index: the `p` of `p[0].`.

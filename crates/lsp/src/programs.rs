@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use fencewright_engines::Checked;
 use fencewright_program::MemoryModel;
 use lsp_server::ErrorCode;
 use lsp_types::notification::{self as notes, Notification as _};
-use lsp_types::request::{self as requests, Request as _};
-use lsp_types::{MessageType, ProgressToken, PublishDiagnosticsParams, Uri, WorkDoneProgressCreateParams};
+use lsp_types::{MessageType, PublishDiagnosticsParams, Uri};
 use serde_json::{Value, json};
 
 use crate::answers::{Answers, word};
@@ -17,7 +17,7 @@ use crate::check::Found;
 use crate::diagnostics::{ByFile, Writer, warning};
 use crate::load::{Answer, Outcome};
 use crate::places::Places;
-use crate::server::{Asked, Refusal, Server, not_open};
+use crate::server::{Refusal, Server, not_open};
 use crate::session::{Event, Program, What};
 use crate::uri::path_of;
 
@@ -81,17 +81,8 @@ impl Server {
         let earlier = program.run.take();
         earlier.iter().for_each(|run| _ = run.token.cancel());
         self.end_progress(earlier);
-        let name = self.client.progress.then(|| {
-            self.numbers += 1;
-            format!("fencewright/{}", self.numbers)
-        });
-        if self.session.examine(uri, &Arc::clone(&self.settings), name.clone()) {
+        if self.session.examine(uri, &Arc::clone(&self.settings)) {
             self.refresh_lenses();
-        }
-        if let Some(name) = name {
-            let params = WorkDoneProgressCreateParams { token: ProgressToken::String(name.clone()) };
-            let asked = Asked::Progress(uri.clone(), name);
-            self.ask_client(requests::WorkDoneProgressCreate::METHOD, json!(params), asked);
         }
     }
 
@@ -103,6 +94,10 @@ impl Server {
         }
         match what {
             What::Loaded(answer) => self.loaded(&uri, answer),
+            What::Begun => {
+                let run = self.session.get_mut(&uri).and_then(|program| program.run.as_mut());
+                run.into_iter().for_each(|run| run.begun = Some(Instant::now()));
+            }
             What::Found(found) => self.found(&uri, found),
             What::Ended(broken) => {
                 let Some(program) = self.session.get_mut(&uri) else { return };

@@ -21,6 +21,7 @@ use crate::lenses::lenses;
 use crate::names::declaration;
 use crate::places::Places;
 use crate::server::{Refusal, Server, not_open, parsed};
+use crate::speak::Shown;
 use crate::symbols::symbols;
 use crate::text::Lines;
 use crate::tokens::tokens;
@@ -202,23 +203,28 @@ impl Server {
                     return Err((ErrorCode::RequestFailed, "this is not a program".into()));
                 };
                 program.waiting.push(request.id);
-                self.check(&uri);
+                // What is being found out already, about this text and with these settings, is not begun again.
+                let is_under_way = program.run.as_ref().is_some_and(|run| {
+                    Arc::ptr_eq(&run.settings, &self.settings) && !run.token.is_cancelled()
+                });
+                if !(is_under_way && program.answers.as_ref().is_some_and(|answers| answers.checking)) {
+                    self.check(&uri);
+                }
                 Ok(())
             }
             EXECUTION => {
                 let uri: Uri = parsed(argument(0))?;
                 let (property, model): (String, String) = (parsed(argument(1))?, parsed(argument(2))?);
                 let program = self.session.get(&uri).ok_or_else(|| not_open(&uri))?;
-                let answers = program.answers.as_ref();
-                let verdict = answers.and_then(|answers| Some((answers, answers.named(&property, &model)?)));
-                let Some((answers, (model, checked))) = verdict else {
+                let answers = program.answers.clone();
+                let answers = answers.filter(|answers| answers.named(&property, &model).is_some());
+                let Some(answers) = answers else {
                     let why = format!("there is no verdict on `{property}` under {model} yet");
                     return Err((ErrorCode::RequestFailed, why));
                 };
-                let text = answers.told(model, checked);
-                let title = format!("{property} under {}", model.name());
-                let shown = self.show(&title, text)?;
-                self.reply(request.id, Ok(shown));
+                let about = About { uri, answers, open: self.open(), server: self.client };
+                let (pages, for_editor) = (self.settings.pages, self.settings.shows_texts);
+                self.shown_later(request.id, move || about.shown(&property, &model, pages, for_editor));
                 Ok(())
             }
             other => Err((ErrorCode::InvalidParams, format!("there is no command {other}"))),
@@ -245,6 +251,19 @@ impl About {
 
     fn language(&self) -> &'static str {
         self.answers.loaded.front_end.name()
+    }
+
+    /// What a verdict stands on.
+    fn shown(&self, property: &str, model: &str, pages: bool, for_editor: bool) -> Option<Shown> {
+        let (model, checked) = self.answers.named(property, model)?;
+        let places = self.places();
+        let uri = |(id, _)| places.file(id).map(|(uri, _)| uri.clone());
+        Some(Shown {
+            title: format!("{property} under {}", model.name()),
+            text: self.answers.told(model, checked),
+            page: pages.then(|| self.answers.page(model, checked, for_editor)),
+            files: pages.then(|| self.answers.loaded.sources.iter().map(uri).collect()),
+        })
     }
 }
 

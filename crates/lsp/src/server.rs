@@ -1,10 +1,11 @@
 //! The server: messages of the protocol, one after the other.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, never, select, unbounded};
+use fencewright_engines::Token;
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{self as notes, Notification as _};
 use lsp_types::request::{self as requests, Request as _};
@@ -26,6 +27,7 @@ use crate::documents::Documents;
 use crate::pool::{Pool, caught};
 use crate::session::{Event, Run, Session};
 use crate::settings::Settings;
+use crate::speak::Answer;
 use crate::tokens::legend;
 use crate::transport::Outgoing;
 use crate::uri::path_of;
@@ -73,8 +75,8 @@ pub struct Server {
     events: Receiver<Event>,
     pub(crate) answerers: Pool,
     pub(crate) replies: (Sender<Reply>, Receiver<Reply>),
-    /// Requests that somebody answers elsewhere.
-    pub(crate) pending: HashSet<RequestId>,
+    /// Requests that somebody answers elsewhere, with what stops that.
+    pub(crate) pending: HashMap<RequestId, Token>,
     /// What each program says about each file.
     pub(crate) published: BTreeMap<Uri, ByFile>,
     pub(crate) asked: HashMap<RequestId, Asked>,
@@ -84,7 +86,7 @@ pub struct Server {
 }
 
 /// An answer from elsewhere.
-pub(crate) type Reply = (RequestId, Result<Value, Refusal>);
+pub(crate) type Reply = (RequestId, Result<Answer, Refusal>);
 
 impl Server {
     /// A server with these settings; messages go here.
@@ -101,7 +103,7 @@ impl Server {
             events,
             answerers: Pool::new("answering", ANSWERERS),
             replies: unbounded(),
-            pending: HashSet::new(),
+            pending: HashMap::new(),
             published: BTreeMap::new(),
             asked: HashMap::new(),
             numbers: 0,
@@ -326,7 +328,8 @@ impl Server {
     }
 
     fn cancel(&mut self, id: RequestId) {
-        let mut found = self.pending.remove(&id);
+        let pending = self.pending.remove(&id);
+        let mut found = pending.is_some_and(|token| token.cancel());
         for (_, program) in self.session.iter_mut() {
             let waits = program.waiting.len() + program.deferred.len();
             program.deferred.retain(|request| request.id != id);

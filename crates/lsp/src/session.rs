@@ -41,6 +41,8 @@ pub struct Event {
 pub enum What {
     /// It was read.
     Loaded(Answer),
+    /// A run that examines it has begun.
+    Begun,
     /// Something was found out.
     Found(Found),
     /// It has been examined; if that did not go well, in words.
@@ -76,6 +78,10 @@ pub struct Run {
     pub token: Token,
     /// How far it has come.
     pub progress: Arc<Progress>,
+    /// The settings that it follows.
+    pub settings: Arc<Settings>,
+    /// When its turn came.
+    pub begun: Option<Instant>,
     /// The name under which the client shows how far it has come, and whether that has begun.
     pub shown: Option<(String, bool)>,
 }
@@ -214,7 +220,7 @@ impl Session {
     }
 
     /// Begins to examine a program that has been read; whether there is one.
-    pub fn examine(&mut self, uri: &Uri, settings: &Arc<Settings>, shown: Option<String>) -> bool {
+    pub fn examine(&mut self, uri: &Uri, settings: &Arc<Settings>) -> bool {
         let Some(program) = self.programs.get_mut(uri) else { return false };
         let Some(answers) = &mut program.answers else { return false };
         *answers = Answers::new(Arc::clone(&answers.loaded));
@@ -230,15 +236,15 @@ impl Session {
         // What an earlier run still says would be about another question.
         self.revisions += 1;
         program.revision = self.revisions;
-        if let Some(earlier) =
-            program.run.replace(Run { token, progress, shown: shown.map(|name| (name, false)) })
-        {
+        let run = Run { token, progress, settings: Arc::clone(settings), begun: None, shown: None };
+        if let Some(earlier) = program.run.replace(run) {
             earlier.token.cancel();
         }
         let events = self.events.clone();
         let (event, ended) = (about(uri, program.revision), about(uri, program.revision));
         let broken = self.events.clone();
         let job = move || {
+            let _ = events.send(event(What::Begun));
             question.examine(&|found| _ = events.send(event(What::Found(found))));
             let _ = events.send(event(What::Ended(None)));
         };

@@ -21,8 +21,10 @@ pub struct Settings {
     pub own_solver: bool,
     /// Whether saving a program checks it.
     pub check_on_save: bool,
-    /// Whether the client itself shows the texts that commands give back.
+    /// Whether the client itself shows what commands give back.
     pub shows_texts: bool,
+    /// Whether executions and proofs are shown as pages, not as text only.
+    pub pages: bool,
 }
 
 impl Default for Settings {
@@ -35,6 +37,7 @@ impl Default for Settings {
             own_solver: false,
             check_on_save: true,
             shows_texts: false,
+            pages: false,
         }
     }
 }
@@ -83,6 +86,14 @@ impl Settings {
             }
             "checkOnSave" => self.check_on_save = value.as_bool().ok_or("true or false")?,
             "showsTexts" => self.shows_texts = value.as_bool().ok_or("true or false")?,
+            "executions" => {
+                let is_page = value.as_str().and_then(|form| match form {
+                    "page" => Some(true),
+                    "text" => Some(false),
+                    _ => None,
+                });
+                self.pages = is_page.ok_or("text or page")?;
+            }
             // Settings of the client, such as the path of the server, come with the rest.
             _ => {}
         }
@@ -140,14 +151,14 @@ mod tests {
     fn what_is_wrong_is_told_and_the_rest_is_set() {
         let (settings, complaints) = Settings::default().with(&json!({
             "model": ["pso", "tso"], "timeout": 2.5, "memory": 0, "defines": {"N": 3, "FAST": true}, "heap": "x",
-            "includeFolders": ["include"], "path": "/usr/bin/fencewright", "checkOnSave": null,
+            "includeFolders": ["include"], "path": "/usr/bin/fencewright", "checkOnSave": null, "executions": "page",
         }));
         assert_eq!(settings.models, [MemoryModel::Tso, MemoryModel::Pso]);
         assert_eq!(settings.timeout, Some(Duration::from_millis(2_500)));
         assert_eq!(settings.memory, Settings::default().memory);
         assert_eq!(settings.options.defines, [("FAST".into(), None), ("N".into(), Some("3".into()))]);
         assert_eq!(settings.options_for(true).c.folders, ["include"]);
-        assert!(settings.options_for(false).c.folders.is_empty() && settings.check_on_save);
+        assert!(settings.options_for(false).c.folders.is_empty() && settings.check_on_save && settings.pages);
         assert_eq!(
             complaints,
             [
@@ -155,7 +166,13 @@ mod tests {
                 "the setting `memory` is a number of MiB above 0"
             ]
         );
-        for wrong in [json!({"timeout": -1}), json!({"model": []}), json!({"model": "rmo"}), json!([])] {
+        for wrong in [
+            json!({"timeout": -1}),
+            json!({"model": []}),
+            json!({"model": "rmo"}),
+            json!({"executions": 1}),
+            json!([]),
+        ] {
             assert_eq!(Settings::default().with(&wrong).1.len(), 1, "{wrong}");
         }
         assert!(Settings::default().with(&Value::Null).1.is_empty());

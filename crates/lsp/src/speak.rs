@@ -1,6 +1,9 @@
 //! Outgoing messages: responses, notifications, requests to the client, and progress.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fencewright_engines::Token;
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{self as notes, Notification as _};
@@ -8,8 +11,9 @@ use lsp_types::request::{self as requests, Request as _};
 use lsp_types::{
     ConfigurationItem, ConfigurationParams, LogMessageParams, MessageType, ProgressParams,
     ProgressParamsValue, ProgressToken, ShowMessageParams, Uri, WorkDoneProgress, WorkDoneProgressBegin,
-    WorkDoneProgressEnd, WorkDoneProgressReport,
+    WorkDoneProgressCreateParams, WorkDoneProgressEnd, WorkDoneProgressReport,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -17,6 +21,32 @@ use crate::server::{Asked, Refusal, Server};
 use crate::session::Run;
 use crate::transport::Outgoing;
 use crate::uri::uri_of;
+
+/// How far a run has come is told if it takes longer than this: most take so little time that nobody could read it.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What a verdict stands on, for people.
+#[derive(Serialize)]
+pub struct Shown {
+    /// What to call it.
+    pub title: String,
+    /// As the command prints it.
+    pub text: String,
+    /// As a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
+    /// The files that the page speaks of, by their numbers; none where the user has no such file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<Option<Uri>>>,
+}
+
+/// What was found out elsewhere.
+pub enum Answer {
+    /// The result of a request.
+    Value(Value),
+    /// Something that a user wants to see.
+    Shown(Box<Shown>),
+}
 
 impl Server {
     pub(crate) fn ask_settings(&mut self) {
@@ -56,7 +86,30 @@ impl Server {
         self.progress(name, WorkDoneProgress::Begin(begin));
     }
 
+    /// Asks to show how far those runs have come that take their time.
+    fn announce_progress(&mut self) {
+        let takes_time = |run: &Run| run.begun.is_some_and(|begun| begun.elapsed() >= PATIENCE);
+        let mut new = Vec::new();
+        for (uri, program) in self.session.iter_mut() {
+            let Some(run) = program.run.as_mut().filter(|run| run.shown.is_none() && takes_time(run)) else {
+                continue;
+            };
+            self.numbers += 1;
+            let name = format!("fencewright/{}", self.numbers);
+            run.shown = Some((name.clone(), false));
+            new.push((uri.clone(), name));
+        }
+        for (uri, name) in new {
+            let params = WorkDoneProgressCreateParams { token: ProgressToken::String(name.clone()) };
+            let asked = Asked::Progress(uri, name);
+            self.ask_client(requests::WorkDoneProgressCreate::METHOD, json!(params), asked);
+        }
+    }
+
     pub(crate) fn report_progress(&mut self) {
+        if self.client.progress {
+            self.announce_progress();
+        }
         let mut reports = Vec::new();
         for (_, program) in self.session.iter_mut() {
             let Some(Run { progress, shown: Some((name, true)), .. }) = &program.run else { continue };
@@ -92,18 +145,46 @@ impl Server {
         id: RequestId,
         answer: impl FnOnce() -> Result<Value, Refusal> + Send + 'static,
     ) {
-        self.pending.insert(id.clone());
+        self.elsewhere(id, move || answer().map(Answer::Value));
+    }
+
+    /// Has something made elsewhere that is then shown.
+    pub(crate) fn shown_later(
+        &mut self,
+        id: RequestId,
+        show: impl FnOnce() -> Option<Shown> + Send + 'static,
+    ) {
+        let gone = || (ErrorCode::RequestFailed, "there is no such verdict".to_owned());
+        self.elsewhere(id, move || show().map(|shown| Answer::Shown(Box::new(shown))).ok_or_else(gone));
+    }
+
+    fn elsewhere(
+        &mut self,
+        id: RequestId,
+        answer: impl FnOnce() -> Result<Answer, Refusal> + Send + 'static,
+    ) {
+        let token = Token::default();
+        self.pending.insert(id.clone(), token.clone());
         let (replies, broken) = (self.replies.0.clone(), self.replies.0.clone());
         let also = id.clone();
-        let job = move || _ = replies.send((id, answer()));
+        // What was cancelled before its turn came costs nothing.
+        let job = move || {
+            if !token.is_cancelled() {
+                let _ = replies.send((id, answer()));
+            }
+        };
         self.answerers.run(job, move |why| {
             let _ = broken.send((also, Err((ErrorCode::InternalError, why))));
         });
     }
 
     /// A request was answered elsewhere. If it was cancelled meanwhile, it has its answer.
-    pub(crate) fn replied(&mut self, id: RequestId, result: Result<Value, Refusal>) {
-        if self.pending.remove(&id) {
+    pub(crate) fn replied(&mut self, id: RequestId, result: Result<Answer, Refusal>) {
+        if self.pending.remove(&id).is_some() {
+            let result = result.and_then(|answer| match answer {
+                Answer::Value(value) => Ok(value),
+                Answer::Shown(shown) => self.show(&shown),
+            });
             self.reply(id, result);
         }
     }
@@ -138,14 +219,14 @@ impl Server {
         let _ = self.to_client.send(Outgoing::Message(Box::new(message)));
     }
 
-    /// Shows a text: the client gets it as the result of its command, or as a document if it cannot do anything with the result.
-    pub(crate) fn show(&mut self, title: &str, text: String) -> Result<Value, Refusal> {
-        let result = json!({"title": title, "text": text});
+    /// Shows something: the client gets it as the result of its command, or as a document if it cannot do anything with the result.
+    fn show(&mut self, shown: &Shown) -> Result<Value, Refusal> {
+        let result = json!(shown);
         if self.settings.shows_texts {
             return Ok(result);
         }
         if !self.client.shows_documents {
-            let params = ShowMessageParams { typ: MessageType::INFO, message: text };
+            let params = ShowMessageParams { typ: MessageType::INFO, message: shown.text.clone() };
             self.notify(notes::ShowMessage::METHOD, json!(params));
             return Ok(result);
         }
@@ -154,11 +235,17 @@ impl Server {
             self.texts = Some(tempfile::Builder::new().prefix("fencewright-").tempdir().map_err(failed)?);
         }
         let folder = self.texts.as_ref().map(TempDir::path).unwrap_or(std::path::Path::new(""));
-        let plain: String = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let path = folder.join(format!("{plain:.100}.txt"));
-        std::fs::write(&path, &text).map_err(failed)?;
+        let plain: String =
+            shown.title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let (content, extension) = match &shown.page {
+            Some(page) => (page, "html"),
+            None => (&shown.text, "txt"),
+        };
+        let path = folder.join(format!("{plain:.100}.{extension}"));
+        std::fs::write(&path, content).map_err(failed)?;
         if let Some(uri) = uri_of(&path) {
-            let params = json!({"uri": uri, "external": false, "takeFocus": true});
+            // A page is for a browser.
+            let params = json!({"uri": uri, "external": shown.page.is_some(), "takeFocus": true});
             self.ask_client(requests::ShowDocument::METHOD, params, Asked::Anything);
         }
         Ok(result)

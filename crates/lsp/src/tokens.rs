@@ -7,11 +7,13 @@ use fencewright_lang::fw::{self, MAX_TOKENS, TokenKind};
 use fencewright_program::Span;
 use lsp_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
 
-use crate::names::{Kind, declaration, declarations};
+use crate::names::{Kind, Names};
 use crate::text::{Encoding, Lines};
 
 /// In a longer text, words are coloured as the grammar says: finding out what each means takes too long.
 const MOST_NAMES: usize = 20_000;
+
+const LABEL: SemanticTokenType = SemanticTokenType::new("label");
 
 const TYPES: [SemanticTokenType; 7] = [
     SemanticTokenType::VARIABLE,
@@ -19,7 +21,8 @@ const TYPES: [SemanticTokenType; 7] = [
     SemanticTokenType::ENUM_MEMBER,
     SemanticTokenType::CLASS,
     SemanticTokenType::FUNCTION,
-    SemanticTokenType::EVENT,
+    // Not one of the protocol's own; editors that do not know it colour as their grammar does.
+    LABEL,
     SemanticTokenType::PROPERTY,
 ];
 
@@ -35,8 +38,9 @@ pub fn tokens(file: &File, text: &str, encoding: Encoding) -> SemanticTokens {
     let names: Vec<Span> = names.take(MOST_NAMES).collect();
     // What is declared once in the whole file needs no search.
     let mut once: HashMap<String, Option<Kind>> = HashMap::new();
-    for declared in declarations(file) {
-        once.entry(declared.name).and_modify(|kind| *kind = None).or_insert(Some(declared.kind));
+    let known = Names::new(file);
+    for declared in known.all() {
+        once.entry(declared.name.clone()).and_modify(|kind| *kind = None).or_insert(Some(declared.kind));
     }
     let lines = Lines::new(text, encoding);
     let mut data = Vec::new();
@@ -46,7 +50,7 @@ pub fn tokens(file: &File, text: &str, encoding: Encoding) -> SemanticTokens {
         let kind = match once.get(word) {
             None => continue,
             Some(Some(kind)) => Some(*kind),
-            Some(None) => declaration(file, text, span.start as usize).map(|declared| declared.kind),
+            Some(None) => known.declaration(text, span.start as usize).map(|declared| declared.kind),
         };
         let Some(kind) = kind else { continue };
         let at = lines.position(span.start as usize);
@@ -71,7 +75,7 @@ fn number(kind: Kind) -> u32 {
         Kind::Constant => SemanticTokenType::ENUM_MEMBER,
         Kind::Thread => SemanticTokenType::CLASS,
         Kind::Procedure => SemanticTokenType::FUNCTION,
-        Kind::Label => SemanticTokenType::EVENT,
+        Kind::Label => LABEL,
         Kind::Property => SemanticTokenType::PROPERTY,
     };
     TYPES.iter().position(|known| *known == of).unwrap_or(0) as u32
@@ -99,10 +103,10 @@ mod tests {
                 "class",
                 "parameter",
                 "parameter",
-                "event",
+                "label",
                 "parameter",
                 "variable",
-                "event"
+                "label"
             ]
         );
         assert_eq!((found[1].delta_line, found[1].delta_start, found[1].length), (1, 7, 1));

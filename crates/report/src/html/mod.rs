@@ -30,7 +30,21 @@ use execution::View;
 use texts::Texts;
 
 const SCRIPT: &str = include_str!("page.js");
-const STYLE: &str = include_str!("page.css");
+/// How it looks in a browser, which says whether it should be dark.
+const IN_BROWSER: &str = concat!(
+    include_str!("page.css"),
+    "@media screen and (prefers-color-scheme: dark) { :root {\n",
+    include_str!("dark.css"),
+    "} }\n",
+);
+/// How it looks in a panel of an editor, which says so by a class.
+const IN_EDITOR: &str = concat!(
+    include_str!("page.css"),
+    "body:where(.vscode-dark, .vscode-high-contrast:not(.vscode-high-contrast-light)) {\n",
+    include_str!("dark.css"),
+    "}\n",
+    include_str!("editor.css"),
+);
 
 /// A page is not made larger than this: further answers are in its table only.
 const MOST_BYTES: usize = 32 << 20;
@@ -186,6 +200,16 @@ impl Page {
 
     /// The whole page; whether everything was asked that should be.
     pub fn finish(&self, complete: bool) -> String {
+        self.written(complete, IN_BROWSER)
+    }
+
+    /// The same for a panel of an editor that shows pages as VS Code does: in its fonts and colours. Whenever a step is looked at, the page posts
+    /// the message `{file, line}`, the number of the file ([`FileId`](fencewright_program::FileId)) and the line, counted from 1, to the editor, or `{}` if the step has no line.
+    pub fn finish_for_editor(&self) -> String {
+        self.written(true, IN_EDITOR)
+    }
+
+    fn written(&self, complete: bool, style: &str) -> String {
         let title = match &self.answers[..] {
             [] => "nothing was answered".to_owned(),
             [first, rest @ ..] if rest.iter().all(|answer| answer.file == first.file) => first.file.clone(),
@@ -195,9 +219,9 @@ impl Page {
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-             <link rel=\"icon\" href=\"data:,\">\n<title>Fencewright: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+             <link rel=\"icon\" href=\"data:,\">\n<title>Fencewright: {}</title>\n<style>{style}</style>\n</head>\n<body>\n",
             hash(SCRIPT),
-            hash(STYLE),
+            hash(style),
             text(&title),
         );
         let _ = writeln!(page, "<header class=\"top\"><h1>Fencewright</h1><p>{}</p></header>", text(&title));

@@ -6,6 +6,8 @@
   const SVG = "http://www.w3.org/2000/svg";
   const MOST_CHIPS = 24; // of a longer buffer, the middle is left out
   const RELATIONS = ["program order", "reads from", "coherence", "from-read"];
+  // In a panel of an editor, the editor is told which line is looked at.
+  const editor = typeof acquireVsCodeApi === "function" ? acquireVsCodeApi() : undefined;
   const arrows = (words) => words.replace(/ -> /g, " → ");
   const className = (relation) => "rel-" + relation.replace(/ /g, "-");
 
@@ -219,7 +221,7 @@
           });
         });
         if (file.left_out > 0) pane.append(make("div", { class: "skipped" }, `… ${file.left_out} lines of this file are left out`));
-        return { name: file.name, pane, lines };
+        return { id: file.id, name: file.name, pane, lines };
       });
       this.fileName = make("p", { class: "name" });
       this.source.append(this.fileName);
@@ -327,6 +329,7 @@
       });
       const at = step && step.at ? step.at : Array.isArray(state.places[0]) && !step ? state.places[0] : this.at;
       this.at = at;
+      if (editor) editor.postMessage(step && step.at ? { file: this.files[at[0]].id, line: at[1] } : {});
       if (!at) return;
       const file = this.files[at[0]];
       this.fileName.textContent = file.name;

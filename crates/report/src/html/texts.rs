@@ -31,6 +31,8 @@ struct Program {
 
 #[derive(Serialize)]
 struct File {
+    /// Which one of the program it is: whoever shows the page may know more about it.
+    id: u32,
     name: String,
     /// Lines in a row, with the number of the first.
     parts: Vec<(usize, Vec<String>)>,
@@ -56,7 +58,7 @@ impl Texts {
                 continue;
             }
             numbers.insert(id, files.len());
-            files.push(File::new(&file.name, &file.text, lines));
+            files.push(File::new(id, &file.name, &file.text, lines));
         }
         (self.intern(super::escape::data(&Program { files })), numbers)
     }
@@ -86,7 +88,7 @@ impl Texts {
 }
 
 impl File {
-    fn new(name: &str, text: &str, used: Option<&BTreeSet<usize>>) -> Self {
+    fn new(id: FileId, name: &str, text: &str, used: Option<&BTreeSet<usize>>) -> Self {
         let all = text.lines().count();
         let is_kept = |line: usize| {
             all <= MOST_LINES
@@ -107,6 +109,6 @@ impl File {
                 _ => parts.push((n, vec![line])),
             }
         }
-        File { name: line_of(name), parts, left_out: all - kept }
+        File { id: id.0, name: line_of(name), parts, left_out: all - kept }
     }
 }
