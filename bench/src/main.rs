@@ -104,6 +104,9 @@ fn sections(cli: Cli) -> Result<bool, String> {
     if is_output(&cli.csv) && is_output(&cli.html) {
         return Err("the standard output can be --csv or --html, not both".to_string());
     }
+    for path in [&cli.csv, &cli.html].into_iter().filter(|path| !is_output(path)).flatten() {
+        save::can_be_saved(path)?;
+    }
     programs::are_there()?;
     let baseline = cli.baseline.as_deref().map(Baseline::read).transpose()?;
     let mut run = Run::new(cli.quick, cli.reduction.get(), baseline, Peers::new(cli.peer, cli.peer_timeout)?);
@@ -117,10 +120,10 @@ fn sections(cli: Cli) -> Result<bool, String> {
         compare::section(&mut run);
         // Whoever ends the run has what it measured so far; the standard output cannot be written anew.
         if let Some(path) = cli.csv.as_ref().filter(|_| !is_output(&cli.csv)) {
-            save::save(path, &baseline::write(&run.sections)).map_err(|error| error.to_string())?;
+            save::save(path, &baseline::write(&run.sections))?;
         }
         if let Some(path) = cli.html.as_ref().filter(|_| !is_output(&cli.html)) {
-            save::save(path, &page::page(&run.sections)).map_err(|error| error.to_string())?;
+            save::save(path, &page::page(&run.sections))?;
         }
         if out::is_gone() && cli.csv.is_none() && cli.html.is_none() {
             // Nobody reads what else there is to say.

@@ -49,7 +49,7 @@ struct Task {
 pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
     let made =
         |path: &Path| std::fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()));
-    let saved = |path: PathBuf, text: &str| save(&path, text).map_err(|error| error.to_string());
+    let saved = |path: PathBuf, text: &str| save(&path, text);
     made(&folder.join("properties"))?;
     for (name, question) in QUESTIONS {
         saved(folder.join("properties").join(format!("{name}.prp")), &format!("{question}\n"))?;
@@ -103,11 +103,13 @@ impl Task {
         let file = std::fs::canonicalize(&self.file);
         let file = file.map_err(|error| format!("{}: {error}", self.file.display()))?;
         let mut text =
-            format!("format_version: \"2.0\"\ninput_files: {}\n", quoted(&relative(folder, &file)));
+            format!("format_version: \"2.0\"\ninput_files: {}\n", quoted(&pattern(&relative(folder, &file))));
         let headers = headers(&file);
         if !headers.is_empty() {
             text += "required_files:\n";
-            headers.iter().for_each(|header| _ = writeln!(text, "  - {}", quoted(&relative(folder, header))));
+            headers
+                .iter()
+                .for_each(|header| _ = writeln!(text, "  - {}", quoted(&pattern(&relative(folder, header)))));
         }
         text += "properties:\n";
         for (question, holds) in &self.expected {
@@ -137,6 +139,11 @@ impl Task {
 /// A string as YAML has it: as JSON has it.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// The pattern that only this path matches.
+fn pattern(path: &str) -> String {
+    path.chars().map(|c| if "[*?".contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
 /// The headers that a C program may include.
@@ -346,16 +353,16 @@ mod tests {
     fn a_corpus_becomes_tasks() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
-        let csv = "file,robust,robustness_fences,triangular_race_free,trf_fences\na b.txt,no,4,?,?\nc.txt,?,?,?,?\n";
+        let csv = "file,robust,robustness_fences,triangular_race_free,trf_fences\na [b].txt,no,4,?,?\nc.txt,?,?,?,?\n";
         write("expected.csv", csv);
-        write("a b.txt", "");
+        write("a [b].txt", "");
         let [.., (_, trencher), _, _] = CORPORA;
         let tasks = from_csv(folder.path(), trencher).expect("a corpus");
         let [task] = &tasks[..] else { panic!("one task, not {}", tasks.len()) };
         let here = std::fs::canonicalize(folder.path()).expect("the folder");
         assert_eq!(
             task.definition(&here).expect("a definition"),
-            "format_version: \"2.0\"\ninput_files: \"a b.txt\"\nproperties:\n  \
+            "format_version: \"2.0\"\ninput_files: \"a [[]b].txt\"\nproperties:\n  \
              - property_file: \"../properties/robust.prp\"\n    expected_verdict: false\n  \
              - property_file: \"../properties/fences-robust.prp\"\n    expected_verdict: true\n\
              options:\n  fences:\n    fences-robust: 4\n"

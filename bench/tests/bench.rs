@@ -152,6 +152,11 @@ fn what_cannot_be_run_is_refused() {
         (vec!["--peer", "baseline=cat {file}"], "another meaning"),
         (vec!["--peer", "a=cat {file}", "--peer", "a=cat {c}"], "two peers `a`"),
         (vec!["--csv", "-", "--html", "-"], "not both"),
+        (
+            vec!["--csv", "/nonexistent/run.csv"],
+            "/nonexistent/run.csv: No such file or directory (os error 2)\n",
+        ),
+        (vec!["--html", "/"], "it is a folder"),
         (vec!["--peer-timeout", "-1"], "expected"),
         (vec!["algorithms"], "FENCEWRIGHT_CORPORA is not set"),
         (vec!["tasks", "/dev/null/tasks"], "/dev/null"),

@@ -96,14 +96,14 @@ class Tool(benchexec.tools.template.BaseTool2):
         return f"{result.RESULT_ERROR} (status {status} with {len(answers)} verdicts)"
 
     def get_value_from_output(self, output, identifier):
-        """`engine`, `reason`, `states`, `seconds`, `check_seconds`, `memory_mib`, `checked`, `count` of the answers, each value once."""
-        values = []
-        for answer in _answers(output):
-            value = answer.get(identifier)
-            if value is not None and not isinstance(value, (list, dict)):
-                text = str(value).lower() if isinstance(value, bool) else str(value)
-                values += [] if text in values else [text]
-        return _escaped(", ".join(values)) if values else None
+        """`engine`, `reason`, `states`, `seconds`, `check_seconds`, `memory_mib`, `checked`, `count` of the answers: words each once, of numbers the largest."""
+        values = [answer.get(identifier) for answer in _answers(output)]
+        values = [value for value in values if value is not None and not isinstance(value, (list, dict))]
+        if values and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+            # Those of several properties count everything until then: the last one has it all. Each property is confirmed apart.
+            return str(sum(values) if identifier == "check_seconds" else max(values))
+        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+        return _escaped(", ".join(dict.fromkeys(texts))) if texts else None
 
 
 def _question(property_file):
@@ -187,11 +187,16 @@ def _property(answer):
 
 def _unknown(answers):
     """The tool's own limits are limits of resources; everything else is an answer that it does not know."""
-    reasons = [str(answer.get("reason")) for answer in answers if answer["verdict"] == "unknown"]
-    if any(reason.startswith("no answer within") and reason.endswith("of memory") for reason in reasons):
-        return "OUT OF MEMORY"
-    if any(reason.startswith("no answer within") for reason in reasons):
-        return result.RESULT_TIMEOUT
+    unknown = [answer for answer in answers if answer["verdict"] == "unknown"]
+    reasons = [str(answer.get("reason")) for answer in unknown]
+    # Of several engines, one may have more to say than that the time was up for the others.
+    tried = [attempt for answer in unknown for attempt in answer.get("tried") or [] if isinstance(attempt, dict)]
+    for said in (reasons, [str(attempt.get("reason")) for attempt in tried]):
+        limits = [reason for reason in said if "no answer within" in reason]
+        if any("of memory" in reason for reason in limits):
+            return "OUT OF MEMORY"
+        if limits:
+            return result.RESULT_TIMEOUT
     return result.RESULT_UNKNOWN
 
 
