@@ -4,14 +4,14 @@
 //! under each memory model. This runs the real command on every question, as a stranger would, and fails if an answer is wrong.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fencewright_testing::corpora::corpora;
+use fencewright_testing::corpora::VARIABLE;
 use serde_json::Value;
 
-use crate::command;
 use crate::table::print;
+use crate::{command, out};
 
 const MODELS: [&str; 3] = ["sc", "tso", "pso"];
 
@@ -53,12 +53,18 @@ impl Row {
     }
 }
 
-fn ask(command: &Path, file: &Path, defines: &str, model: &'static str, expected: &str) -> Row {
+fn ask(
+    command: &Path,
+    file: &Path,
+    defines: &str,
+    model: &'static str,
+    expected: &str,
+) -> Result<Row, String> {
     let mut process = Command::new(command);
     process.args(["check", "--json", "--model", model]);
     defines.split_whitespace().for_each(|define| _ = process.args(["-D", define]));
     let start = Instant::now();
-    let output = process.arg(file).output().unwrap_or_else(|e| panic!("{}: {e}", command.display()));
+    let output = process.arg(file).output().map_err(|error| format!("{}: {error}", command.display()))?;
     let wall = start.elapsed();
     let text = String::from_utf8_lossy(&output.stdout);
     let answers: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -75,7 +81,7 @@ fn ask(command: &Path, file: &Path, defines: &str, model: &'static str, expected
     let mut decisive = answers.iter().filter(|answer| answer["verdict"] == verdict);
     let checked = decisive.all(|answer| answer["checked"] == true || verdict == "unsafe");
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    Row {
+    Ok(Row {
         program: format!("{name} {defines}").trim_end().to_string(),
         model,
         expected: expected.to_string(),
@@ -83,25 +89,26 @@ fn ask(command: &Path, file: &Path, defines: &str, model: &'static str, expected
         checked,
         engines: engines.join(", "),
         wall,
-    }
+    })
 }
 
 /// Asks about the rows whose program or constants contain one of the parts, or all, and prints the answers; fails if one is wrong.
-pub fn table(parts: &[String]) -> ExitCode {
-    let Some(folder) = corpora("algorithms").map(|corpora| corpora.join("algorithms")) else {
-        return ExitCode::FAILURE;
-    };
-    let expected = std::fs::read_to_string(folder.join("expected.csv"));
-    let expected = expected.unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let command = command();
+pub fn table(parts: &[String]) -> Result<bool, String> {
+    let folder = std::env::var_os(VARIABLE).ok_or_else(|| format!("{VARIABLE} is not set"))?;
+    let folder = Path::new(&folder).join("algorithms");
+    let path = folder.join("expected.csv");
+    let expected = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let command = command()?;
     let mut rows = Vec::new();
     for line in expected.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
-        let [file, defines, verdicts @ ..] = &cells[..] else { panic!("not a row: {line}") };
+        let [file, defines, verdicts @ ..] = &cells[..] else {
+            return Err(format!("{}: not a row: {line}", path.display()));
+        };
         let label = format!("{file} {defines}");
         if parts.is_empty() || parts.iter().any(|part| label.contains(part.as_str())) {
             for (model, expected) in MODELS.into_iter().zip(verdicts) {
-                rows.push(ask(&command, &folder.join(file), defines, model, expected));
+                rows.push(ask(&command, &folder.join(file), defines, model, expected)?);
             }
         }
     }
@@ -110,13 +117,13 @@ pub fn table(parts: &[String]) -> ExitCode {
         &rows.iter().map(Row::cells).collect::<Vec<_>>(),
     );
     let count = |remark: &str| rows.iter().filter(|row| row.remark() == remark).count();
-    println!(
+    out::line(&format!(
         "\n{} questions: {} checked, {} not checked, {} unknown, {} wrong",
         rows.len(),
         count("checked"),
         count("not checked"),
         count(""),
         count("WRONG")
-    );
-    if count("WRONG") == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    ));
+    Ok(count("WRONG") == 0)
 }

@@ -1,6 +1,6 @@
 //! Runs as CSV: one row for each figure, ours and those of others, in a form that a later run can be compared with.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::measurement::{Measurement, Other, Source};
@@ -22,7 +22,7 @@ const COLUMNS: [&str; 11] = [
 ];
 
 /// The name of this tool in the column `tool`.
-const OURS: &str = "fencewright";
+pub const OURS: &str = "fencewright";
 
 /// The name of an earlier run in the column `tool`.
 pub const EARLIER: &str = "baseline";
@@ -67,11 +67,16 @@ impl Baseline {
             if cell(tool) != OURS {
                 continue;
             }
-            let took = cell(seconds).parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-            let took = took.ok_or_else(|| format!("line {line}: `{}` is not a time", cell(seconds)))?;
+            let time = |column: usize| cell(column).parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
+            let took =
+                time(seconds).ok_or_else(|| format!("line {line}: `{}` is not a time", cell(seconds)))?;
             let key = (cell(section), cell(program), cell(setting));
-            let computed = processor.and_then(|column| cell(column).parse().ok());
-            rows.insert(key, Row { outcome: cell(outcome), seconds: took, processor: computed });
+            let row = Row { outcome: cell(outcome), seconds: took, processor: processor.and_then(time) };
+            if let Some(section) = rows.insert(key, row).map(|_| cell(section)) {
+                // Two files put together, say: which of the two is meant?
+                let named = [section, cell(program), cell(setting)].join(", ");
+                return Err(format!("line {line}: `{named}` is there twice"));
+            }
         }
         Ok(Baseline { rows })
     }
@@ -89,6 +94,21 @@ impl Baseline {
             processor: row.processor,
             at_least: false,
         })
+    }
+}
+
+impl Baseline {
+    /// How much of these sections only the earlier run has measured.
+    pub fn not_measured(&self, sections: &[Section]) -> usize {
+        let key = |section: &Section, m: &Measurement| {
+            (section.name.to_string(), m.program.clone(), m.setting.clone())
+        };
+        let now: HashSet<Key> = sections
+            .iter()
+            .flat_map(|section| section.measurements.iter().map(|m| key(section, m)))
+            .collect();
+        let ran = |name: &str| sections.iter().any(|section| section.name == name);
+        self.rows.keys().filter(|key| ran(&key.0) && !now.contains(*key)).count()
     }
 }
 
@@ -156,6 +176,10 @@ mod tests {
             ("section,program,setting,tool,outcome,seconds\ns,p,t,fencewright,safe,soon\n", "line 2: `soon`"),
             ("section,program,setting,tool,outcome,seconds\ns,p,t,fencewright,safe,-1\n", "is not a time"),
             ("section,program,setting,tool,outcome,seconds\ns,p\n", "line"),
+            (
+                "section,program,setting,tool,outcome,seconds\ns,p,t,fencewright,safe,1\ns,p,t,fencewright,safe,2\n",
+                "line 3: `s, p, t` is there twice",
+            ),
         ] {
             let refused = Baseline::parse(text.as_bytes()).err().unwrap_or_default();
             assert!(refused.contains(why), "{text}: {refused}");

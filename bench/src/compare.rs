@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::baseline::Baseline;
 use crate::measurement::{Measurement, Other, Source};
 use crate::run::{Run, Section, time};
-use crate::table;
+use crate::{out, table};
 
 /// A run is slower than an earlier one if it takes so many times as long ...
 const TIMES: f64 = 2.0;
@@ -92,6 +93,7 @@ pub fn summary(sections: &[Section]) -> (Vec<&'static str>, Vec<Vec<String>>) {
         let mut ratios: BTreeMap<&str, Vec<(f64, &Measurement)>> = BTreeMap::new();
         for measurement in &section.measurements {
             for other in &measurement.others {
+                // No peer has the name of a published tool.
                 let of_tool = ratios.entry(&other.tool).or_default();
                 of_tool.extend(other.ratio(measurement).map(|ratio| (ratio, measurement)));
             }
@@ -116,18 +118,39 @@ pub fn summary(sections: &[Section]) -> (Vec<&'static str>, Vec<Vec<String>>) {
 }
 
 /// Prints the summary; whether nothing became worse.
-pub fn finish(run: &Run) -> bool {
+pub fn finish(run: &Run) -> Result<bool, String> {
     let (header, rows) = summary(&run.sections);
-    if !rows.is_empty() {
-        println!("\n## Summary: how many times as long others took\n");
+    if !rows.is_empty() && run.prints {
+        out::line("\n## Summary: how many times as long others took\n");
         table::print(&header, &rows);
     }
+    let Some(baseline) = &run.baseline else { return Ok(true) };
     let worse = regressions(&run.sections);
-    if run.baseline.is_some() {
-        println!("\n{} worse than before", worse.len());
+    let say = |line: &str| if run.prints { out::line(line) } else { eprintln!("{line}") };
+    say(&format!("\n{} worse than before{}", worse.len(), coverage(baseline, &run.sections)?));
+    worse.iter().for_each(|Regression(what)| say(&format!("  {}", out::plain(what))));
+    Ok(worse.is_empty())
+}
+
+/// What is in one run only, in words; an error if the runs have nothing in common, for then nothing was compared.
+fn coverage(baseline: &Baseline, sections: &[Section]) -> Result<String, String> {
+    let measurements = sections.iter().flat_map(|section| &section.measurements);
+    let is_old = |m: &&Measurement| m.others.iter().any(|other| other.source == Source::Baseline);
+    let (old, new): (Vec<_>, Vec<_>) = measurements.partition(is_old);
+    if old.is_empty() && !new.is_empty() {
+        return Err(
+            "nothing that was measured is in the earlier run: there is nothing to compare with".into()
+        );
     }
-    worse.iter().for_each(|Regression(what)| println!("  {what}"));
-    worse.is_empty()
+    let mut words = String::new();
+    if !new.is_empty() {
+        words += &format!("; {} of {} are new", new.len(), old.len() + new.len());
+    }
+    match baseline.not_measured(sections) {
+        0 => {}
+        missing => words += &format!("; {missing} of the earlier run were not measured"),
+    }
+    Ok(words)
 }
 
 #[cfg(test)]

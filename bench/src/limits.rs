@@ -4,7 +4,7 @@
 //! bar is repeated, because other processes of the machine may have disturbed it; the best of all repetitions counts.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Duration;
 
 use fencewright_generate::automata::{intersection, random_automata};
@@ -13,8 +13,8 @@ use fencewright_generate::lossy::{channel, random_lossy};
 use fencewright_testing::hard;
 use fencewright_testing::measure::{Measured, measure};
 
-use crate::command;
 use crate::table::print;
+use crate::{command, out};
 
 /// What a run may take beyond its limits.
 const MOST_TIME: Duration = Duration::from_millis(300);
@@ -200,8 +200,8 @@ fn run(command: &Path, file: &Path, hard: &Hard, mode: (&'static str, &[&str]), 
 }
 
 /// Runs programs and modes whose names contain one of the parts, or all, and prints the worst runs; fails if one is over the bar.
-pub fn table(parts: &[String]) -> ExitCode {
-    let command = command();
+pub fn table(parts: &[String]) -> Result<bool, String> {
+    let command = command()?;
     let folder = tempfile::tempdir().expect("a folder for the programs");
     let mut rows: Vec<Row> = Vec::new();
     for (n, hard) in programs(&command).iter().enumerate() {
@@ -225,17 +225,17 @@ pub fn table(parts: &[String]) -> ExitCode {
         rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
         let over = rows.iter().filter(|row| row.is_over()).count();
         print(&header, &rows.iter().take(SHOWN.max(over)).map(Row::cells).collect::<Vec<_>>());
-        println!();
+        out::line("");
     };
-    println!("\nThe runs that went furthest beyond their time:\n");
+    out::line("\nThe runs that went furthest beyond their time:\n");
     worst(&|row| row.late().as_micros() as u64, &mut rows);
-    println!("The runs that went furthest beyond their memory:\n");
+    out::line("The runs that went furthest beyond their memory:\n");
     worst(&Row::excess, &mut rows);
-    println!(
+    out::line(&format!(
         "{} runs, {over} over the bar; the worst {:.2} s late, {} MiB too large",
         rows.len(),
         latest.as_secs_f64(),
         largest >> 20
-    );
-    if over == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    ));
+    Ok(over == 0)
 }

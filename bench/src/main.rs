@@ -18,6 +18,7 @@ mod extra13;
 mod fences12;
 mod limits;
 mod measurement;
+mod out;
 mod page;
 mod peers;
 mod programs;
@@ -33,7 +34,7 @@ mod table;
 mod tasks;
 mod thesis;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -67,10 +68,10 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     stop::install();
     let done = match &cli.command {
-        Some(Apart::Limits { parts }) => return limits::table(parts),
-        Some(Apart::Algorithms { parts }) => return algorithms::table(parts),
+        Some(Apart::Limits { parts }) => limits::table(parts),
+        Some(Apart::Algorithms { parts }) => algorithms::table(parts),
         Some(Apart::Tasks { folder, examples }) => tasks::write(folder, examples).map(|count| {
-            println!("{count} tasks in {}", folder.display());
+            out::line(&format!("{count} tasks in {}", folder.display()));
             true
         }),
         None if cli.list => {
@@ -90,7 +91,7 @@ fn main() -> ExitCode {
 }
 
 fn list() {
-    SECTIONS.iter().for_each(|(name, about, _)| println!("{name:14} {about}"));
+    SECTIONS.iter().for_each(|(name, about, _)| out::line(&format!("{name:14} {about}")));
 }
 
 /// Runs the sections; whether nothing became worse.
@@ -99,8 +100,17 @@ fn sections(cli: Cli) -> Result<bool, String> {
     if let Some(unknown) = cli.sections.iter().find(|name| !is_known(name)) {
         return Err(format!("there is no section `{unknown}`; --list lists them"));
     }
+    let is_output = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    if is_output(&cli.csv) && is_output(&cli.html) {
+        return Err("the standard output can be --csv or --html, not both".to_string());
+    }
+    for path in [&cli.csv, &cli.html].into_iter().filter(|path| !is_output(path)).flatten() {
+        save::can_be_saved(path)?;
+    }
+    programs::are_there()?;
     let baseline = cli.baseline.as_deref().map(Baseline::read).transpose()?;
-    let mut run = Run::new(cli.quick, cli.reduction.get(), baseline, Peers::new(cli.peer, cli.peer_timeout));
+    let mut run = Run::new(cli.quick, cli.reduction.get(), baseline, Peers::new(cli.peer, cli.peer_timeout)?);
+    run.prints = !is_output(&cli.csv) && !is_output(&cli.html);
     for (name, about, measure) in SECTIONS {
         if !cli.sections.is_empty() && !cli.sections.iter().any(|wanted| wanted == name) {
             continue;
@@ -108,19 +118,36 @@ fn sections(cli: Cli) -> Result<bool, String> {
         run.begin(name, about);
         measure(&mut run);
         compare::section(&mut run);
-        // Whoever ends the run has what it measured so far.
-        if let Some(path) = &cli.csv {
-            save::save(path, &baseline::write(&run.sections)).map_err(|error| error.to_string())?;
+        // Whoever ends the run has what it measured so far; the standard output cannot be written anew.
+        if let Some(path) = cli.csv.as_ref().filter(|_| !is_output(&cli.csv)) {
+            save::save(path, &baseline::write(&run.sections))?;
         }
-        if let Some(path) = &cli.html {
-            save::save(path, &page::page(&run.sections)).map_err(|error| error.to_string())?;
+        if let Some(path) = cli.html.as_ref().filter(|_| !is_output(&cli.html)) {
+            save::save(path, &page::page(&run.sections))?;
+        }
+        if out::is_gone() && cli.csv.is_none() && cli.html.is_none() {
+            // Nobody reads what else there is to say.
+            return Ok(true);
         }
     }
-    Ok(compare::finish(&run))
+    if is_output(&cli.csv) {
+        out::print(&baseline::write(&run.sections));
+    }
+    if is_output(&cli.html) {
+        out::print(&page::page(&run.sections));
+    }
+    compare::finish(&run)
 }
 
 /// The command that is run where the whole command is measured: the one beside this one, unless FENCEWRIGHT names another.
-fn command() -> PathBuf {
+fn command() -> Result<PathBuf, String> {
     let beside = || std::env::current_exe().map(|exe| exe.with_file_name("fencewright"));
-    std::env::var_os("FENCEWRIGHT").map_or_else(|| beside().unwrap_or_default(), PathBuf::from)
+    let command = std::env::var_os("FENCEWRIGHT").map_or_else(|| beside().unwrap_or_default(), PathBuf::from);
+    let is_there = command.is_file();
+    is_there.then_some(command.clone()).ok_or_else(|| {
+        format!(
+            "there is no {}: build fencewright-cli, or name the command with FENCEWRIGHT",
+            command.display()
+        )
+    })
 }

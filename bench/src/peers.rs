@@ -5,10 +5,11 @@
 //! asked for verdicts only, and what cannot be written in its language is said to be so.
 
 use std::collections::HashMap;
-use std::io::{Read, Seek};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use fencewright_lang::{Loaded, front_end};
@@ -17,9 +18,14 @@ use fencewright_reduce::c::{Width, c};
 use fencewright_reduce::{Bounds, reduce};
 use tempfile::TempDir;
 
+use crate::baseline::{EARLIER, OURS};
+use crate::extra13::CUPEX;
+use crate::fences12::FENCES12;
 use crate::measurement::{Input, Measurement, Other, Question, Source};
-use crate::programs::loaded;
+use crate::programs::{loaded, parsed};
+use crate::spin::SPIN;
 use crate::stop;
+use crate::thesis::{CBMC, MEMORAX, TRENCHER, TRENCHER_WITH_SPIN};
 
 /// The placeholders for files, with the extensions these get.
 const FILES: [(&str, &str); 5] =
@@ -29,11 +35,20 @@ const MODEL: &str = "{model}";
 /// The command of `fencewright` that asks the question: check, fences or robust.
 const QUESTION: &str = "{question}";
 
+/// What the column `tool` of a run says otherwise: this tool, an earlier run, the tools of the papers, and the one that section `lamport` runs.
+const NAMES: [&str; 9] = [OURS, EARLIER, FENCES12, TRENCHER, TRENCHER_WITH_SPIN, CUPEX, MEMORAX, CBMC, SPIN];
+
 /// How many stores a buffer holds in programs written as C, where buffers are variables.
 const BUFFERED: u32 = 2;
 
 /// How often a process is looked at.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// How much of what a process complains about is kept, in bytes.
+const MOST_COMPLAINTS: u64 = 1000;
+
+/// How long its complaints are waited for when it has ended.
+const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// Another tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +74,9 @@ impl Peer {
         };
         if name.is_empty() || name.chars().any(|c| !c.is_ascii_alphanumeric() && !"-_.+".contains(c)) {
             return Err(format!("`{name}` is not a name: letters, digits and -_.+"));
+        }
+        if NAMES.contains(&name) {
+            return Err(format!("`{name}` already has another meaning in the tables: take `{name}-2`, say"));
         }
         if !FILES.iter().any(|(placeholder, _)| command.contains(placeholder)) {
             let all: Vec<&str> = FILES.iter().map(|(placeholder, _)| *placeholder).collect();
@@ -97,8 +115,8 @@ fn quoted(path: &Path) -> String {
 /// The program of a question in the language of a placeholder.
 fn text(question: &Question, placeholder: &str) -> Result<String, String> {
     let mut program = match &question.program {
-        Input::File(path, defines) => loaded(path, defines),
-        Input::Text(text) => crate::programs::parsed("generated.fw", text.as_bytes(), &[]),
+        Input::File(path, defines) => loaded(path, defines)?,
+        Input::Text(text) => parsed("generated.fw", text.as_bytes(), &[])?,
     };
     program.settle_constants();
     let language = placeholder.trim_matches(['{', '}']);
@@ -137,8 +155,13 @@ pub struct Peers {
 
 impl Peers {
     /// These tools, each with so much time for a question.
-    pub fn new(peers: Vec<Peer>, limit: Duration) -> Self {
-        Peers { peers, limit, known: HashMap::new() }
+    pub fn new(peers: Vec<Peer>, limit: Duration) -> Result<Self, String> {
+        let mut names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(format!("there are two peers `{}`: each has a name of its own", pair[0])),
+            None => Ok(Peers { peers, limit, known: HashMap::new() }),
+        }
     }
 
     /// Asks all that can be asked.
@@ -173,25 +196,29 @@ fn asked(peer: &Peer, question: &Question, limit: Duration) -> Other {
 fn run(peer: &Peer, question: &Question, limit: Duration) -> Result<(String, f64), String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
     let line = peer.line(question, folder.path())?;
-    let mut complaints = tempfile::tempfile().map_err(|error| error.to_string())?;
-    let to = complaints.try_clone().map_err(|error| error.to_string())?;
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", &line]).current_dir(folder.path());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(to).process_group(0);
-    let (status, took) = timed(&mut command, limit).map_err(|error| error.to_string())?;
+    command.args(["-c", &line]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let (status, took, complaint) =
+        timed(&mut command, limit, folder.path()).map_err(|error| error.to_string())?;
     let Some(status) = status else { return Err("timeout".to_string()) };
     match status.code() {
         Some(code) if peer.answers.contains(&code) => Ok((format!("status {code}"), took.as_secs_f64())),
-        Some(code) => Err(format!("failed: status {code}{}", first_line(&mut complaints))),
-        None => Err(format!("failed: {status}")),
+        Some(code) => Err(format!("failed: status {code}{complaint}")),
+        None => Err(format!("failed: {status}{complaint}")),
     }
 }
 
-/// Runs a command, the leader of its group, for so long at most; how it ended, unless it was ended, and when.
-fn timed(command: &mut Command, limit: Duration) -> std::io::Result<(Option<ExitStatus>, Duration)> {
+/// Runs a command, the leader of its group, for so long at most; how it ended, unless it was ended, when, and what it complained about.
+fn timed(
+    command: &mut Command,
+    limit: Duration,
+    folder: &Path,
+) -> std::io::Result<(Option<ExitStatus>, Duration, String)> {
     let start = Instant::now();
     let mut child = command.spawn()?;
-    stop::peer_is(Some(child.id()));
+    stop::peer_is(Some((child.id(), folder)));
+    let complaints = child.stderr.take().map(first_bytes);
     let ended = loop {
         if let Some(status) = child.try_wait()? {
             break Some(status);
@@ -206,15 +233,28 @@ fn timed(command: &mut Command, limit: Duration) -> std::io::Result<(Option<Exit
     stop::end_peer();
     stop::peer_is(None);
     child.wait()?;
-    Ok((ended, took))
+    // Unless something escaped that still holds the pipe, its end has been read.
+    let first = complaints.and_then(|first| first.recv_timeout(AFTERWARDS).ok());
+    Ok((ended, took, first_line(&first.unwrap_or_default())))
+}
+
+/// Reads everything, so that whoever writes can go on, and keeps the beginning.
+fn first_bytes(mut pipe: ChildStderr) -> Receiver<Vec<u8>> {
+    let (to, from) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut first = Vec::new();
+        // A pipe that breaks has no more to say.
+        let _ = pipe.by_ref().take(MOST_COMPLAINTS).read_to_end(&mut first);
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        let _ = to.send(first);
+    });
+    from
 }
 
 /// What it complained about first, shortened.
-fn first_line(file: &mut std::fs::File) -> String {
-    let mut text = Vec::new();
-    let read = file.rewind().and_then(|()| file.take(1000).read_to_end(&mut text));
-    let text = String::from_utf8_lossy(&text);
-    let line: String =
-        text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).take(60).collect();
-    if read.is_err() || line.is_empty() { String::new() } else { format!(" ({line})") }
+fn first_line(complaints: &[u8]) -> String {
+    let text = String::from_utf8_lossy(complaints);
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let line: String = line.chars().filter(|c| !c.is_control()).take(60).collect();
+    if line.is_empty() { String::new() } else { format!(" ({line})") }
 }

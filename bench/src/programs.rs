@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use fencewright_lang::places::{Placed, places};
 use fencewright_lang::{Loaded, load};
 use fencewright_program::Program;
+use fencewright_testing::corpora::VARIABLE;
 
 use crate::measurement::Input;
 
@@ -12,19 +13,29 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
 }
 
+/// The examples are those of the checkout that this was built in.
+pub fn are_there() -> Result<(), String> {
+    let folder = path("");
+    folder.is_dir().then_some(()).ok_or_else(|| {
+        format!("there is no {}: build this command in the checkout that has the examples", folder.display())
+    })
+}
+
 /// The program in a file, with everything around it.
-pub fn loaded(path: &Path, defines: &[(String, i64)]) -> Loaded {
+pub fn loaded(path: &Path, defines: &[(String, i64)]) -> Result<Loaded, String> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
     parsed(&name, &bytes, defines)
 }
 
 /// The program with this text, with everything around it.
-pub fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Loaded {
-    match load(name, bytes, None, defines) {
-        Ok(loaded) => loaded,
-        Err(error) => panic!("{}", error.sources.render(&error.diagnostics, false)),
-    }
+pub fn parsed(name: &str, bytes: &[u8], defines: &[(String, i64)]) -> Result<Loaded, String> {
+    load(name, bytes, None, defines).map_err(|error| error.sources.render(&error.diagnostics, false))
+}
+
+/// What is part of this project.
+fn known<T>(found: Result<T, String>) -> T {
+    found.unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn owned(defines: &[(&str, i64)]) -> Vec<(String, i64)> {
@@ -43,29 +54,40 @@ pub fn label(file: &str, defines: &[(&str, i64)]) -> String {
 
 /// An example program with its constants set.
 pub fn example(name: &str, defines: &[(&str, i64)]) -> Program {
-    program_at(&path(name), defines)
+    known(loaded(&path(name), &owned(defines))).program
 }
 
 /// The program with this text.
 pub fn program(text: &str) -> Program {
-    parsed("generated.fw", text.as_bytes(), &[]).program
-}
-
-/// The program in a file.
-pub fn program_at(path: &Path, defines: &[(&str, i64)]) -> Program {
-    loaded(path, &owned(defines)).program
+    known(parsed("generated.fw", text.as_bytes(), &[])).program
 }
 
 /// An example program with the places where fences could go.
 pub fn placed(name: &str, defines: &[(&str, i64)]) -> Placed {
-    placed_at(&path(name), defines)
+    known(placed_at(&path(name), defines))
 }
 
 /// The program in a file with the places where fences could go.
-pub fn placed_at(path: &Path, defines: &[(&str, i64)]) -> Placed {
+fn placed_at(path: &Path, defines: &[(&str, i64)]) -> Result<Placed, String> {
     let defines = owned(defines);
-    places(&loaded(path, &defines), &defines)
-        .unwrap_or_else(|errors| panic!("{}: {errors:?}", path.display()))
+    places(&loaded(path, &defines)?, &defines).map_err(|errors| format!("{}: {errors:?}", path.display()))
+}
+
+/// A file of the corpora, which not everybody has; in words why it is not there.
+pub fn of_corpora(corpus: &str, file: &str) -> Result<PathBuf, String> {
+    let corpora = std::env::var_os(VARIABLE).ok_or_else(|| format!("{VARIABLE} is not set"))?;
+    let path = Path::new(&corpora).join(corpus).join(file);
+    if path.is_file() { Ok(path) } else { Err(format!("{VARIABLE} has no {corpus}/{file}")) }
+}
+
+/// A program of the corpora.
+pub fn corpora_program(corpus: &str, file: &str, defines: &[(&str, i64)]) -> Result<Program, String> {
+    Ok(loaded(&of_corpora(corpus, file)?, &owned(defines))?.program)
+}
+
+/// A program of the corpora with the places where fences could go.
+pub fn corpora_placed(corpus: &str, file: &str) -> Result<Placed, String> {
+    placed_at(&of_corpora(corpus, file)?, &[])
 }
 
 /// How many lines of an example are neither empty nor only a comment.
@@ -73,4 +95,18 @@ pub fn lines(name: &str) -> usize {
     let text = std::fs::read_to_string(path(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
     text.lines().filter(code).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_said_to_be_so() {
+        let why = of_corpora("trencher", "no such program.txt").err().unwrap_or_default();
+        assert!(why.starts_with(VARIABLE), "{why}");
+        let why = loaded(Path::new("/nonexistent.fw"), &[]).err().unwrap_or_default();
+        assert!(why.starts_with("/nonexistent.fw: "), "{why}");
+        assert!(are_there().is_ok());
+    }
 }

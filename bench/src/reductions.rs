@@ -10,7 +10,7 @@ use fencewright_report::words::grouped;
 
 use crate::measurement::Measurement;
 use crate::programs::example;
-use crate::robustness::of_table;
+use crate::robustness::{not_measured, of_table};
 use crate::run::Run;
 use crate::stopwatch::{Stopwatch, Took};
 
@@ -74,7 +74,7 @@ fn cells(
 pub fn tables(run: &mut Run) {
     let seconds = run.at_most(LIMIT).as_secs();
     run.say(&format!(
-        "Fig. 5.13: the Indexer under SC, states (dynamic reduction: executions) and milliseconds; -: not within {seconds} s"
+        "Fig. 5.13, whose data are lost: the Indexer under SC, states (dynamic reduction: executions) and milliseconds; -: not within {seconds} s"
     ));
     let mut rows = Vec::new();
     for n in run.some(&[2, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16], 5) {
@@ -93,7 +93,7 @@ pub fn tables(run: &mut Run) {
     }
     run.table(&header("N"), &rows);
 
-    run.say("Fig. 5.14: the programs of Fig. 5.9 under SC, everything they can do; dynamic reduction is for executions that end");
+    run.say("Fig. 5.14, whose data are lost: the programs of Fig. 5.9 under SC, everything they can do; dynamic reduction is for executions that end");
     let files = [
         "dekker.txt",
         "peterson.txt",
@@ -106,7 +106,13 @@ pub fn tables(run: &mut Run) {
     ];
     let mut rows = Vec::new();
     for file in run.some(&files, 2) {
-        let Some(placed) = of_table(file) else { continue };
+        let placed = match of_table(file) {
+            Ok(placed) => placed,
+            Err(why) => {
+                rows.push(not_measured(file, &why, header("program").len()));
+                continue;
+            }
+        };
         let mut row = vec![file.to_string()];
         for reduction in REDUCTIONS {
             row.extend(cells(run, file, None, &placed.program, reduction));
@@ -114,6 +120,7 @@ pub fn tables(run: &mut Run) {
         rows.push(row);
     }
     run.table(&header("program"), &rows);
+    run.say_few("programs", 2, files.len());
 }
 
 fn header(first: &'static str) -> Vec<&'static str> {

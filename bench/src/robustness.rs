@@ -10,16 +10,12 @@ use fencewright_fences::{Options, Robustness, synthesise};
 use fencewright_lang::places::Placed;
 use fencewright_program::MemoryModel;
 use fencewright_report::words::grouped;
-use fencewright_testing::corpora::corpora;
 
 use crate::measurement::{Input, Measurement};
-use crate::programs::{input, placed, placed_at, program};
+use crate::programs::{corpora_placed, input, of_corpora, placed, program};
 use crate::run::Run;
 use crate::stopwatch::{Stopwatch, Took};
-use crate::thesis::limits;
-
-/// The tool of the thesis.
-const PAPER: &str = "Trencher";
+use crate::thesis::{TRENCHER, limits};
 
 /// Fig. 5.9: what it is, the file of the original tool in the corpora or an example of ours, and the milliseconds of the thesis, depth first and
 /// breadth first.
@@ -37,12 +33,9 @@ const TABLE: [(&str, &str, f64, f64); 11] = [
     ("Lock-free stack, 4 threads", "treiber-stack.fw", 0.0, 0.0),
 ];
 
-/// The program of a row of the table; nothing if it is in the corpora, and these are not there.
-pub fn of_table(file: &str) -> Option<Placed> {
-    if file.ends_with(".fw") {
-        return Some(placed(file, &[("N", 4)]));
-    }
-    corpora("trencher").map(|corpora| placed_at(&corpora.join("trencher").join(file), &[]))
+/// The program of a row of the table; in words why there is none: the corpora may not be there.
+pub fn of_table(file: &str) -> Result<Placed, String> {
+    if file.ends_with(".fw") { Ok(placed(file, &[("N", 4)])) } else { corpora_placed("trencher", file) }
 }
 
 /// The program of a row of the table, for peers.
@@ -50,7 +43,15 @@ fn asked(file: &str) -> Option<Input> {
     if file.ends_with(".fw") {
         return Some(input(file, &[("N", 4)]));
     }
-    corpora("trencher").map(|corpora| Input::File(corpora.join("trencher").join(file), Vec::new()))
+    of_corpora("trencher", file).ok().map(|path| Input::File(path, Vec::new()))
+}
+
+/// A row that says why it has no figures, but for those of the thesis.
+pub fn not_measured(name: &str, why: &str, columns: usize) -> Vec<String> {
+    let mut row = vec![String::new(); columns];
+    row[0] = name.to_string();
+    row[1] = format!("not measured: {}", why.lines().next().unwrap_or_default());
+    row
 }
 
 /// Robustness by explicit search.
@@ -73,12 +74,33 @@ fn times(thesis: f64, ours: f64) -> String {
     if thesis == 0.0 { String::new() } else { format!("{:.1}", thesis / ours) }
 }
 
+const HEADER: [&str; 10] = [
+    "program",
+    "verdict",
+    "attacks",
+    "fences",
+    "dfs ms",
+    "thesis",
+    "times faster",
+    "bfs ms",
+    "thesis",
+    "times faster",
+];
+
 /// Figs. 5.9, 5.10 and 5.11.
 pub fn tables(run: &mut Run) {
     run.say("Fig. 5.9: the verdict, all attacks, and the fences, depth first and breadth first");
     let mut rows = Vec::new();
     for (name, file, depth, breadth) in TABLE {
-        let Some(placed) = of_table(file) else { continue };
+        let placed = match of_table(file) {
+            Ok(placed) => placed,
+            Err(why) => {
+                let mut row = not_measured(name, &why, HEADER.len());
+                (row[5], row[8]) = (format!("{depth:.0}"), format!("{breadth:.0}"));
+                rows.push(row);
+                continue;
+            }
+        };
         let every = robust::Options { all: true, ..options(run, Order::BreadthFirst) };
         let all = robust::analyse(&placed.program, &every, &limits(run), &Progress::default());
         let feasible = all.attacks().iter().filter(|a| a.verdict == Finding::Feasible).count();
@@ -95,7 +117,11 @@ pub fn tables(run: &mut Run) {
                 measurement = measurement.asked("robust", MemoryModel::Tso, asked);
             }
             // The thesis rounds what takes less than a millisecond to nothing.
-            run.record(if thesis > 0.0 { measurement.published(PAPER, thesis / 1e3) } else { measurement });
+            run.record(if thesis > 0.0 {
+                measurement.published(TRENCHER, thesis / 1e3)
+            } else {
+                measurement
+            });
         }
         let (first, second) = (first.ms(), second.ms());
         rows.push(vec![
@@ -115,19 +141,7 @@ pub fn tables(run: &mut Run) {
             times(breadth, second),
         ]);
     }
-    let header = [
-        "program",
-        "verdict",
-        "attacks",
-        "fences",
-        "dfs ms",
-        "thesis",
-        "times faster",
-        "bfs ms",
-        "thesis",
-        "times faster",
-    ];
-    run.table(&header, &rows);
+    run.table(&HEADER, &rows);
     depth_first_fails(run);
     with_reductions(run);
 }
@@ -164,13 +178,22 @@ fn depth_first_fails(run: &mut Run) {
 /// Fig. 5.11: live variables and local events first, each switched off. The data of the thesis are lost.
 fn with_reductions(run: &mut Run) {
     run.say(
-        "Fig. 5.11: milliseconds to find the fences with live variables, local events first, both or neither",
+        "Fig. 5.11: milliseconds to find the fences with live variables, local events first, both or neither; the data of this plot are lost",
     );
+    let header = ["program", "dfs, none", "live", "local", "both", "bfs, none", "live", "local", "both"];
     let mut rows = Vec::new();
     // Those that took the thesis more than ten milliseconds, in a quick run less than a second.
     let most = if run.quick { 1e3 } else { f64::INFINITY };
-    for (name, file, ..) in TABLE.into_iter().filter(|(.., depth, _)| *depth > 10.0 && *depth < most) {
-        let Some(placed) = of_table(file) else { continue };
+    let slow = TABLE.into_iter().filter(|(.., depth, _)| *depth > 10.0);
+    let all = slow.clone().count();
+    for (name, file, ..) in slow.filter(|(.., depth, _)| *depth < most) {
+        let placed = match of_table(file) {
+            Ok(placed) => placed,
+            Err(why) => {
+                rows.push(not_measured(name, &why, header.len()));
+                continue;
+            }
+        };
         let mut row = vec![name.to_string()];
         for order in [Order::DepthFirst, Order::BreadthFirst] {
             let (none, local) = (Reduction::None, Reduction::Local);
@@ -193,6 +216,7 @@ fn with_reductions(run: &mut Run) {
         }
         rows.push(row);
     }
-    let header = ["program", "dfs, none", "live", "local", "both", "bfs, none", "live", "local", "both"];
+    let measured = rows.len();
     run.table(&header, &rows);
+    run.say_few("programs", measured, all);
 }

@@ -9,7 +9,7 @@ use fencewright_engines::explicit::{self, Reduction};
 use crate::baseline::Baseline;
 use crate::measurement::Measurement;
 use crate::peers::Peers;
-use crate::table;
+use crate::{out, table};
 
 /// The longest that one measurement may take in a quick run.
 const QUICK: Duration = Duration::from_secs(2);
@@ -26,6 +26,8 @@ pub struct Run {
     pub peers: Peers,
     /// What has been done.
     pub sections: Vec<Section>,
+    /// Whether tables are printed: not where the standard output is wanted for a file.
+    pub prints: bool,
     start: Instant,
 }
 
@@ -57,14 +59,20 @@ pub enum Block {
 impl Run {
     /// A run that starts now.
     pub fn new(quick: bool, reduction: Reduction, baseline: Option<Baseline>, peers: Peers) -> Self {
-        Run { quick, reduction, baseline, peers, sections: Vec::new(), start: Instant::now() }
+        Run { quick, reduction, baseline, peers, sections: Vec::new(), prints: true, start: Instant::now() }
     }
 
     /// A new section begins.
     pub fn begin(&mut self, name: &'static str, about: &'static str) {
-        println!("\n## {name}: {about}\n");
+        self.print(&format!("\n## {name}: {about}\n\n"));
         eprintln!("[{:6.1} s] {name}: {about}", self.start.elapsed().as_secs_f64());
         self.sections.push(Section { name, about, blocks: Vec::new(), measurements: Vec::new() });
+    }
+
+    fn print(&self, text: &str) {
+        if self.prints {
+            out::print(text);
+        }
     }
 
     fn section(&mut self) -> &mut Section {
@@ -84,6 +92,13 @@ impl Run {
     /// All of these, or in a quick run the first `few`.
     pub fn some<T: Clone>(&self, all: &[T], few: usize) -> Vec<T> {
         all[..if self.quick { few.min(all.len()) } else { all.len() }].to_vec()
+    }
+
+    /// Says what a quick run has left out.
+    pub fn say_few(&mut self, what: &str, few: usize, all: usize) {
+        if self.quick {
+            self.say(&format!("A quick run has {few} of {all} {what}."));
+        }
     }
 
     /// How explicit searches search.
@@ -117,14 +132,16 @@ impl Run {
 
     /// Prints words, which belong to the section.
     pub fn say(&mut self, text: &str) {
-        println!("{text}\n");
+        self.print(&format!("{text}\n\n"));
         self.section().blocks.push(Block::Text(text.to_string()));
     }
 
     /// Prints a table, which belongs to the section.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
-        table::print(header, rows);
-        println!();
+        if self.prints {
+            table::print(header, rows);
+        }
+        self.print("\n");
         let header = header.iter().map(|cell| cell.to_string()).collect();
         self.section().blocks.push(Block::Table { header, rows: rows.to_vec() });
     }

@@ -16,6 +16,9 @@ use crate::run::{self, time};
 use crate::stopwatch::{Stopwatch, Took};
 use crate::thesis::word;
 
+/// The other model checker, if it is installed.
+pub const SPIN: &str = "Spin";
+
 /// The program of examples/lamport-fast.fw with as many threads, step by step the same: what is read from shared memory goes through `r`.
 fn promela(threads: u32) -> String {
     format!(
@@ -134,7 +137,7 @@ pub fn lamport(run: &mut run::Run) {
             beside = format!("Spin takes {:.1} times as long", theirs.took.wall / mine.took.wall);
             eprintln!("            Spin: {}", time(theirs.took.wall));
             measurement = measurement.compared(Other {
-                tool: "Spin".to_string(),
+                tool: SPIN.to_string(),
                 source: Source::Peer,
                 outcome: theirs.verdict,
                 seconds: Some(theirs.took.wall),

@@ -1,27 +1,54 @@
 //! Tables for people: Markdown, columns aligned.
 
+use crate::out;
+
 /// Prints rows under a header, numbers to the right.
 pub fn print(header: &[&str], rows: &[Vec<String>]) {
+    out::print(&table(header, rows));
+}
+
+fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let header: Vec<String> = header.iter().map(|text| cell(text)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
+        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
         // A column may be empty, header and all; its rule is still one character wide.
-        cells.chain([header[column].len()]).max().unwrap_or(0).max(1)
+        cells.max().unwrap_or(0).max(1)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let line = |cells: Vec<String>| println!("| {} |", cells.join(" | "));
-    line(header.iter().zip(&widths).map(|(cell, &w)| format!("{cell:w$}")).collect());
-    line(
-        widths
-            .iter()
-            .enumerate()
-            .map(|(n, &w)| if n == 0 { "-".repeat(w) } else { "-".repeat(w - 1) + ":" })
-            .collect(),
-    );
-    for row in rows {
-        let cell = |(n, cell): (usize, &String)| {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let rule = |(n, &w): (usize, &usize)| if n == 0 { "-".repeat(w) } else { "-".repeat(w - 1) + ":" };
+    let mut text = line(header.iter().zip(&widths).map(|(cell, &w)| format!("{cell:w$}")).collect());
+    text += &line(widths.iter().enumerate().map(rule).collect());
+    for row in &rows {
+        let aligned = |(n, cell): (usize, &String)| {
             let w = widths[n];
             if n == 0 { format!("{cell:w$}") } else { format!("{cell:>w$}") }
         };
-        line(row.iter().enumerate().map(cell).collect());
+        text += &line(row.iter().enumerate().map(aligned).collect());
+    }
+    text
+}
+
+/// A text within a cell: what tools and files of others say may have line ends and bars in it.
+fn cell(text: &str) -> String {
+    out::plain(text).replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_say_stays_within_its_cell() {
+        let rows = [vec!["a|b\n".to_string(), "\u{1b}[31m1".to_string()], vec!["µ".into(), "2".into()]];
+        let lines = [
+            "| program | ms     |",
+            "| ------- | -----: |",
+            "| a\\|b\u{fffd}   | \u{fffd}[31m1 |",
+            "| µ       |      2 |",
+            "",
+        ];
+        assert_eq!(table(&["program", "ms"], &rows), lines.join("\n"));
     }
 }

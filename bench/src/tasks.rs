@@ -19,12 +19,16 @@ use toml::{Table, Value};
 use crate::save::save;
 
 /// The questions: the name of the property file and what it says, which the tool-info module reads.
-const QUESTIONS: [(&str, &str); 5] = [
+const QUESTIONS: [(&str, &str); 9] = [
     ("sc", "safe under sc"),
     ("tso", "safe under tso"),
     ("pso", "safe under pso"),
     ("robust", "robust against tso"),
     ("triangular", "free of triangular races"),
+    ("fences-tso", "made safe under tso by fences"),
+    ("fences-pso", "made safe under pso by fences"),
+    ("fences-robust", "made robust against tso by fences"),
+    ("fences-triangular", "made free of triangular races by fences"),
 ];
 
 /// A program and what is known about it.
@@ -37,13 +41,15 @@ struct Task {
     define: Vec<String>,
     /// The name of a question, and whether the answer is yes.
     expected: Vec<(&'static str, bool)>,
+    /// The name of a question about fences, and how many the cheapest ones are, over all threads.
+    fences: Vec<(&'static str, u32)>,
 }
 
 /// Writes all tasks to a folder; how many there are.
 pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
     let made =
         |path: &Path| std::fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()));
-    let saved = |path: PathBuf, text: &str| save(&path, text).map_err(|error| error.to_string());
+    let saved = |path: PathBuf, text: &str| save(&path, text);
     made(&folder.join("properties"))?;
     for (name, question) in QUESTIONS {
         saved(folder.join("properties").join(format!("{name}.prp")), &format!("{question}\n"))?;
@@ -57,28 +63,30 @@ pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
             }
         }
     }
-    let mut count = 0;
+    // BenchExec names outputs after tasks, without their folders: no two may have the same name.
+    let mut names = BTreeSet::new();
     for (set, tasks) in sets {
         let place = folder.join(set);
         made(&place)?;
         let here = std::fs::canonicalize(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-        let (mut list, mut names) = (String::new(), BTreeSet::new());
+        let mut list = String::new();
         for task in &tasks {
             let name = task.name(&names);
             saved(place.join(format!("{name}.yml")), &task.definition(&here)?)?;
             let _ = writeln!(list, "{set}/{name}.yml");
             names.insert(name);
-            count += 1;
         }
         saved(folder.join(format!("{set}.set")), &list)?;
     }
-    Ok(count)
+    Ok(names.len())
 }
 
 impl Task {
-    /// A name that no other task has: the program, its constants, the property.
+    /// A name that no other task has: the program, in another language than ours with its extension, its constants, the property.
     fn name(&self, taken: &BTreeSet<String>) -> String {
-        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        let is_ours = self.file.extension().is_some_and(|extension| extension == "fw");
+        let file = if is_ours { self.file.file_stem() } else { self.file.file_name() };
+        let stem = file.unwrap_or_default().to_string_lossy();
         let words =
             std::iter::once(stem.into_owned()).chain(self.define.clone()).chain(self.property.clone());
         let name = words.collect::<Vec<_>>().join("-");
@@ -95,11 +103,13 @@ impl Task {
         let file = std::fs::canonicalize(&self.file);
         let file = file.map_err(|error| format!("{}: {error}", self.file.display()))?;
         let mut text =
-            format!("format_version: \"2.0\"\ninput_files: {}\n", quoted(&relative(folder, &file)));
+            format!("format_version: \"2.0\"\ninput_files: {}\n", quoted(&pattern(&relative(folder, &file))));
         let headers = headers(&file);
         if !headers.is_empty() {
             text += "required_files:\n";
-            headers.iter().for_each(|header| _ = writeln!(text, "  - {}", quoted(&relative(folder, header))));
+            headers
+                .iter()
+                .for_each(|header| _ = writeln!(text, "  - {}", quoted(&pattern(&relative(folder, header)))));
         }
         text += "properties:\n";
         for (question, holds) in &self.expected {
@@ -108,7 +118,7 @@ impl Task {
                 "  - property_file: \"../properties/{question}.prp\"\n    expected_verdict: {holds}"
             );
         }
-        if self.property.is_some() || !self.define.is_empty() {
+        if self.property.is_some() || !self.define.is_empty() || !self.fences.is_empty() {
             text += "options:\n";
         }
         if let Some(property) = &self.property {
@@ -118,6 +128,10 @@ impl Task {
             text += "  define:\n";
             self.define.iter().for_each(|define| _ = writeln!(text, "    - {}", quoted(define)));
         }
+        if !self.fences.is_empty() {
+            text += "  fences:\n";
+            self.fences.iter().for_each(|(question, count)| _ = writeln!(text, "    {question}: {count}"));
+        }
         Ok(text)
     }
 }
@@ -125,6 +139,11 @@ impl Task {
 /// A string as YAML has it: as JSON has it.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// The pattern that only this path matches.
+fn pattern(path: &str) -> String {
+    path.chars().map(|c| if "[*?".contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
 /// The headers that a C program may include.
@@ -166,11 +185,18 @@ fn from_toml(folder: &Path) -> Result<Vec<Task>, String> {
         });
         let expected =
             MemoryModel::ALL.into_iter().filter_map(|model| verdict(model.name(), word(model.name())?));
+        let fixed = entry.get("fixed").and_then(Value::as_array).into_iter().flatten();
+        let fixed = fixed.filter_map(|model| match model.as_str()? {
+            "tso" => Some(("fences-tso", true)),
+            "pso" => Some(("fences-pso", true)),
+            _ => None,
+        });
         Ok(Task {
             file: folder.join(file),
             property: word("property").map(str::to_string),
             define: define.collect(),
-            expected: expected.collect(),
+            expected: expected.chain(fixed).collect(),
+            fences: Vec::new(),
         })
     };
     let tasks = entries.iter().enumerate().map(task).collect::<Result<Vec<_>, String>>()?;
@@ -186,24 +212,57 @@ fn verdict(question: &'static str, word: &str) -> Option<(&'static str, bool)> {
     }
 }
 
-/// How a corpus says what it knows: the columns of `expected.csv` that answer questions, and the property that is meant.
+/// What follows: whatever happens under SC happens under TSO, and what happens under TSO happens under PSO.
+fn implied(expected: &mut Vec<(&'static str, bool)>) {
+    let models = ["sc", "tso", "pso"];
+    let answer =
+        |n: usize| expected.iter().find(|(question, _)| *question == models[n]).map(|(_, holds)| *holds);
+    let known: Vec<Option<bool>> = (0..models.len()).map(answer).collect();
+    for (n, model) in models.into_iter().enumerate().filter(|(n, _)| known[*n].is_none()) {
+        let safe = known[n..].contains(&Some(true));
+        let wrong = known[..n].contains(&Some(false));
+        if safe || wrong {
+            expected.push((model, safe));
+        }
+    }
+    expected.sort_by_key(|(question, _)| QUESTIONS.iter().position(|(name, _)| name == question));
+}
+
+/// How a corpus says what it knows: the columns of `expected.csv` that answer questions or count fences, and the property that is meant.
 struct Corpus {
     answers: &'static [(&'static str, &'static str)],
+    fences: &'static [(&'static str, &'static str)],
     property: Option<&'static str>,
+    /// Whether it speaks of what must not happen only: then answers about one memory model may follow from those about another one.
+    is_safety: bool,
 }
 
 const MODELS: [(&str, &str); 3] = [("sc", "sc"), ("tso", "tso"), ("pso", "pso")];
 
 const CORPORA: [(&str, Corpus); 6] = [
-    ("algorithms", Corpus { answers: &MODELS, property: None }),
-    ("litmus-x86", Corpus { answers: &MODELS, property: None }),
-    ("memorax", Corpus { answers: &MODELS, property: None }),
+    ("algorithms", Corpus { answers: &MODELS, fences: &[], property: None, is_safety: true }),
+    // Some ask whether something can happen.
+    ("litmus-x86", Corpus { answers: &MODELS, fences: &[], property: None, is_safety: false }),
+    (
+        "memorax",
+        Corpus {
+            answers: &MODELS,
+            fences: &[("memorax_fence_sites", "fences-tso")],
+            property: None,
+            is_safety: true,
+        },
+    ),
     (
         "trencher",
-        Corpus { answers: &[("robust", "robust"), ("triangular_race_free", "triangular")], property: None },
+        Corpus {
+            answers: &[("robust", "robust"), ("triangular_race_free", "triangular")],
+            fences: &[("robustness_fences", "fences-robust"), ("trf_fences", "fences-triangular")],
+            property: None,
+            is_safety: false,
+        },
     ),
-    ("c-litmus", Corpus { answers: &MODELS, property: Some("assertions") }),
-    ("c-programs", Corpus { answers: &MODELS, property: Some("assertions") }),
+    ("c-litmus", Corpus { answers: &MODELS, fences: &[], property: Some("assertions"), is_safety: true }),
+    ("c-programs", Corpus { answers: &MODELS, fences: &[], property: Some("assertions"), is_safety: true }),
 ];
 
 fn from_csv(folder: &Path, corpus: Corpus) -> Result<Vec<Task>, String> {
@@ -219,7 +278,14 @@ fn from_csv(folder: &Path, corpus: Corpus) -> Result<Vec<Task>, String> {
         let record = record.map_err(|error| wrong(&error))?;
         let cell = |name: &str| column(name).and_then(|column| record.get(column)).unwrap_or_default();
         let answer = |(column, question): &(&'static str, &'static str)| verdict(question, cell(column));
-        let expected: Vec<_> = corpus.answers.iter().filter_map(answer).collect();
+        let mut expected: Vec<_> = corpus.answers.iter().filter_map(answer).collect();
+        if corpus.is_safety {
+            implied(&mut expected);
+        }
+        let count =
+            |(column, question): &(&'static str, &'static str)| Some((*question, cell(column).parse().ok()?));
+        let fences: Vec<(&str, u32)> = corpus.fences.iter().filter_map(count).collect();
+        expected.extend(fences.iter().map(|(question, _)| (*question, true)));
         if expected.is_empty() {
             continue;
         }
@@ -228,6 +294,7 @@ fn from_csv(folder: &Path, corpus: Corpus) -> Result<Vec<Task>, String> {
             property: corpus.property.map(str::to_string),
             define: cell("defines").split_whitespace().map(str::to_string).collect(),
             expected,
+            fences,
         });
     }
     Ok(tasks)
@@ -247,19 +314,58 @@ mod tests {
 
     #[test]
     fn names_are_names_of_files_and_differ() {
-        let task = |define: &[&str]| Task {
-            file: PathBuf::from("/x/2+2w.pso.fw"),
+        let task = |file: &str, define: &[&str]| Task {
+            file: PathBuf::from(file),
             property: Some("a/b".into()),
             define: define.iter().map(|d| d.to_string()).collect(),
             expected: Vec::new(),
+            fences: Vec::new(),
         };
         let mut taken = BTreeSet::new();
-        for (define, name) in
-            [(&["N=3"][..], "2+2w.pso-N=3-a_b"), (&[], "2+2w.pso-a_b"), (&[], "2+2w.pso-a_b-2")]
-        {
-            let made = task(define).name(&taken);
+        for (file, define, name) in [
+            ("/x/2+2w.pso.fw", &["N=3"][..], "2+2w.pso-N=3-a_b"),
+            ("/x/2+2w.pso.fw", &[], "2+2w.pso-a_b"),
+            ("/y/2+2w.pso.fw", &[], "2+2w.pso-a_b-2"),
+            ("/y/2+2w.pso.c", &[], "2+2w.pso.c-a_b"),
+        ] {
+            let made = task(file, define).name(&taken);
             assert_eq!(made, name);
             taken.insert(made);
         }
+    }
+
+    #[test]
+    fn what_follows_for_other_memory_models_is_asked_too() {
+        let all = |known: &[(&'static str, bool)]| {
+            let mut known = known.to_vec();
+            implied(&mut known);
+            known
+        };
+        assert_eq!(all(&[("tso", true)]), [("sc", true), ("tso", true)]);
+        assert_eq!(all(&[("tso", false)]), [("tso", false), ("pso", false)]);
+        assert_eq!(all(&[("pso", true)]), [("sc", true), ("tso", true), ("pso", true)]);
+        assert_eq!(all(&[("sc", true), ("pso", false)]), [("sc", true), ("pso", false)]);
+        assert_eq!(all(&[]), []);
+    }
+
+    /// The columns of a corpus become questions, the numbers of fences options.
+    #[test]
+    fn a_corpus_becomes_tasks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+        let csv = "file,robust,robustness_fences,triangular_race_free,trf_fences\na [b].txt,no,4,?,?\nc.txt,?,?,?,?\n";
+        write("expected.csv", csv);
+        write("a [b].txt", "");
+        let [.., (_, trencher), _, _] = CORPORA;
+        let tasks = from_csv(folder.path(), trencher).expect("a corpus");
+        let [task] = &tasks[..] else { panic!("one task, not {}", tasks.len()) };
+        let here = std::fs::canonicalize(folder.path()).expect("the folder");
+        assert_eq!(
+            task.definition(&here).expect("a definition"),
+            "format_version: \"2.0\"\ninput_files: \"a [[]b].txt\"\nproperties:\n  \
+             - property_file: \"../properties/robust.prp\"\n    expected_verdict: false\n  \
+             - property_file: \"../properties/fences-robust.prp\"\n    expected_verdict: true\n\
+             options:\n  fences:\n    fences-robust: 4\n"
+        );
     }
 }

@@ -1,14 +1,15 @@
 """BenchExec's tool-info module for Fencewright.
 
-The property file of a task says what is asked, in one line: `safe under sc`, `safe under tso`, `safe under pso`, `robust against tso` or
-`free of triangular races`. The options of its task definition say the rest: `property` (the one to check, otherwise all), `define` (a list
-of `NAME=VALUE`, as with -D) and `format`. `fencewright-bench tasks DIR` writes such tasks.
+The property file of a task says what is asked, in one line, one of QUESTIONS. The options of its task definition say the rest: `property` (the one to
+check, otherwise all), `define` (a list of `NAME=VALUE`, as with -D), `format`, and `fences`: for a question about fences, named as its property file is, how
+many the cheapest ones are. `fencewright-bench tasks DIR` writes such tasks.
 
 Results are `true`, `false(PROPERTY)`, `unknown`, and for runs that say nothing about the program `TIMEOUT`, `OUT OF MEMORY` and `ERROR (...)`.
 BenchExec counts as unknown only what is spelt `unknown`: the reason is a column of its own (`<column title="reason">reason</column>`).
 """
 
 import json
+import os
 
 import benchexec.result as result
 import benchexec.tools.template
@@ -20,11 +21,21 @@ QUESTIONS = {
     "safe under pso": ["check", "--model", "pso"],
     "robust against tso": ["robust"],
     "free of triangular races": ["robust", "--notion", "triangular"],
+    "made safe under tso by fences": ["fences", "--model", "tso"],
+    "made safe under pso by fences": ["fences", "--model", "pso"],
+    "made robust against tso by fences": ["fences", "--goal", "robustness"],
+    "made free of triangular races by fences": ["fences", "--goal", "triangular"],
 }
 """What a property file asks, and the command that answers it."""
 
 ROBUST = {True: "safe", False: "unsafe", None: "unknown"}
 """What `robust --json` says, in the words of `check --json`."""
+
+FENCES = {"already-safe": "safe", "fixed": "safe", "unfixable": "unsafe", "unknown": "unknown"}
+"""What `fences --json` says, likewise."""
+
+EXECUTIONS = [',"trace":[', ',"witness":[', ',"fences":[']
+"""Where executions begin in the line of an answer."""
 
 MOST_CHARACTERS = 60
 """Longer messages are cut: they are cells of a table."""
@@ -32,6 +43,10 @@ MOST_CHARACTERS = 60
 
 class Tool(benchexec.tools.template.BaseTool2):
     """Fencewright: verifies concurrent programs on relaxed memory."""
+
+    def __init__(self):
+        # How many fences are expected of a command line: its output says how many there are, and only here the two meet.
+        self._expected_fences = {}
 
     def name(self):
         return "Fencewright"
@@ -46,15 +61,18 @@ class Tool(benchexec.tools.template.BaseTool2):
         command, *question = _question(task.property_file)
         arguments = [executable, command, "--json", *question]
         asked = dict(task.options or {})
-        if command == "check" and asked.get("property"):
+        if command in ("check", "fences") and asked.get("property"):
             arguments += ["--property", str(asked["property"])]
         for define in asked.get("define") or []:
             arguments += ["-D", str(define)]
         if asked.get("format"):
             arguments += ["--format", str(asked["format"])]
-        arguments += _limits(options, rlimits)
+        arguments += _limits(command, options, rlimits)
         # Paths that begin with a dash are files all the same.
-        return [*arguments, *options, "--", task.single_input_file]
+        arguments += [*options, "--", task.single_input_file]
+        if command == "fences":
+            self._expected_fences[tuple(arguments)] = _fences(asked, task.property_file)
+        return arguments
 
     def determine_result(self, run):
         if run.exit_code.signal is not None:
@@ -63,6 +81,9 @@ class Tool(benchexec.tools.template.BaseTool2):
         answers = _answers(run.output)
         status = run.exit_code.value
         violated = [answer for answer in answers if answer["verdict"] == "unsafe"]
+        expected = self._expected_fences.get(tuple(run.cmdline))
+        if status == 0 and answers and expected is not None:
+            return _counted(answers[0], expected)
         # The status and what is printed must agree: a program without properties, say, is nothing that was proved.
         if status == 0 and answers and all(answer["verdict"] == "safe" for answer in answers):
             return result.RESULT_TRUE_PROP
@@ -75,14 +96,14 @@ class Tool(benchexec.tools.template.BaseTool2):
         return f"{result.RESULT_ERROR} (status {status} with {len(answers)} verdicts)"
 
     def get_value_from_output(self, output, identifier):
-        """`engine`, `reason`, `states`, `seconds`, `check_seconds`, `memory_mib`, `checked` of the answers, each value once."""
-        values = []
-        for answer in _answers(output):
-            value = answer.get(identifier)
-            if value is not None and not isinstance(value, (list, dict)):
-                text = str(value).lower() if isinstance(value, bool) else str(value)
-                values += [] if text in values else [text]
-        return _escaped(", ".join(values)) if values else None
+        """`engine`, `reason`, `states`, `seconds`, `check_seconds`, `memory_mib`, `checked`, `count` of the answers: words each once, of numbers the largest."""
+        values = [answer.get(identifier) for answer in _answers(output)]
+        values = [value for value in values if value is not None and not isinstance(value, (list, dict))]
+        if values and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+            # Those of several properties count everything until then: the last one has it all. Each property is confirmed apart.
+            return str(sum(values) if identifier == "check_seconds" else max(values))
+        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+        return _escaped(", ".join(dict.fromkeys(texts))) if texts else None
 
 
 def _question(property_file):
@@ -101,17 +122,17 @@ def _question(property_file):
     return QUESTIONS[lines[0]]
 
 
-def _limits(options, rlimits):
-    """The limits of the run, for the tool: then it stops by itself, and says what it had."""
+def _limits(command, options, rlimits):
+    """The limits of the run, for the tool: then it stops by itself, a little before, and says what it had."""
     given = {option.split("=")[0] for option in options}
     limits = []
     seconds = [limit for limit in (rlimits.walltime, rlimits.cputime) if limit is not None]
     if seconds and "--timeout" not in given:
-        limits += ["--timeout", f"{min(seconds)}s"]
+        limits += ["--timeout", f"{int(min(seconds) * 950)}ms"]
     if rlimits.memory is not None and "--memory" not in given:
         # The system counts the program itself and its stacks, too.
         limits += ["--memory", str(rlimits.memory * 95 // 100)]
-    if rlimits.cpu_cores is not None and "--jobs" not in given:
+    if command != "fences" and rlimits.cpu_cores is not None and "--jobs" not in given:
         limits += ["--jobs", str(rlimits.cpu_cores)]
     return limits
 
@@ -120,30 +141,62 @@ def _answers(output):
     """The answers among the lines of an output: a run that was killed may have left half a line."""
     answers = []
     for line in output:
-        try:
-            answer = json.loads(line)
-        except ValueError:
-            continue
+        answer = _answer(line)
         if isinstance(answer, dict) and "robust" in answer:
             answer["verdict"] = ROBUST.get(answer["robust"], "unknown")
+        elif isinstance(answer, dict) and "goal" in answer:
+            answer["verdict"] = FENCES.get(answer.get("verdict"), "unknown")
         if isinstance(answer, dict) and isinstance(answer.get("verdict"), str):
             answers.append(answer)
     return answers
 
 
+def _answer(line):
+    """The object of a line, without its executions: they come last, may have a hundred megabytes, and every column asks for the answers again."""
+    # Quotes within strings are escaped, so these are keys.
+    ends = [end for end in map(line.find, EXECUTIONS) if end >= 0]
+    try:
+        return json.loads(line[: min(ends)] + "}" if ends else line)
+    except ValueError:
+        return None
+
+
+def _fences(asked, property_file):
+    """How many fences the task definition expects, if it says so."""
+    counts = asked.get("fences")
+    question = os.path.splitext(os.path.basename(property_file or ""))[0]
+    return counts.get(question) if isinstance(counts, dict) else None
+
+
+def _counted(answer, expected):
+    """Whether the fences that were found are as many as expected."""
+    count = answer.get("count")
+    if count == expected:
+        return result.RESULT_TRUE_PROP
+    if answer.get("optimal") is True or not isinstance(count, int) or count < expected:
+        return f"{result.RESULT_FALSE_PROP}({count}_fences)"
+    # Too many, but it does not say that fewer would not do.
+    return result.RESULT_UNKNOWN
+
+
 def _property(answer):
     """What is violated, as the table shows it."""
-    name = answer.get("property") or "robustness"
+    name = answer.get("property") or answer.get("goal") or "robustness"
     return "".join(c if c.isalnum() or c in "_-" else "_" for c in str(name))[:MOST_CHARACTERS]
 
 
 def _unknown(answers):
     """The tool's own limits are limits of resources; everything else is an answer that it does not know."""
-    reasons = [str(answer.get("reason")) for answer in answers if answer["verdict"] == "unknown"]
-    if any(reason.startswith("no answer within") and reason.endswith("of memory") for reason in reasons):
-        return "OUT OF MEMORY"
-    if any(reason.startswith("no answer within") for reason in reasons):
-        return result.RESULT_TIMEOUT
+    unknown = [answer for answer in answers if answer["verdict"] == "unknown"]
+    reasons = [str(answer.get("reason")) for answer in unknown]
+    # Of several engines, one may have more to say than that the time was up for the others.
+    tried = [attempt for answer in unknown for attempt in answer.get("tried") or [] if isinstance(attempt, dict)]
+    for said in (reasons, [str(attempt.get("reason")) for attempt in tried]):
+        limits = [reason for reason in said if "no answer within" in reason]
+        if any("of memory" in reason for reason in limits):
+            return "OUT OF MEMORY"
+        if limits:
+            return result.RESULT_TIMEOUT
     return result.RESULT_UNKNOWN
 
 
