@@ -30,8 +30,7 @@ pub fn can_be_written(path: &Path, inputs: &[PathBuf], json: bool, out: &mut Out
 
 /// Writes a certificate; if that fails, it is told.
 pub fn write(path: &Path, certificate: &Certificate, json: bool, out: &mut Output) -> Status {
-    let mut text = Vec::new();
-    match certificate.write(&mut text).and_then(|()| files::overwrite(path, &text)) {
+    match files::overwrite_with(path, &mut |to| certificate.write(to)) {
         Ok(()) => Status::Fine,
         Err(error) => {
             let why = format!("cannot write it: {}", describe(&error));

@@ -56,7 +56,7 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     };
     let loaded = match load_or_tell(&args.file, &args.input, &limits, args.json, out) {
         Ok(loaded) => loaded,
-        Err(status) => return status,
+        Err(unloadable) => return unloadable.status,
     };
     if !args.json {
         tell_notes(&loaded);

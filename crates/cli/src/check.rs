@@ -24,7 +24,7 @@ use crate::args::{
     BufferArg, CheckArgs, DomainArg, FixArg, KeptArg, LazyArgs, MethodArg, OracleArg, TERMINATION,
 };
 use crate::gathered::Gathered;
-use crate::input::{describe, display_name, each_file, load_or_tell, tell_notes};
+use crate::input::{describe, display_name, each_file, load_or_tell, stops_when_asked, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{certificate, files, folder, gathered, progress, stop};
@@ -69,6 +69,16 @@ pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
             return Status::Bad;
         }
     }
+    let outputs = [
+        ("--certificate", &args.certificate),
+        ("--emit-boolean", &args.emit_boolean),
+        ("--sarif", &args.sarif),
+        ("--html", &args.html),
+    ];
+    if let Some((option, why)) = files::are_the_same(&outputs) {
+        out.refuse(args.common.json, option, &why, None);
+        return Status::Bad;
+    }
     for (option, path) in [("--sarif", &args.sarif), ("--html", &args.html)] {
         let Some(path) = path else { continue };
         if !gathered::can_be_written(option, path, &args.common.files, args.common.json, out) {
@@ -91,19 +101,29 @@ fn run_all(
         return folder::run(args, gathered, out);
     }
     each_file(&args.common, out, |path, limits, out| {
+        let _search = stops_when_asked(path, gathered);
         let mut loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
-            Err(status) => {
-                gathered.fail(&display_name(path), "this could not be read as a program");
-                return status;
+            Err(unloadable) => {
+                gathered.fail(&display_name(path), &unloadable.reason());
+                return unloadable.status;
             }
         };
+        gathered.read(&loaded.sources);
+        for path in [&args.certificate, &args.emit_boolean].into_iter().flatten() {
+            if let Some(why) = files::is_also_read(path, files::included(&loaded.sources)) {
+                out.refuse(args.common.json, &path.to_string_lossy(), &why, None);
+                return Status::Bad;
+            }
+        }
         let races = races(&loaded, limits);
         loaded.warnings.extend(races);
         let bound = match args.buffer.as_ref().map(|buffer| buffer.bound(&loaded.program)).transpose() {
             Ok(bound) => bound,
             Err(why) => {
-                out.refuse(args.common.json, loaded.sources.name(), &format!("--buffer: {why}"), None);
+                let why = format!("--buffer: {why}");
+                gathered.fail(loaded.sources.name(), &why);
+                out.refuse(args.common.json, loaded.sources.name(), &why, None);
                 return Status::Bad;
             }
         };
@@ -224,6 +244,8 @@ impl Checker<'_> {
         let properties = match select(loaded, &self.args.property) {
             Ok(properties) => properties,
             Err(message) => {
+                let first = message.lines().next().unwrap_or_default();
+                self.gathered.fail(loaded.sources.name(), first);
                 out.refuse(self.args.common.json, loaded.sources.name(), &message, None);
                 return Status::Bad;
             }

@@ -20,6 +20,12 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
+    if let Some(output) = &args.output
+        && let Some(why) = files::is_also_read(output, files::included(&loaded.sources))
+    {
+        complain(&output.to_string_lossy(), &why);
+        return Status::Bad;
+    }
     loaded.settle_constants();
     let converted = match args.to.0.print(&loaded) {
         Ok(converted) => converted,

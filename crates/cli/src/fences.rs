@@ -21,7 +21,8 @@ use crate::args::{FencesArgs, GoalArg, OverflowArg, TERMINATION};
 use crate::check::stated;
 use crate::gathered::Gathered;
 use crate::input::{
-    Originals, display_name, each_file, is_standard_input, load_originals, load_quietly, tell_notes,
+    Originals, display_name, each_file, is_standard_input, load_originals, load_quietly, stops_when_asked,
+    tell_notes,
 };
 use crate::output::{Output, complain, write_error};
 use crate::status::Status;
@@ -48,6 +49,7 @@ pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
 fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Status {
     let json = args.common.json;
     each_file(&args.common, out, |path, limits, out| {
+        let _search = stops_when_asked(path, gathered);
         let loaded = match args.write {
             true if is_standard_input(path) => {
                 out.refuse(json, "-", "the standard input cannot be written to; use --diff", None);
@@ -59,11 +61,12 @@ fn find_all(args: &FencesArgs, gathered: &mut Gathered, out: &mut Output) -> Sta
         };
         match loaded {
             Ok((loaded, original)) => {
+                gathered.read(&loaded.sources);
                 let mut to = To { gathered, out };
                 file(args, path, &loaded, original.as_ref(), limits, &mut to)
             }
             Err(unloadable) => {
-                gathered.fail(&display_name(path), "this could not be read as a program");
+                gathered.fail(&display_name(path), &unloadable.reason());
                 write_error(&unloadable.message);
                 out.tell_failure(json, &unloadable.failure);
                 unloadable.status

@@ -6,9 +6,12 @@
 //! still what was read.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+
+use fencewright_lang::Sources;
+use fencewright_program::FileId;
 
 use crate::input::{describe, display_name, is_standard_input};
 use crate::output::{Output, complain};
@@ -44,7 +47,7 @@ impl Original {
 
     /// Replaces the contents, unless the file is no longer what was read.
     pub fn replace(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
-        replace(path, contents, Some(self))
+        replace(path, &mut |to| to.write_all(contents), Some(self))
     }
 
     /// Whether this is still the file that was read: the same file, or another one of that name (some editors write a new file each time).
@@ -78,7 +81,22 @@ pub fn deliver(text: &str, path: Option<&Path>, out: &mut Output) -> Status {
 /// Makes a file with these contents, in place of the one that is there. What is not a regular file, a device for instance, is written
 /// to directly.
 pub fn overwrite(path: &Path, contents: &[u8]) -> io::Result<()> {
+    overwrite_with(path, &mut |to| to.write_all(contents))
+}
+
+/// The same with contents that are made while they are written: they may be larger than memory allows.
+pub fn overwrite_with(path: &Path, contents: Contents<'_>) -> io::Result<()> {
     replace(path, contents, None)
+}
+
+/// Writes the contents of a file; it may be called more than once.
+pub type Contents<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
+
+/// Writes all contents into a file.
+fn fill(file: &File, contents: Contents<'_>) -> io::Result<()> {
+    let mut to = BufWriter::new(file);
+    contents(&mut to)?;
+    to.flush()
 }
 
 /// Why an output would destroy one of the inputs, if it would.
@@ -92,7 +110,29 @@ pub fn is_also_read<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path
     Some(format!("this file is also read (as {}), so nothing is written to it", display_name(input)))
 }
 
-fn replace(path: &Path, contents: &[u8], original: Option<&Original>) -> io::Result<()> {
+/// The files that a program includes, as far as they were read.
+pub fn included(sources: &Sources) -> impl Iterator<Item = &Path> {
+    let files = sources.iter().filter(|(id, _)| *id != FileId::MAIN && !sources.is_built_in(*id));
+    files.map(|(_, file)| Path::new(&file.name))
+}
+
+/// Why two of these outputs would be written over each other, if they would; each has the option that names it.
+pub fn are_the_same<'o>(outputs: &[(&'o str, &Option<PathBuf>)]) -> Option<(&'o str, String)> {
+    let given: Vec<_> =
+        outputs.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?))).collect();
+    // What is no regular file, a terminal for instance, can be written to twice.
+    let place = |path: &Path| match fs::canonicalize(path) {
+        Ok(place) => fs::metadata(&place).is_ok_and(|about| about.is_file()).then_some(place),
+        Err(_) => Some(path.to_path_buf()),
+    };
+    given.iter().enumerate().find_map(|(n, (option, path))| {
+        let own = place(path)?;
+        let (other, _) = given[..n].iter().find(|(_, other)| place(other).as_ref() == Some(&own))?;
+        Some((*option, format!("{other} names the same file")))
+    })
+}
+
+fn replace(path: &Path, contents: Contents<'_>, original: Option<&Original>) -> io::Result<()> {
     let found = fs::canonicalize(path).and_then(|place| Ok((fs::metadata(&place)?, place)));
     let (old, target) = match found {
         Ok((old, place)) => (Some(old), place),
@@ -110,9 +150,9 @@ fn replace(path: &Path, contents: &[u8], original: Option<&Original>) -> io::Res
             let _whole = stop::while_writing();
             replace_file(&target, &old, contents, original)
         }
-        Some(_) => OpenOptions::new().write(true).open(&target)?.write_all(contents),
+        Some(_) => fill(&OpenOptions::new().write(true).open(&target)?, contents),
         // A symbolic link to nothing: what it names is made.
-        None if fs::symlink_metadata(&target).is_ok() => fs::write(&target, contents),
+        None if fs::symlink_metadata(&target).is_ok() => fill(&File::create(&target)?, contents),
         None => {
             let _whole = stop::while_writing();
             let (temporary, file) = Temporary::beside(&target, None)?;
@@ -125,7 +165,7 @@ fn replace(path: &Path, contents: &[u8], original: Option<&Original>) -> io::Res
 fn replace_file(
     target: &Path,
     old: &Metadata,
-    contents: &[u8],
+    contents: Contents<'_>,
     original: Option<&Original>,
 ) -> io::Result<()> {
     if old.permissions().readonly() {
@@ -153,15 +193,16 @@ fn replace_file(
     }
     write_into(&mut file, contents).inspect_err(|_| {
         // The first error is the one worth telling.
-        let _ = write_into(&mut file, &before);
+        let _ = write_into(&mut file, &mut |to| to.write_all(&before));
     })
 }
 
 /// Writes into a file that exists.
-fn write_into(file: &mut File, contents: &[u8]) -> io::Result<()> {
+fn write_into(file: &mut File, contents: Contents<'_>) -> io::Result<()> {
     file.rewind()?;
-    file.write_all(contents)?;
-    file.set_len(contents.len() as u64)?;
+    fill(file, contents)?;
+    let length = file.stream_position()?;
+    file.set_len(length)?;
     file.sync_all()
 }
 
@@ -188,8 +229,8 @@ impl Temporary {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    fn fill(&self, mut file: &File, contents: &[u8]) -> io::Result<()> {
-        file.write_all(contents)?;
+    fn fill(&self, file: &File, contents: Contents<'_>) -> io::Result<()> {
+        fill(file, contents)?;
         file.sync_all()
     }
 

@@ -1,8 +1,11 @@
 //! Answers gathered for the files that are written when all of them are there: `--sarif` and `--html`.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fencewright_engines::Checked;
+use fencewright_lang::Sources;
 use fencewright_program::MemoryModel;
 use fencewright_report::Source;
 use fencewright_report::html::Page;
@@ -18,17 +21,33 @@ use crate::{files, stop};
 pub struct Gathered {
     log: Option<Log>,
     page: Option<Page>,
+    /// What programs include: nothing is written there.
+    included: BTreeSet<PathBuf>,
 }
 
 impl Gathered {
     /// Nothing yet, for these files.
     pub fn new(sarif: Option<&PathBuf>, html: Option<&PathBuf>) -> Self {
-        Gathered { log: sarif.map(|_| Log::default()), page: html.map(|_| Page::default()) }
+        let (log, page) = (sarif.map(|_| Log::default()), html.map(|_| Page::default()));
+        Gathered { log, page, included: BTreeSet::new() }
+    }
+
+    /// Nothing yet, for a part of these answers.
+    pub fn part(&self) -> Self {
+        let (log, page) = (self.log.as_ref().map(Log::part), self.page.as_ref().map(Page::part));
+        Gathered { log, page, included: BTreeSet::new() }
     }
 
     /// Whether anything is wanted.
     pub fn is_wanted(&self) -> bool {
         self.log.is_some() || self.page.is_some()
+    }
+
+    /// A program was read from these files.
+    pub fn read(&mut self, sources: &Sources) {
+        if self.is_wanted() {
+            self.included.extend(files::included(sources).map(Path::to_path_buf));
+        }
     }
 
     /// The page, if one is wanted.
@@ -64,6 +83,7 @@ impl Gathered {
         if let (Some(page), Some(more)) = (&mut self.page, other.page) {
             page.append(more);
         }
+        self.included.extend(other.included);
     }
 
     /// Writes what is wanted.
@@ -74,12 +94,25 @@ impl Gathered {
         json: bool,
         out: &mut Output,
     ) -> Status {
+        // Whoever stops the command now still gets what was found out.
+        let _search = stop::Search::begin();
         let complete = !stop::is_asked();
-        let log = sarif.zip(self.log).map(|(path, log)| (path, log.finish(complete)));
-        let page = html.zip(self.page).map(|(path, page)| (path, page.finish(complete)));
+        let write = |path: &Path, contents: files::Contents<'_>| match files::is_also_read(
+            path,
+            self.included.iter().map(PathBuf::as_path),
+        ) {
+            Some(why) => Err(io::Error::other(why)),
+            None => files::overwrite_with(path, contents),
+        };
+        let log = sarif
+            .zip(self.log.as_ref())
+            .map(|(path, log)| (path, write(path, &mut |to| log.write(complete, to))));
+        let page = html
+            .zip(self.page.as_ref())
+            .map(|(path, page)| (path, write(path, &mut |to| page.write(complete, to))));
         let mut status = Status::Fine;
-        for (path, text) in log.into_iter().chain(page) {
-            if let Err(error) = files::overwrite(path, text.as_bytes()) {
+        for (path, written) in log.into_iter().chain(page) {
+            if let Err(error) = written {
                 let why = format!("cannot write it: {}", describe(&error));
                 out.refuse(json, &path.to_string_lossy(), &why, None);
                 status = Status::Bad;

@@ -14,6 +14,7 @@ use fencewright_report::json;
 
 use crate::args::{AnalysisArgs, InputArgs};
 use crate::files::Original;
+use crate::gathered::Gathered;
 use crate::output::{Output, complain, error_colour, write_error};
 use crate::status::Status;
 use crate::stop;
@@ -93,6 +94,22 @@ pub struct Unloadable {
     pub is_pressed: bool,
 }
 
+impl Unloadable {
+    /// Where and why, in one line.
+    pub fn reason(&self) -> String {
+        let json::Failure { error, line, column, .. } = &self.failure;
+        let at = line.zip(*column).map(|(line, column)| format!("{line}:{column}: "));
+        format!("{}{error}", at.unwrap_or_default())
+    }
+}
+
+/// Whoever asks to stop while a program is loaded wants to have what was gathered about those before it. Reading what is no regular file may
+/// take for ever, and does not stop when it is asked to.
+pub fn stops_when_asked(path: &Path, gathered: &Gathered) -> Option<stop::Search> {
+    let is_file = !is_standard_input(path) && fs::metadata(path).is_ok_and(|about| about.is_file());
+    (is_file && gathered.is_wanted()).then(stop::Search::begin)
+}
+
 /// Examines all files, each with its own limits, which begin before it is loaded. If nobody reads the output any more, the remaining files
 /// are not examined; after Ctrl-C they are only named.
 pub fn each_file(
@@ -130,11 +147,10 @@ pub fn load_or_tell(
     limits: &Limits,
     json: bool,
     out: &mut Output,
-) -> Result<Loaded, Status> {
-    load_quietly(path, input, limits).map(|loaded| *loaded).map_err(|unloadable| {
+) -> Result<Loaded, Box<Unloadable>> {
+    load_quietly(path, input, limits).map(|loaded| *loaded).inspect_err(|unloadable| {
         write_error(&unloadable.message);
         out.tell_failure(json, &unloadable.failure);
-        unloadable.status
     })
 }
 
@@ -142,8 +158,18 @@ pub fn load_or_tell(
 pub fn load_quietly(path: &Path, input: &InputArgs, limits: &Limits) -> Result<Box<Loaded>, Box<Unloadable>> {
     let name = display_name(path);
     let bytes = read(path).map_err(|error| unusable(&name, describe(&error), Status::Bad))?;
+    load_text(path, &bytes, input, limits)
+}
+
+/// Loads a program whose file has been read already.
+pub fn load_text(
+    path: &Path,
+    bytes: &[u8],
+    input: &InputArgs,
+    limits: &Limits,
+) -> Result<Box<Loaded>, Box<Unloadable>> {
     let open = |name: &str| read_included(Path::new(name)).map_err(|error| describe(&error));
-    load_bytes(&name, &bytes, &open, input, limits)
+    load_bytes(&display_name(path), bytes, &open, input, limits)
 }
 
 /// The files of a program as they were when it was loaded.

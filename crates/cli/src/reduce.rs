@@ -25,6 +25,12 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
+    if let Some(output) = &args.output
+        && let Some(why) = files::is_also_read(output, files::included(&loaded.sources))
+    {
+        complain(&output.to_string_lossy(), &why);
+        return Status::Bad;
+    }
     match text(args, &loaded) {
         Ok(text) => {
             tell_notes(&loaded);

@@ -9,10 +9,10 @@ use fencewright_transform::attack::Notion;
 
 use crate::args::{AttackEngineArg, NotionArg, RobustArgs};
 use crate::gathered::Gathered;
-use crate::input::{display_name, each_file, load_or_tell, tell_notes};
+use crate::input::{display_name, each_file, load_or_tell, stops_when_asked, tell_notes};
 use crate::output::Output;
 use crate::status::Status;
-use crate::{certificate, gathered, progress, stop};
+use crate::{certificate, files, gathered, progress, stop};
 
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
@@ -38,6 +38,12 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     {
         return Status::Bad;
     }
+    if let Some((option, why)) =
+        files::are_the_same(&[("--certificate", &args.certificate), ("--html", &args.html)])
+    {
+        out.refuse(args.common.json, option, &why, None);
+        return Status::Bad;
+    }
     if let Some(path) = &args.html
         && !gathered::can_be_written("--html", path, &args.common.files, args.common.json, out)
     {
@@ -51,13 +57,21 @@ pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
 /// Examines all files, and gathers the answers where that is wanted.
 fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, out: &mut Output) -> Status {
     each_file(&args.common, out, |path, limits, out| {
+        let _search = stops_when_asked(path, gathered);
         let loaded = match load_or_tell(path, &args.common.input, limits, args.common.json, out) {
             Ok(loaded) => loaded,
-            Err(status) => {
-                gathered.fail(&display_name(path), "this could not be read as a program");
-                return status;
+            Err(unloadable) => {
+                gathered.fail(&display_name(path), &unloadable.reason());
+                return unloadable.status;
             }
         };
+        gathered.read(&loaded.sources);
+        if let Some(path) = &args.certificate
+            && let Some(why) = files::is_also_read(path, files::included(&loaded.sources))
+        {
+            out.refuse(args.common.json, &path.to_string_lossy(), &why, None);
+            return Status::Bad;
+        }
         if args.common.is_talkative() {
             tell_notes(&loaded);
         }

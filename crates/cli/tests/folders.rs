@@ -2,7 +2,11 @@
 
 mod common;
 
-use common::{Files, run};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Command;
+
+use common::{Files, SAFE, command, repository, run, run_with_input};
 
 const SB: &str = "shared x, y;\nthread p { var r; x = 1; r = y; }\nthread q { var s; y = 1; s = x; }\nfinally both_missed: never p.r == 0 && q.s == 0;\n";
 
@@ -104,4 +108,114 @@ fn what_is_wrong_in_a_folder_is_a_row_or_an_error() {
     let outcome = run(["check", &empty.text("")]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("no programs"), "{outcome:?}");
+}
+
+/// A program with properties that are decided at once and one that is not.
+fn partly_slow() -> String {
+    let text = fs::read_to_string(repository("examples/bakery.fenced.fw")).expect("the example is there");
+    assert!(text.contains("const N = 2;"));
+    let text = text.replace("const N = 2;", "const N = 4;");
+    format!("forbid first: p[0]@critical;\n{text}")
+}
+
+#[test]
+fn an_answer_does_not_wait_for_the_other_properties_of_its_program() {
+    for (expected, mark) in [("", false), ("tso = \"unsafe\"", false), ("tso = \"safe\"", true)] {
+        let files = Files::new(&[("a.fw", SAFE), ("b.fw", &partly_slow())]);
+        files.write("expected.toml", format!("[[example]]\nfile = \"b.fw\"\n{expected}\n").as_bytes());
+        let arguments = ["check", "--timeout", "none", "--memory", "1G", &files.text("")];
+        let mut child = command().args(arguments).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().skip(2);
+        let row = lines.next().expect("there is a row").expect("it is text");
+        // The other property takes minutes.
+        assert!(child.try_wait().expect("it can be asked").is_none());
+        child.kill().expect("it can be ended");
+        child.wait().expect("it has ended");
+        assert!(row.contains("b.fw") && row.contains("first") && row.contains("unsafe"), "{row}");
+        assert_eq!(row.contains("expected safe"), mark, "{row}");
+    }
+}
+
+/// Of a program with several properties, the worst verdict is compared with what is expected.
+#[test]
+fn the_worst_verdict_of_a_program_is_compared() {
+    let text =
+        "shared x;\nthread p { x = 1; }\nforbid two: x == 2;\nforbid one: x == 1;\nforbid three: x == 3;\n";
+    let files = Files::new(&[("a.fw", text), ("b.fw", &text.replace("x = 1", "x = 0"))]);
+    for (a, b, marked, status) in [
+        ("unsafe", "safe", &[][..], 0),
+        ("safe", "safe", &["one"][..], 1),
+        ("unknown", "unsafe", &["one", "three"][..], 1),
+    ] {
+        let expected = format!(
+            "[[example]]\nfile = \"a.fw\"\ntso = \"{a}\"\n[[example]]\nfile = \"b.fw\"\ntso = \"{b}\"\n"
+        );
+        files.write("expected.toml", expected.as_bytes());
+        let outcome = run(["check", &files.text("")]);
+        assert_eq!(outcome.status, status, "{outcome:?}");
+        let rows = outcome.stdout.lines().filter(|line| line.contains(" expected ") && line.contains(".fw"));
+        let found: Vec<_> = rows.filter_map(|row| row.split_whitespace().nth(2)).collect();
+        assert_eq!(found, marked, "{outcome:?}");
+    }
+}
+
+#[test]
+fn what_is_read_is_never_written_over() {
+    let files = Files::new(&[
+        ("a.fw", SAFE),
+        ("c.c", "#include \"c.h\"\nint main(void) { return f(); }\n"),
+        ("c.h", "static int f(void) { return 0; }\n"),
+        ("expected.toml", "[[example]]\nfile = \"a.fw\"\ntso = \"safe\"\n"),
+    ]);
+    let before: Vec<String> = ["a.fw", "c.h", "expected.toml"].map(|name| files.read(name)).to_vec();
+    let folder = files.text("");
+    for name in ["a.fw", "c.h", "expected.toml"] {
+        for option in ["--sarif", "--html"] {
+            let outcome = run(["check", option, &files.text(name), &folder]);
+            assert_eq!(outcome.status, 2, "{name}: {outcome:?}");
+            assert!(outcome.stderr.contains("also read"), "{name}: {outcome:?}");
+        }
+    }
+    let (c, header, both) = (files.text("c.c"), files.text("c.h"), files.text("both"));
+    for arguments in [
+        &["check", "--certificate", &header, &c][..],
+        &["check", "--sarif", &header, &c],
+        &["robust", "--html", &header, &c],
+        &["convert", "--to", "fw", "-o", &header, &c],
+        &["check", "--sarif", &both, "--html", &both, &c],
+    ] {
+        assert_eq!(run(arguments).status, 2, "{arguments:?}");
+    }
+    assert!(!files.path("both").exists());
+    assert_eq!(["a.fw", "c.h", "expected.toml"].map(|name| files.read(name)).to_vec(), before);
+}
+
+/// Whatever lies in a folder, the programs in it are answered.
+#[cfg(unix)]
+#[test]
+fn pipes_links_and_folders_within_folders() {
+    let deep = "d/".repeat(40);
+    let files = Files::new(&[("a.fw", SAFE), ("x.fw/in.fw", SAFE), (&format!("{deep}too-deep.fw"), SAFE)]);
+    let made = Command::new("mkfifo").arg(files.path("pipe.fw")).status();
+    assert!(made.expect("mkfifo can be run").success());
+    for (to, name) in [(".", "loop"), (".", "loop.fw"), ("nowhere", "broken.fw")] {
+        std::os::unix::fs::symlink(to, files.path(name)).expect("a link can be made");
+    }
+    let outcome = run(["check", &files.text(""), &files.text("x.fw"), &files.text("a.fw")]);
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    let rows: Vec<&str> = outcome.stdout.lines().collect();
+    let told = |name: &str, what: &str| rows.iter().filter(|r| r.contains(name) && r.contains(what)).count();
+    assert_eq!(told("pipe.fw", "error    this is not a regular file"), 1, "{outcome:?}");
+    assert_eq!(told("broken.fw", "error    no such file"), 1, "{outcome:?}");
+    assert_eq!(told("/d ", "error    this folder lies too deep"), 1, "{outcome:?}");
+    assert_eq!((told("/a.fw", "safe"), told("/in.fw", "safe")), (1, 1), "each is asked once: {outcome:?}");
+    assert_eq!(rows.len(), 7, "{outcome:?}");
+}
+
+#[test]
+fn the_standard_input_beside_a_folder_is_read_once() {
+    let files = Files::new(&[("a.fw", SAFE)]);
+    let outcome = run_with_input(["check", "--model", "all", &files.text(""), "-"], SB.as_bytes());
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert_eq!(outcome.stdout.lines().filter(|line| line.contains("both_missed")).count(), 3, "{outcome:?}");
 }

@@ -49,7 +49,7 @@ fn editor_page(name: &str, text: &str) -> String {
     let checked = check(&Auto::default(), &task, &limits, &progress, Confirm::default());
     let mut page = Page::default();
     page.check(None, Source::from(&loaded), MemoryModel::Tso, &checked[0]);
-    page.finish_for_editor()
+    page.for_editor()
 }
 
 /// Elements without an end.
@@ -205,7 +205,7 @@ fn every_kind_of_answer_is_a_well_formed_page() {
     assert!(unknown.contains("What stands against an answer") || unknown.contains("What was tried"));
     let (outcome, wrong) = page(&files, &["check", "-q", &files.text("wrong.fw")]);
     assert_eq!(outcome.status, 2);
-    assert!(wrong.contains("could not be read as a program"));
+    assert!(wrong.contains("<p class=\"reason\">1:26: "), "where and why");
     let (_, fences) = page(&files, &["fences", "-q", &hostile]);
     assert_eq!(fences.matches("<tr class=\"added\">").count(), 2, "two fences");
     assert!(fences.contains("href=\"#answer-1-fence-1\"") && fences.contains("id=\"answer-1-fence-1\""));
@@ -413,4 +413,81 @@ fn a_page_with_a_long_execution_is_small_and_says_what_is_left_out() {
     let (states, last) = (states(execution), expected(trace.last().expect("it has an end")));
     assert_eq!(states.len(), 2_001, "the gap is one entry");
     assert_eq!(states.last(), Some(&last), "what is left out is not lost");
+}
+
+#[test]
+fn a_store_that_is_flushed_among_steps_that_are_left_out_is_not_said_to_stay() {
+    let text = "shared x, y;\nthread p { var i, r; x = 1; while i < 900 { r = y; i = i + 1; } fence; while i < 1800 { r = y; i = i + 1; } y = 7; }\nforbid reached: y == 7;\n";
+    let files = Files::new(&[("long.fw", text)]);
+    let (outcome, page) = page(&files, &["check", "--json", "--search", "dfs", &files.text("long.fw")]);
+    let trace = outcome.json_lines()[0]["trace"].as_array().expect("there is a trace").clone();
+    let at = |event: &str| trace.iter().position(|step| step["event"] == event).expect("it is there") + 1;
+    let step = |key: &str| trace.iter().position(|s| s["writes"][0]["to"] == key).expect("it is there") + 1;
+    let (stored, flushed) = (step("buffer"), at("flush"));
+    let data = data(&page);
+    let steps = data["executions"][0]["execution"]["steps"].as_array().expect("steps").clone();
+    let gap = steps.iter().find(|step| step["kind"] == "gap").expect("some are left out");
+    match (501..=trace.len() - 1500).contains(&flushed) {
+        true => assert_eq!(gap["flushed"], json!([stored])),
+        false => assert!(gap.get("flushed").is_none()),
+    }
+}
+
+/// Of a family, a proof has one control state for each way in which its threads may be exchanged: none of them is impossible.
+#[test]
+fn a_family_of_threads_has_no_hole_where_only_the_order_of_threads_differs() {
+    let files = Files::new(&[(
+        "family.fw",
+        "const N = 5;\nshared x, y;\nthread p[me in 0..N] {\n    x = 1;\nmiddle:\n    fence;\nlast:\n    y = 1;\n}\nforbid two: x == 2;\n",
+    )]);
+    let (outcome, page) = page(
+        &files,
+        &["check", "-q", "--engine", "explicit", "--reduction", "none", &files.text("family.fw")],
+    );
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(page.contains("svg class=\"together\""), "there is a proof to draw");
+    assert!(page.contains("exchanging p[0], p[1]"), "it is up to symmetry");
+    assert_eq!(page.matches("never</title>").count(), 0);
+}
+
+#[test]
+fn threads_without_a_lane_are_named_and_cells_of_the_property_are_shown() {
+    let files = Files::new(&[(
+        "many.fw",
+        "const N = 30;\nshared x[300], go, c;\nthread w { var i; while i < 300 { x[i] = 1; i = i + 1; } go = 1; }\nthread p[me in 0..N] { await go == 1; atomic { c = c + 1; } }\nforbid all: c == 30 && x[0] == 1 && x[299] == 1;\n",
+    )]);
+    let (outcome, page) =
+        page(&files, &["check", "-q", "--model", "sc", "--search", "dfs", &files.text("many.fw")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    let execution = data(&page)["executions"][0]["execution"].clone();
+    let cells = execution["cells"].as_array().expect("a list");
+    for cell in ["x[0]", "x[299]", "c"] {
+        assert!(cells.contains(&json!(cell)), "{cell}: {cells:?}");
+    }
+    let steps = execution["steps"].as_array().expect("a list");
+    let whose = |step: &Value| match step.get("thread") {
+        Some(thread) => execution["threads"][thread.as_u64().expect("a number") as usize].clone(),
+        None => step["hidden"].clone(),
+    };
+    let last = steps.iter().filter(|step| step["kind"] != "gap").map(whose);
+    let names: std::collections::BTreeSet<String> =
+        last.map(|name| name.as_str().expect("a name").to_owned()).collect();
+    assert_eq!(names.len(), 31, "{names:?}");
+}
+
+/// Answers are left out of a page that would become too large, and their sources with them.
+#[test]
+fn a_page_about_very_much_text_is_not_too_large() {
+    let files = Files::new(&[]);
+    let line = format!("// {}\n", "x".repeat(290));
+    for n in 0..45 {
+        files.write(
+            &format!("programs/{n}.fw"),
+            format!("{STORE_BUFFERING}// {n}\n{}", line.repeat(2_900)).as_bytes(),
+        );
+    }
+    let (outcome, page) = page(&files, &["check", "-q", &files.text("programs")]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    assert!(page.len() < 34 << 20, "{} bytes", page.len());
+    assert!(page.contains("45 unsafe") && page.contains("what this stands on is left out"));
 }

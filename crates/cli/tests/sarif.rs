@@ -88,3 +88,28 @@ fn an_output_that_is_also_an_input_is_refused() {
     assert_eq!(outcome.status, 2);
     assert!(files.read("a.fw").starts_with("shared x"));
 }
+
+#[test]
+fn paths_are_references_and_executions_have_an_end() {
+    let properties: String =
+        (0..30).map(|n| format!("forbid f{n}: x == 0 - 1 && y < {};\n", n + 5)).collect();
+    let long = format!(
+        "shared x, y;\nthread p {{ var i; while i < 2400 {{ x = i; i = i + 1; }} x = 0 - 1; }}\n{properties}"
+    );
+    let files = Files::new(&[("long \u{e9}.fw", &long)]);
+    let (program, path) = (files.text("long \u{e9}.fw"), files.text("out.sarif"));
+    let outcome = run(["check", "-q", "--model", "sc", "--engine", "explicit", "--sarif", &path, &program]);
+    assert_eq!(outcome.status, 1, "{outcome:?}");
+    let sarif: Value = serde_json::from_str(&files.read("out.sarif")).expect("it is JSON");
+    let found = results(&sarif, "forbidden-state");
+    assert_eq!(found.len(), 30);
+    let flows = found.iter().filter(|result| result["codeFlows"].as_array().is_some_and(|f| !f.is_empty()));
+    let with = flows.count();
+    assert!((1..30).contains(&with), "{with} executions fit into a file");
+    let text = found[29]["message"]["text"].as_str().expect("a text");
+    assert!(text.contains("left out"), "{text}");
+    assert!(files.read("out.sarif").len() < 40 << 20);
+    let uri = found[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].as_str();
+    let uri = uri.expect("a reference");
+    assert!(uri.starts_with("file:///") && uri.ends_with("/long%20%C3%A9.fw"), "{uri}");
+}

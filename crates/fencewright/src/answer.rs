@@ -107,14 +107,16 @@ impl fmt::Display for Answer {
 pub fn html(answers: &[Answer]) -> String {
     let mut page = Page::default();
     answers.iter().for_each(|answer| page.check(None, answer.source(), answer.model, &answer.checked));
-    page.finish(true)
+    page.for_browser()
 }
 
 /// Answers as a SARIF log, for editors and code hosts.
 pub fn sarif(answers: &[Answer]) -> String {
     let mut log = Log::default();
     answers.iter().for_each(|answer| log.add(answer.source(), answer.model, &answer.checked));
-    log.finish(true)
+    let mut written = Vec::new();
+    log.write(true, &mut written).expect("memory can be written to");
+    String::from_utf8(written).expect("a log is a text")
 }
 
 /// The cheapest fences with which the properties of a program hold.

@@ -97,7 +97,7 @@ impl Answers {
         let name = Path::new(source.name()).file_name().map(|name| name.to_string_lossy());
         let mut page = Page::default();
         page.check(name.as_deref(), source, model, checked);
-        if for_editor { page.finish_for_editor() } else { page.finish(true) }
+        if for_editor { page.for_editor() } else { page.for_browser() }
     }
 }
 

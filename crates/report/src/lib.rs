@@ -17,7 +17,7 @@
 //! * [`dot`]: control-flow graphs.
 //!
 //! Nothing here decides anything, and nothing here does input or output: every function gives a string or something to
-//! serialise, and all text from a source file is escaped as its destination needs it.
+//! serialise, or writes into what it is given, and all text from a source file is escaped as its destination needs it.
 //!
 //! ```
 //! use fencewright_engines::auto::Auto;
@@ -46,6 +46,7 @@ pub mod known;
 pub mod litmus;
 pub mod remarks;
 pub mod robust;
+mod room;
 pub mod rows;
 pub mod sarif;
 pub mod step;

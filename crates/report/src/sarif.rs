@@ -6,21 +6,32 @@
 //! unknown and why, is no problem of the program and goes into the notifications of the run.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use fencewright_engines::{Checked, Verdict};
 use fencewright_program::{MemoryModel, Property, PropertyKind, Replayed, Span};
+use serde::Serialize;
 use serde_sarif::sarif::{
     ArtifactLocation, CodeFlow, Invocation, Location, Message, MultiformatMessageString, Notification,
     PhysicalLocation, Region, ReportingDescriptor, Result as Finding, ResultLevel, Run, Sarif, ThreadFlow,
     ThreadFlowLocation, Tool, ToolComponent,
 };
 
+use crate::room::Room;
 use crate::step::{Step, steps};
 use crate::text::{seconds, why};
 use crate::words::Source;
 
 /// A longer execution is shown without its beginning.
 const MOST_STEPS: usize = 10_000;
+/// All executions of a file together take at most so many bytes; further violations are there without theirs.
+const MOST_BYTES: usize = 32 << 20;
+
+/// The location of a step takes no less.
+const LEAST_BYTES: usize = 200;
+
+/// What the file is.
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The rules that a program can break, and what they say.
 const RULES: [(&str, &str); 7] = [
@@ -34,15 +45,35 @@ const RULES: [(&str, &str); 7] = [
 ];
 
 /// What is said about programs, as it comes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Log {
-    results: Vec<Finding>,
-    notifications: Vec<Notification>,
+    /// Each as JSON: a structure of the standard takes ten times as much.
+    results: Vec<String>,
+    notifications: Vec<String>,
     /// Warnings by place and text: several answers may be about a program that has some.
-    warnings: BTreeMap<(String, String), Finding>,
+    warnings: BTreeMap<(String, String), String>,
+    /// Whether everything could be asked that should be.
+    complete: bool,
+    room: Room,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Log::within(Room::new(MOST_BYTES))
+    }
 }
 
 impl Log {
+    fn within(room: Room) -> Self {
+        let (results, notifications, warnings) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Log { results, notifications, warnings, complete: true, room }
+    }
+
+    /// An empty one that will be a part of this one: together they are not larger than one may be.
+    pub fn part(&self) -> Log {
+        Log::within(self.room.clone())
+    }
+
     /// Adds the answer about a property.
     pub fn add(&mut self, source: Source<'_>, model: MemoryModel, checked: &Checked) {
         self.warn(source);
@@ -57,7 +88,17 @@ impl Log {
                 let text = format!("{about}: unknown: {}", why(source, reason));
                 self.note(&text, "warning");
             }
-            Verdict::Unsafe => self.results.push(violation(source, model, checked)),
+            Verdict::Unsafe => {
+                // What certainly is too large is not even made.
+                let steps = checked.trace().map_or(0, |replayed| replayed.events.len().min(MOST_STEPS));
+                let mut has_room = self.room.has(steps * LEAST_BYTES);
+                let mut result = json(&violation(source, model, checked, has_room));
+                has_room = has_room && self.room.take(result.len());
+                if !has_room {
+                    result = json(&violation(source, model, checked, false));
+                }
+                self.results.push(result);
+            }
         }
     }
 
@@ -66,10 +107,12 @@ impl Log {
         self.results.append(&mut other.results);
         self.notifications.append(&mut other.notifications);
         self.warnings.append(&mut other.warnings);
+        self.complete &= other.complete;
     }
 
     /// Adds that a program could not be asked about.
     pub fn fail(&mut self, file: &str, message: &str) {
+        self.complete = false;
         self.note(&format!("{file}: {message}"), "error");
     }
 
@@ -78,25 +121,28 @@ impl Log {
         for warning in source.warnings {
             let key = (source.position(warning.span).to_string(), warning.message.clone());
             self.warnings.entry(key).or_insert_with(|| {
-                Finding::builder()
-                    .message(message(&warning.message))
-                    .rule_id("warning")
-                    .level(ResultLevel::Warning)
-                    .locations(vec![location(source, warning.span, None)])
-                    .build()
+                json(
+                    &Finding::builder()
+                        .message(message(&warning.message))
+                        .rule_id("warning")
+                        .level(ResultLevel::Warning)
+                        .locations(vec![location(source, warning.span, None)])
+                        .build(),
+                )
             });
         }
     }
 
     fn note(&mut self, text: &str, level: &str) {
-        self.notifications.push(Notification::builder().message(message(text)).level(level).build());
+        let note = Notification::builder().message(message(text)).level(level).build();
+        self.notifications.push(json(&note));
     }
 
-    /// The whole file; whether everything was asked that should be.
-    pub fn finish(self, complete: bool) -> String {
+    /// Writes the whole file; whether everything was asked that should be.
+    pub fn write(&self, complete: bool, to: &mut dyn io::Write) -> io::Result<()> {
         let invocation = Invocation::builder()
-            .execution_successful(complete)
-            .tool_execution_notifications(self.notifications)
+            .execution_successful(complete && self.complete)
+            .tool_execution_notifications(Vec::new())
             .build();
         let rule = |(id, text): (&str, &str)| {
             let text = MultiformatMessageString::builder().text(text).build();
@@ -110,15 +156,36 @@ impl Log {
         let run = Run::builder()
             .tool(Tool::builder().driver(driver).build())
             .invocations(vec![invocation])
-            .results(self.results.into_iter().chain(self.warnings.into_values()).collect::<Vec<_>>())
+            .results(Vec::new())
             .column_kind("unicodeCodePoints")
             .build();
-        let sarif = Sarif::builder().version("2.1.0").runs(vec![run]).build();
+        let sarif = Sarif::builder().schema(SCHEMA).version("2.1.0").runs(vec![run]).build();
         let mut text = serde_json::to_string_pretty(&sarif)
             .expect("all keys are strings and writing into memory cannot fail");
         text.push('\n');
-        text
+        // What there may be much of is put at its place, one in a line. Quotes within texts are escaped, so there is one place for each.
+        let notes = ("\"toolExecutionNotifications\": [", self.notifications.iter().collect::<Vec<_>>());
+        let results = ("\"results\": [", self.results.iter().chain(self.warnings.values()).collect());
+        let mut places: Vec<(usize, Vec<&String>)> = [notes, results]
+            .into_iter()
+            .filter_map(|(place, all)| Some((text.find(place)? + place.len(), all)))
+            .collect();
+        places.sort_by_key(|(at, _)| *at);
+        let mut written = 0;
+        for (at, all) in places {
+            to.write_all(&text.as_bytes()[written..at])?;
+            for (n, json) in all.into_iter().enumerate() {
+                write!(to, "{}{json}", if n == 0 { "\n" } else { ",\n" })?;
+            }
+            written = at;
+        }
+        to.write_all(&text.as_bytes()[written..])
     }
+}
+
+/// A part of the file in one line.
+fn json(part: &impl Serialize) -> String {
+    serde_json::to_string(part).expect("all keys are strings and writing into memory cannot fail")
 }
 
 /// The name of the rule that a property is.
@@ -133,7 +200,8 @@ pub fn rule(property: &Property) -> &'static str {
     }
 }
 
-fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Finding {
+/// A violation, with its execution if there is room for that.
+fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room: bool) -> Finding {
     let property = &checked.property;
     let mut text = format!("{} is violated under {}", property.name, model.name());
     let mut at = property.span;
@@ -143,7 +211,10 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Findi
             at = span;
             text.push_str(&format!(": {words}"));
         }
-        flows.push(code_flow(source, replayed));
+        match has_room {
+            true => flows.push(code_flow(source, replayed)),
+            false => text.push_str("; its execution is left out, the file would become too large"),
+        }
     }
     if checked.happens_under_sc {
         text.push_str("; it happens under sc too: no fence can help");
@@ -214,9 +285,11 @@ fn message(text: &str) -> Message {
     Message::builder().text(text.replace('{', "{{").replace('}', "}}")).build()
 }
 
-/// A path as a reference: everything that is not a plain character of one is written as its bytes.
+/// A path as a reference: everything that is not a plain character of one is written as its bytes. It is relative to where the command runs,
+/// as code hosts expect it, unless the path is absolute.
 fn uri(path: &str) -> String {
-    let mut uri = String::new();
+    let mut uri = String::from(if path.starts_with('/') { "file://" } else { "" });
+    let path = path.trim_start_matches("./");
     for byte in path.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {

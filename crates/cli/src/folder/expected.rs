@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use fencewright_program::MemoryModel;
 use toml::{Table, Value};
 
-use crate::input::{describe, read};
+use crate::input::{describe, read_included};
 
 /// The file that says what is expected in a folder.
 pub const NAME: &str = "expected.toml";
 
 /// What is expected of a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The program.
     pub file: PathBuf,
@@ -44,7 +44,7 @@ pub fn of(folder: &Path) -> Result<Vec<Entry>, String> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let bytes = read(&path).map_err(|error| describe(&error))?;
+    let bytes = read_included(&path).map_err(|error| describe(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| "this is not UTF-8".to_string())?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
     let examples = match table.get("example") {

@@ -46,30 +46,54 @@ pub struct Controls<'a> {
     source: Source<'a>,
     /// For each thread its points, by name.
     points: Vec<Vec<String>>,
-    /// The point of each location of each thread.
-    point_of: Vec<Vec<usize>>,
-    /// All control states.
+    /// Threads that may be exchanged.
+    classes: Vec<Vec<usize>>,
+    /// All control states; of those that exchanging threads makes of each other, the one in which they are in order.
     states: BTreeSet<Vec<usize>>,
     start: Vec<usize>,
+    /// For each thread the steps between its points.
+    moves: Vec<BTreeSet<(usize, usize)>>,
 }
 
 impl<'a> Controls<'a> {
-    /// The control states of a proof, given as the location of each thread.
-    pub fn new(source: Source<'a>, locations: impl Iterator<Item = Vec<LocationId>>) -> Self {
-        let all: BTreeSet<Vec<LocationId>> = locations.collect();
-        let (mut points, mut point_of) = (Vec::new(), Vec::new());
-        for (id, _) in source.program.threads() {
-            let reached: BTreeSet<LocationId> = all.iter().map(|state| state[id.index()]).collect();
-            let (names, of) = points_of(source, id, &reached);
-            points.push(names);
-            point_of.push(of);
+    /// The control states of a proof, given as the location of each thread; whatever exchanging threads of one class makes of them is one, too.
+    pub fn new(
+        source: Source<'a>,
+        classes: Vec<Vec<usize>>,
+        locations: impl Iterator<Item = Vec<LocationId>>,
+    ) -> Self {
+        let threads = source.program.threads.len();
+        let classes: Vec<Vec<usize>> = classes
+            .into_iter()
+            .filter(|class| class.len() > 1 && class.iter().all(|thread| *thread < threads))
+            .collect();
+        let all: BTreeSet<Vec<LocationId>> = locations.map(|at| in_order(at, &classes)).collect();
+        let mut reached: Vec<BTreeSet<LocationId>> = vec![BTreeSet::new(); threads];
+        for state in &all {
+            for (reached, at) in reached.iter_mut().zip(state) {
+                reached.insert(*at);
+            }
         }
+        for class in &classes {
+            let together: BTreeSet<LocationId> =
+                class.iter().flat_map(|thread| reached[*thread].iter().copied()).collect();
+            class.iter().for_each(|thread| reached[*thread].clone_from(&together));
+        }
+        let (points, point_of): (Vec<_>, Vec<_>) =
+            source.program.threads().map(|(id, _)| points_of(source, id, &reached[id.index()])).unzip();
         let state = |locations: &Vec<LocationId>| -> Vec<usize> {
             locations.iter().zip(&point_of).map(|(at, of): (_, &Vec<usize>)| of[at.index()]).collect()
         };
-        let start = source.program.threads.iter().map(|thread| thread.entry).collect();
-        let (start, states) = (state(&start), all.iter().map(state).collect());
-        Controls { source, points, point_of, states, start }
+        let start = state(&source.program.threads.iter().map(|thread| thread.entry).collect());
+        let states = all.iter().map(|at| in_order(state(at), &classes)).collect();
+        let mut moves: Vec<BTreeSet<(usize, usize)>> = Vec::new();
+        for (thread, of) in source.program.threads.iter().zip(&point_of) {
+            let edges = thread.edges.iter().map(|edge| (of[edge.from.index()], of[edge.to.index()]));
+            moves.push(
+                edges.filter(|(from, to)| from != to && *from != usize::MAX && *to != usize::MAX).collect(),
+            );
+        }
+        Controls { source, points, classes, states, start, moves }
     }
 
     /// The drawings.
@@ -99,8 +123,7 @@ impl<'a> Controls<'a> {
 
     /// The table of two threads.
     fn table(&self, a: usize, b: usize) -> String {
-        let together: BTreeSet<(usize, usize)> =
-            self.states.iter().map(|state| (state[a], state[b])).collect();
+        let together = self.together(a, b);
         let (rows, columns) = (self.points[a].len().min(MOST_POINTS), self.points[b].len().min(MOST_POINTS));
         let longest = |names: &[String]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let left = longest(&self.points[a][..rows]) * CHARACTER + 10;
@@ -164,46 +187,62 @@ impl<'a> Controls<'a> {
         svg
     }
 
-    /// Steps of control: from a state to those that one thread leads to.
-    fn successors(&self) -> BTreeMap<&Vec<usize>, BTreeMap<&Vec<usize>, usize>> {
-        let mut moves: Vec<BTreeSet<(usize, usize)>> = Vec::new();
-        for (thread, of) in self.source.program.threads.iter().zip(&self.point_of) {
-            let edges = thread.edges.iter().map(|edge| (of[edge.from.index()], of[edge.to.index()]));
-            moves.push(
-                edges.filter(|(from, to)| from != to && *from != usize::MAX && *to != usize::MAX).collect(),
-            );
-        }
-        let mut all: BTreeMap<&Vec<usize>, BTreeMap<&Vec<usize>, usize>> = BTreeMap::new();
+    /// The points at which two threads are together in some state, all exchanges of threads included.
+    fn together(&self, a: usize, b: usize) -> BTreeSet<(usize, usize)> {
+        let class = |thread: usize| {
+            let own = self.classes.iter().find(|class| class.contains(&thread));
+            own.map_or_else(|| vec![thread], Clone::clone)
+        };
+        let (first, second) = (class(a), class(b));
+        let mut together = BTreeSet::new();
         for state in &self.states {
-            let targets = all.entry(state).or_default();
-            for (thread, moves) in moves.iter().enumerate() {
-                let here = state[thread];
-                for &(_, to) in moves.range((here, 0)..(here + 1, 0)) {
-                    let mut next = state.clone();
-                    next[thread] = to;
-                    if let Some(next) = self.states.get(&next) {
-                        targets.entry(next).or_insert(thread);
-                    }
+            for &i in &first {
+                together.extend(second.iter().filter(|&&j| i != j).map(|&j| (state[i], state[j])));
+            }
+        }
+        together
+    }
+
+    /// Steps of control: the states that one thread leads to, and which thread that is.
+    fn successors(&self, state: &[usize]) -> BTreeMap<Vec<usize>, usize> {
+        let mut targets = BTreeMap::new();
+        for (thread, moves) in self.moves.iter().enumerate() {
+            let here = state[thread];
+            for &(_, to) in moves.range((here, 0)..(here + 1, 0)) {
+                let mut next = state.to_vec();
+                next[thread] = to;
+                if self.states.contains(&in_order(next.clone(), &self.classes)) {
+                    targets.entry(next).or_insert(thread);
                 }
             }
         }
-        all
+        targets
     }
 
     /// The graph of control states.
     fn graph(&self) -> String {
-        let successors = self.successors();
-        let Some(start) = self.states.get(&self.start) else { return String::new() };
+        if !self.states.contains(&in_order(self.start.clone(), &self.classes)) {
+            return String::new();
+        }
+        let start = &self.start;
         // The nodes nearest to the start, each with its layer.
-        let mut layer_of: BTreeMap<&Vec<usize>, usize> = BTreeMap::from([(start, 0)]);
-        let mut queue = VecDeque::from([start]);
+        let mut layer_of: BTreeMap<Vec<usize>, usize> = BTreeMap::from([(start.clone(), 0)]);
+        let mut successors: BTreeMap<Vec<usize>, BTreeMap<Vec<usize>, usize>> = BTreeMap::new();
+        let mut queue = VecDeque::from([start.clone()]);
+        let mut is_complete = true;
         while let Some(state) = queue.pop_front() {
-            for next in successors.get(state).into_iter().flat_map(BTreeMap::keys) {
-                if layer_of.len() < MOST_NODES && !layer_of.contains_key(next) {
-                    layer_of.insert(next, layer_of[state] + 1);
-                    queue.push_back(next);
+            let next_ones = self.successors(&state);
+            for next in
+                next_ones.keys().filter(|next| !layer_of.contains_key(*next)).cloned().collect::<Vec<_>>()
+            {
+                if layer_of.len() == MOST_NODES {
+                    is_complete = false;
+                    break;
                 }
+                layer_of.insert(next.clone(), layer_of[&state] + 1);
+                queue.push_back(next);
             }
+            successors.insert(state, next_ones);
         }
         let layers = ordered(&layer_of, &successors);
         let label = |state: &Vec<usize>| -> String {
@@ -231,10 +270,11 @@ impl<'a> Controls<'a> {
             let _ = write!(html, "<span class=\"mover t{}\">{name} moves</span> ", thread % 6);
         }
         html.push_str("</p>\n");
-        if layer_of.len() < self.states.len() {
+        if !is_complete {
+            let exchanged = if self.classes.is_empty() { "" } else { ", up to exchanging threads" };
             let _ = writeln!(
                 html,
-                "<p class=\"left-out\">The proof has {} control states; the {} nearest to the start are drawn, the others are left out.</p>",
+                "<p class=\"left-out\">The proof has {} control states{exchanged}; the {} nearest to the start are drawn, the others are left out.</p>",
                 grouped(self.states.len() as u64),
                 grouped(layer_of.len() as u64)
             );
@@ -286,8 +326,8 @@ impl<'a> Controls<'a> {
 
 /// The nodes of each layer, each near the middle of those before it that lead there.
 fn ordered<'s>(
-    layer_of: &BTreeMap<&'s Vec<usize>, usize>,
-    successors: &BTreeMap<&'s Vec<usize>, BTreeMap<&'s Vec<usize>, usize>>,
+    layer_of: &'s BTreeMap<Vec<usize>, usize>,
+    successors: &BTreeMap<Vec<usize>, BTreeMap<Vec<usize>, usize>>,
 ) -> Vec<Vec<&'s Vec<usize>>> {
     let mut layers: Vec<Vec<&Vec<usize>>> = Vec::new();
     for (state, &layer) in layer_of {
@@ -306,6 +346,16 @@ fn ordered<'s>(
         rest[0].sort_by_cached_key(middle);
     }
     layers
+}
+
+/// A control state in which the threads of each class are in order.
+fn in_order<T: Ord + Clone>(mut state: Vec<T>, classes: &[Vec<usize>]) -> Vec<T> {
+    for class in classes {
+        let mut own: Vec<T> = class.iter().map(|thread| state[*thread].clone()).collect();
+        own.sort();
+        class.iter().zip(own).for_each(|(thread, at)| state[*thread] = at);
+    }
+    state
 }
 
 /// The points of a thread by name, and which of them each location is; `usize::MAX` for one that is not reached.

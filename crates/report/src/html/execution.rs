@@ -3,7 +3,7 @@
 //! States are not written one by one: a step has the differences from the state before it, so that a page with a long execution stays small, and the viewer
 //! puts them together. Where steps are left out, one entry has all the differences that they make.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_executions::happens_before::{HappensBefore, Link, Relation};
 use fencewright_lang::import::c::UNDEFINED;
@@ -68,9 +68,12 @@ enum Place {
 struct StepData {
     /// Its number, counted from 1.
     n: usize,
-    /// Whose it is; nothing for steps that are left out.
+    /// Whose it is; nothing for steps that are left out, and for threads that are not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<usize>,
+    /// Its name, if the thread is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<String>,
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<(usize, usize)>,
@@ -98,6 +101,9 @@ struct StepData {
     /// For a flush, the step whose store it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<usize>,
+    /// For steps that are left out, those before them whose stores they flush.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flushed: Vec<usize>,
     /// What SC would have done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sc: Vec<String>,
@@ -194,8 +200,9 @@ impl View<'_> {
             threads.filter(|id| few || moves.contains(id)).take(MOST_THREADS).collect();
         if let more @ 1.. = all - threads.len() {
             let still = moves.iter().all(|id| threads.contains(id));
-            let which = if still { "threads do not move and" } else { "more threads" };
-            left_out.push(format!("{} {which} are not shown.", grouped(more as u64)));
+            let which =
+                if still { "threads do not move and have no lane." } else { "more threads have no lane." };
+            left_out.push(format!("{} {which}", grouped(more as u64)));
         }
         threads
     }
@@ -206,16 +213,20 @@ impl View<'_> {
         if all <= FEW_CELLS {
             return (0..all as u32).collect();
         }
-        let mut involved: BTreeSet<u32> =
-            self.replayed.effects.iter().flatten().filter_map(cell_of).collect();
+        // Those of the property come first, then those that are touched last.
+        let mut involved: Vec<u32> = Vec::new();
         if let Some(formula) = self.property.and_then(Property::formula) {
             formula.for_each_leaf(&mut |observable| {
                 if let Observable::Memory(cell) = observable {
-                    involved.insert(*cell);
+                    involved.push(*cell);
                 }
             });
         }
-        let shown: Vec<u32> = involved.iter().copied().take(MOST_CELLS).collect();
+        involved.extend(self.replayed.effects.iter().rev().flatten().filter_map(cell_of));
+        let mut known = BTreeSet::new();
+        involved.retain(|cell| known.insert(*cell));
+        let mut shown: Vec<u32> = involved.iter().copied().take(MOST_CELLS).collect();
+        shown.sort_unstable();
         let what = if shown.len() < involved.len() { "more" } else { "untouched" };
         left_out.push(format!("{} {what} memory cells are not shown.", grouped((all - shown.len()) as u64)));
         shown
@@ -399,16 +410,19 @@ impl Shown<'_> {
         };
         let stores = stores(view.replayed);
         let (mut data, mut numbers) = (Vec::new(), Vec::new());
-        let (mut before, mut issued) = (None, Vec::new());
+        let (mut before, mut issued, mut flushed) = (None, Vec::new(), Vec::new());
         for (n, step) in steps(view.source, view.replayed).enumerate() {
             if gap.contains(&n) {
                 let before = before.get_or_insert_with(|| State::clone(&step.before));
                 issued.extend(self.issued(&step));
+                flushed.extend(stores[n].filter(|store| *store <= gap.start));
                 if n + 1 == gap.end {
                     let words = format!("{} steps are left out", grouped(gap.len() as u64));
-                    let issued = std::mem::take(&mut issued);
+                    // Of all stores to a cell the last one counts.
+                    let issued: BTreeMap<usize, String> = std::mem::take(&mut issued).into_iter().collect();
+                    let (issued, flushed) = (issued.into_iter().collect(), std::mem::take(&mut flushed));
                     let mut skipped =
-                        StepData { n: n + 1, kind: "gap", words, issued, ..StepData::default() };
+                        StepData { n: n + 1, kind: "gap", words, issued, flushed, ..StepData::default() };
                     self.differences(before, &step.after, &mut skipped);
                     data.push(skipped);
                 }
@@ -427,8 +441,10 @@ impl Shown<'_> {
     fn step(&self, step: &Step<'_>) -> StepData {
         let source = self.view.source;
         let faults = step.effect.iter().any(|access| matches!(access, Access::Fault(_)));
+        let thread = self.threads.binary_search(&step.event.thread).ok();
         StepData {
-            thread: self.threads.iter().position(|t| *t == step.event.thread),
+            thread,
+            hidden: thread.is_none().then(|| line_of(&step.thread().name)),
             kind: match step.event.kind {
                 EventKind::Flush { .. } => "flush",
                 EventKind::Step { .. } if faults => "fault",

@@ -12,7 +12,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::escape::{line_of, text};
 use super::execution::View;
-use super::{Heading, Page, plain};
+use super::{Execution, Heading, Page, plain};
 use crate::fences::{self, Question, short, what};
 use crate::style::Style;
 use crate::text::{conclusion, seconds};
@@ -144,7 +144,7 @@ impl Page {
         source: Source<'_>,
         because: &Because,
         body: &mut String,
-        executions: &mut Vec<usize>,
+        executions: &mut Vec<Execution>,
     ) {
         let written = Some(source.program);
         let source = Source { program: &because.program, ..source };

@@ -16,12 +16,16 @@ mod proof;
 mod robust;
 mod texts;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
 
 use fencewright_engines::{Checked, Verdict};
 use fencewright_program::{MemoryModel, Property, PropertyKind, Quantifier, Replayed, Span};
 use sha2::{Digest, Sha256};
 
+use crate::room::Room;
 use crate::style::Style;
 use crate::text::{self as words, explanations, seconds, why};
 use crate::words::{Source, grouped};
@@ -52,12 +56,24 @@ const MOST_BYTES: usize = 32 << 20;
 const MOST_ANSWERS: usize = 5_000;
 
 /// Answers for people who look at them in a browser, as they come.
-#[derive(Default)]
 pub struct Page {
     answers: Vec<Answer>,
     texts: Texts,
-    /// Executions as JSON, without the braces and the number of their programs: those change where pages are put together.
-    executions: Vec<(usize, String)>,
+    /// How many answers there are of each verdict, also of those that the page has no place for.
+    counts: BTreeMap<&'static str, usize>,
+    room: Room,
+}
+
+/// An execution as JSON, and the files of its program.
+struct Execution {
+    files: Arc<str>,
+    json: String,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Page::within(Room::new(MOST_BYTES))
+    }
 }
 
 /// An answer.
@@ -73,7 +89,14 @@ struct Answer {
     facts: Vec<String>,
     /// Markup, in which `\u{0}` stands before the number of an execution among those of this answer, and before what is to be unique to it.
     body: String,
-    executions: Vec<usize>,
+    executions: Vec<Execution>,
+}
+
+impl Answer {
+    /// How much of a page it takes, without the files of programs.
+    fn bytes(&self) -> usize {
+        self.body.len() + self.executions.iter().map(|execution| execution.json.len()).sum::<usize>()
+    }
 }
 
 /// What an answer says in its first line.
@@ -86,6 +109,15 @@ struct Heading<'a> {
 }
 
 impl Page {
+    fn within(room: Room) -> Self {
+        Page { answers: Vec::new(), texts: Texts::default(), counts: BTreeMap::new(), room }
+    }
+
+    /// An empty page that will be a part of this one: together they are not larger than one may be.
+    pub fn part(&self) -> Page {
+        Page::within(self.room.clone())
+    }
+
     /// Adds the answer about a property. The program is called `name`, if that is not what its file is called.
     pub fn check(&mut self, name: Option<&str>, source: Source<'_>, model: MemoryModel, checked: &Checked) {
         let (verdict, class) = match checked.verdict() {
@@ -147,26 +179,35 @@ impl Page {
 
     /// Adds all that another one has, behind what this one has.
     pub fn append(&mut self, other: Page) {
-        let programs = self.texts.append(other.texts);
-        let first = self.executions.len();
-        self.executions.extend(other.executions.into_iter().map(|(program, json)| (programs[program], json)));
+        for (verdict, count) in &other.counts {
+            *self.counts.entry(verdict).or_default() += count;
+        }
         for mut answer in other.answers {
-            answer.executions.iter_mut().for_each(|n| *n += first);
-            self.push(answer);
+            if self.answers.len() >= MOST_ANSWERS {
+                self.room.give(answer.bytes());
+                continue;
+            }
+            for execution in &mut answer.executions {
+                let (files, is_known) = self.texts.shared(&execution.files);
+                if is_known && !Arc::ptr_eq(&files, &execution.files) {
+                    self.room.give(files.len());
+                }
+                execution.files = files;
+            }
+            self.answers.push(answer);
         }
     }
 
     /// Adds an execution: its data, and the place where it is shown.
-    fn execution(&mut self, view: &View<'_>, body: &mut String, executions: &mut Vec<usize>) {
-        let (program, files) = self.texts.add(view.source, view.spans());
-        let json = escape::data(&view.data(&files));
+    fn execution(&mut self, view: &View<'_>, body: &mut String, executions: &mut Vec<Execution>) {
+        let (files, numbers) = texts::files(view.source, view.spans());
+        let json = escape::data(&view.data(&numbers));
         let _ = writeln!(
             body,
             "<div class=\"execution\" data-execution=\"\u{0}{}\"><p>The steps of this execution are drawn by a script; below they stand as text.</p></div>",
             executions.len()
         );
-        executions.push(self.executions.len());
-        self.executions.push((program, json));
+        executions.push(Execution { files: files.into(), json });
     }
 
     fn answer(
@@ -175,7 +216,7 @@ impl Page {
         source: Source<'_>,
         heading: Heading<'_>,
         mut body: String,
-        executions: Vec<usize>,
+        executions: Vec<Execution>,
     ) {
         body.push_str(&remarks(source));
         let Heading { question, model, verdict, class, facts } = heading;
@@ -185,37 +226,55 @@ impl Page {
     }
 
     fn push(&mut self, mut answer: Answer) {
+        *self.counts.entry(answer.verdict).or_default() += 1;
         if self.answers.len() >= MOST_ANSWERS {
             return;
         }
-        let bodies: usize = self.answers.iter().map(|answer| answer.body.len()).sum();
-        let executions: usize = self.executions.iter().map(|(_, json)| json.len()).sum();
-        if bodies + executions + self.texts.bytes() + answer.body.len() > MOST_BYTES {
-            answer.executions.drain(..).for_each(|n| self.executions[n].1 = "null".into());
+        let mut bytes = answer.bytes();
+        for execution in &mut answer.executions {
+            let (files, is_known) = self.texts.shared(&execution.files);
+            bytes += if is_known { 0 } else { files.len() };
+            execution.files = files;
+        }
+        if !self.room.take(bytes) {
+            answer.executions.clear();
+            self.texts.forget_unused();
             answer.body =
                 "<p class=\"left-out\">The page would become too large: what this stands on is left out. Ask about this program alone.</p>\n".into();
         }
         self.answers.push(answer);
     }
 
-    /// The whole page; whether everything was asked that should be.
-    pub fn finish(&self, complete: bool) -> String {
-        self.written(complete, IN_BROWSER)
+    /// Writes the whole page; whether everything was asked that should be.
+    pub fn write(&self, complete: bool, to: &mut dyn io::Write) -> io::Result<()> {
+        self.write_in(IN_BROWSER, complete, to)
     }
 
     /// The same for a panel of an editor that shows pages as VS Code does: in its fonts and colours. Whenever a step is looked at, the page posts
     /// the message `{file, line}`, the number of the file ([`FileId`](fencewright_program::FileId)) and the line, counted from 1, to the editor, or `{}` if the step has no line.
-    pub fn finish_for_editor(&self) -> String {
-        self.written(true, IN_EDITOR)
+    pub fn for_editor(&self) -> String {
+        self.text(IN_EDITOR)
     }
 
-    fn written(&self, complete: bool, style: &str) -> String {
+    /// The whole page as a text.
+    pub fn for_browser(&self) -> String {
+        self.text(IN_BROWSER)
+    }
+
+    fn text(&self, style: &str) -> String {
+        let mut page = Vec::new();
+        self.write_in(style, true, &mut page).expect("memory can be written to");
+        String::from_utf8(page).expect("a page is a text")
+    }
+
+    fn write_in(&self, style: &str, complete: bool, to: &mut dyn io::Write) -> io::Result<()> {
         let title = match &self.answers[..] {
             [] => "nothing was answered".to_owned(),
             [first, rest @ ..] if rest.iter().all(|answer| answer.file == first.file) => first.file.clone(),
-            all => format!("{} answers", grouped(all.len() as u64)),
+            _ => format!("{} answers", grouped(self.counts.values().sum::<usize>() as u64)),
         };
-        let mut page = format!(
+        write!(
+            to,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
@@ -223,39 +282,53 @@ impl Page {
             hash(SCRIPT),
             hash(style),
             text(&title),
-        );
-        let _ = writeln!(page, "<header class=\"top\"><h1>Fencewright</h1><p>{}</p></header>", text(&title));
-        page.push_str("<main>\n");
+        )?;
+        writeln!(to, "<header class=\"top\"><h1>Fencewright</h1><p>{}</p></header>", text(&title))?;
+        writeln!(to, "<main>")?;
         if !complete {
-            page.push_str("<p class=\"left-out\">The run was stopped before everything was asked.</p>\n");
+            writeln!(to, "<p class=\"left-out\">The run was stopped before everything was asked.</p>")?;
         }
-        if self.answers.len() >= MOST_ANSWERS {
+        if self.answers.len() < self.counts.values().sum() {
             let most = grouped(MOST_ANSWERS as u64);
-            let _ = writeln!(
-                page,
-                "<p class=\"left-out\">There were more answers; the first {most} are here.</p>"
-            );
+            writeln!(to, "<p class=\"left-out\">There were more answers; the first {most} are here.</p>")?;
         }
         if self.answers.len() != 1 {
-            page.push_str(&self.table());
+            to.write_all(self.table().as_bytes())?;
         }
+        let mut executions = 0;
         for (n, answer) in self.answers.iter().enumerate() {
-            page.push_str(&section(n + 1, answer));
+            to.write_all(section(n + 1, answer, executions).as_bytes())?;
+            executions += answer.executions.len();
         }
-        let executions: Vec<String> = self
-            .executions
-            .iter()
-            .map(|(program, json)| format!("{{\"program\":{program},\"execution\":{json}}}"))
-            .collect();
-        let _ = write!(
-            page,
+        write!(
+            to,
             "</main>\n<footer>Fencewright {}. This page needs no network and sends nothing anywhere.</footer>\n\
-             <script type=\"application/json\" id=\"data\">{{\"programs\":{},\"executions\":[{}]}}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-            env!("CARGO_PKG_VERSION"),
-            self.texts.json(),
-            executions.join(","),
-        );
-        page
+             <script type=\"application/json\" id=\"data\">",
+            env!("CARGO_PKG_VERSION")
+        )?;
+        self.write_data(to)?;
+        write!(to, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+    }
+
+    /// Writes the data for the script: programs, each once, and executions.
+    fn write_data(&self, to: &mut dyn io::Write) -> io::Result<()> {
+        let executions = || self.answers.iter().flat_map(|answer| &answer.executions);
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        write!(to, "{{\"programs\":[")?;
+        for Execution { files, .. } in executions() {
+            let number = numbers.len();
+            if numbers.contains_key(&**files) {
+                continue;
+            }
+            numbers.insert(files, number);
+            write!(to, "{}{files}", if number == 0 { "" } else { "," })?;
+        }
+        write!(to, "],\"executions\":[")?;
+        for (n, Execution { files, json }) in executions().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            write!(to, "{comma}{{\"program\":{},\"execution\":{json}}}", numbers[&**files])?;
+        }
+        write!(to, "]}}")
     }
 
     /// The table of all answers, each with a link to its section.
@@ -274,9 +347,9 @@ impl Page {
             ("unknown", "unsure"),
             ("error", "unsure"),
         ] {
-            if let count @ 1.. = self.answers.iter().filter(|answer| answer.verdict == word).count() {
-                let _ =
-                    write!(html, "<span class=\"verdict {class}\">{} {word}</span> ", grouped(count as u64));
+            if let Some(count) = self.counts.get(word) {
+                let count = grouped(*count as u64);
+                let _ = write!(html, "<span class=\"verdict {class}\">{count} {word}</span> ");
             }
         }
         html.push_str("</p>\n<div class=\"scroll\"><table><thead><tr><th>program</th><th>question</th><th>model</th><th>verdict</th><th>how</th></tr></thead><tbody>\n");
@@ -297,9 +370,9 @@ impl Page {
     }
 }
 
-/// The section of an answer.
-fn section(number: usize, answer: &Answer) -> String {
-    let Answer { file, question, model, verdict, class, facts, body, executions } = answer;
+/// The section of an answer, whose first execution has this number in the page.
+fn section(number: usize, answer: &Answer, first: usize) -> String {
+    let Answer { file, question, model, verdict, class, facts, body, .. } = answer;
     let mut html = format!(
         "<section class=\"answer\" id=\"answer-{number}\">\n<h2><span class=\"verdict {class}\">{verdict}</span> {}</h2>\n<p class=\"facts\">",
         text(question)
@@ -320,8 +393,8 @@ fn section(number: usize, answer: &Answer) -> String {
             }
             None => {
                 let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
-                let own = part[..end].parse().ok().and_then(|n: usize| executions.get(n));
-                let _ = write!(html, "{}{}", own.copied().unwrap_or_default(), &part[end..]);
+                let own: usize = part[..end].parse().unwrap_or_default();
+                let _ = write!(html, "{}{}", first + own, &part[end..]);
             }
         }
     }

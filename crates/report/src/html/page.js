@@ -134,7 +134,7 @@
       const { execution } = this;
       this.grid = make("div", { class: "grid", role: "listbox", "aria-label": "steps" });
       // A thread that never moves needs a name and no more.
-      const moving = new Set(execution.steps.map((step) => step.thread));
+      const moving = new Set(execution.steps.map((step) => step.thread).filter((thread) => thread !== undefined));
       this.moving = moving.size;
       const widths = execution.threads.map((_, thread) => (moving.has(thread) ? "minmax(10.5rem, 1fr)" : "4rem"));
       this.grid.style.setProperty("--columns", `3.2rem ${widths.join(" ")} minmax(6.5rem, .4fr)`);
@@ -175,9 +175,14 @@
       }
       if (isInCycle) event.classList.add("in-cycle");
       if (step.sc) event.append(make("span", { class: "departs" }, "≠ SC"));
-      const thread = step.thread === undefined ? 0 : step.thread;
-      event.classList.add(`t${thread % 6}`);
-      event.style.gridColumn = String(thread + 2);
+      if (step.thread === undefined) {
+        // A thread without a lane: all of them together.
+        event.prepend(make("span", { class: "calls" }, step.hidden));
+        event.style.gridColumn = "2 / -2";
+      } else {
+        event.classList.add(`t${step.thread % 6}`);
+        event.style.gridColumn = String(step.thread + 2);
+      }
       row.append(event);
       const changes = (step.memory || []).map(([cell, value]) => `${this.execution.cells[cell]} = ${value}`);
       if (changes.length > 0) row.append(make("span", { class: "changes" }, changes.slice(0, 6).join(", ") + (changes.length > 6 ? ", …" : "")));
@@ -251,7 +256,7 @@
       if (!step) {
         parts.push(make("p", {}, make("b", {}, "At the start"), " nothing has happened and all buffers are empty."));
       } else {
-        const who = step.thread === undefined ? "" : this.execution.threads[step.thread];
+        const who = step.thread === undefined ? step.hidden || "" : this.execution.threads[step.thread];
         const words = make("p", {}, make("b", {}, `${step.n}. ${who}`), " ");
         if (step.statement) words.append(make("code", {}, step.statement), " ");
         words.append(arrows(step.words));
@@ -371,7 +376,10 @@
     drawBuffered() {
       const { steps } = this.execution;
       const left = new Map();
-      steps.forEach((step, n) => step.store && left.set(step.store, n + 1));
+      steps.forEach((step, n) => {
+        if (step.store) left.set(step.store, n + 1);
+        for (const store of step.flushed || []) left.set(store, n + 1);
+      });
       const slots = this.execution.threads.map(() => []);
       steps.forEach((step, n) => {
         const came = (step.buffers || []).find(([thread]) => thread === step.thread);
@@ -384,8 +392,11 @@
         if (slot < 0) slot = free.length;
         free[slot] = to === undefined ? Infinity : to;
         const x = from.right + 4 + 4 * Math.min(slot, 4);
-        const end = to === undefined ? this.rows[this.last].offsetTop + this.rows[this.last].offsetHeight : this.boxes[to].middle;
-        this.fixed.append(draw("path", { class: `buffered t${step.thread % 6}${to === undefined ? " stays" : ""}`, d: `M${from.right} ${from.middle}H${x}V${end}${to === undefined ? "" : `H${from.right}`}` }));
+        // Steps that are left out have no box: the line ends among them.
+        const row = this.rows[to === undefined ? this.last : to];
+        const box = to === undefined ? null : this.boxes[to];
+        const end = box ? box.middle : row.offsetTop + (to === undefined ? row.offsetHeight : row.offsetHeight / 2);
+        this.fixed.append(draw("path", { class: `buffered t${step.thread % 6}${to === undefined ? " stays" : ""}`, d: `M${from.right} ${from.middle}H${x}V${end}${box ? `H${from.right}` : ""}` }));
       });
     }
 

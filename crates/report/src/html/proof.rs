@@ -25,8 +25,6 @@ const MOST_VALUES: usize = 8;
 /// More rows of a table are left out, and more facts of a row.
 const MOST_ROWS: usize = 1_000;
 const MOST_FACTS: usize = 60;
-/// Families of more threads are not exchanged in every way.
-const MOST_EXCHANGED: usize = 4;
 
 /// What shows that a property holds.
 pub fn proof(source: Source<'_>, checked: &Checked) -> String {
@@ -97,7 +95,7 @@ fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
     let locations = reached.map(|state| state.control().locations);
     let classes: Vec<Vec<usize>> =
         proof.symmetry.iter().map(|class| class.iter().map(|&t| t as usize).collect()).collect();
-    html + &Controls::new(source, locations.flat_map(|at| orbit(at, &classes))).html()
+    html + &Controls::new(source, classes, locations).html()
 }
 
 /// Which threads are exchanged.
@@ -109,24 +107,6 @@ fn exchanged<'s>(source: Source<'_>, classes: impl Iterator<Item = &'s Vec<u32>>
         true => String::new(),
         false => format!(" It is one up to exchanging {}.", classes.join(" and ")),
     }
-}
-
-/// What exchanging threads makes of a control state.
-fn orbit(locations: Vec<LocationId>, classes: &[Vec<usize>]) -> BTreeSet<Vec<LocationId>> {
-    let mut orbit = BTreeSet::from([locations]);
-    for class in classes.iter().filter(|class| class.len() <= MOST_EXCHANGED) {
-        let mut new: Vec<Vec<LocationId>> = orbit.iter().cloned().collect();
-        while let Some(state) = new.pop() {
-            for pair in class.windows(2) {
-                let mut next = state.clone();
-                next.swap(pair[0], pair[1]);
-                if orbit.insert(next.clone()) {
-                    new.push(next);
-                }
-            }
-        }
-    }
-    orbit
 }
 
 /// A set of states.
@@ -181,7 +161,7 @@ fn states(source: Source<'_>, set: &StateSet) -> String {
     }
     let classes: Vec<Vec<usize>> =
         families.iter().map(|family| family.iter().map(|&t| t as usize).collect()).collect();
-    html + &Controls::new(source, controls.into_iter().flat_map(|at| orbit(at, &classes))).html()
+    html + &Controls::new(source, classes, controls.into_iter()).html()
 }
 
 /// The values at a point, in words.

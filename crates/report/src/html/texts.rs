@@ -1,6 +1,7 @@
 //! The source files of programs, as data of a page. Each text is there once, however many answers are about it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use fencewright_program::{FileId, Span};
 use serde::Serialize;
@@ -15,13 +16,9 @@ const AROUND: usize = 20;
 /// Longer lines are cut.
 const LONGEST_LINE: usize = 300;
 
-/// All texts of a page.
+/// All texts of a page: the files of each program, as JSON.
 #[derive(Default)]
-pub struct Texts {
-    /// Each program as JSON.
-    programs: Vec<String>,
-    known: HashMap<String, usize>,
-}
+pub struct Texts(HashSet<Arc<str>>);
 
 /// The files of one program.
 #[derive(Serialize)]
@@ -44,47 +41,40 @@ struct File {
 pub type Numbers = BTreeMap<FileId, usize>;
 
 impl Texts {
-    /// Adds the files of a program, of which these places are spoken of. A file that is part of this project is there only if one of them is in
-    /// it.
-    pub fn add(&mut self, source: Source<'_>, places: impl Iterator<Item = Span>) -> (usize, Numbers) {
-        let mut used: BTreeMap<FileId, BTreeSet<usize>> = BTreeMap::new();
-        for span in places.collect::<HashSet<Span>>() {
-            used.entry(span.file).or_default().insert(source.position(span).line);
-        }
-        let (mut files, mut numbers) = (Vec::new(), Numbers::new());
-        for (id, file) in source.files.iter() {
-            let lines = used.get(&id);
-            if source.files.is_built_in(id) && lines.is_none() {
-                continue;
+    /// The same files, as the page has them already if it does; and whether it does.
+    pub fn shared(&mut self, files: &Arc<str>) -> (Arc<str>, bool) {
+        match self.0.get(files) {
+            Some(known) => (known.clone(), true),
+            None => {
+                self.0.insert(files.clone());
+                (files.clone(), false)
             }
-            numbers.insert(id, files.len());
-            files.push(File::new(id, &file.name, &file.text, lines));
         }
-        (self.intern(super::escape::data(&Program { files })), numbers)
     }
 
-    fn intern(&mut self, json: String) -> usize {
-        let next = self.programs.len();
-        *self.known.entry(json).or_insert_with_key(|json| {
-            self.programs.push(json.clone());
-            next
-        })
+    /// Forgets the files that nobody has.
+    pub fn forget_unused(&mut self) {
+        self.0.retain(|files| Arc::strong_count(files) > 1);
     }
+}
 
-    /// Adds all of another one; the number of its first program here, and of the others.
-    pub fn append(&mut self, other: Texts) -> Vec<usize> {
-        other.programs.into_iter().map(|json| self.intern(json)).collect()
+/// The files of a program as JSON, of which these places are spoken of. A file that is part of this project is there only if one of them is in
+/// it.
+pub fn files(source: Source<'_>, places: impl Iterator<Item = Span>) -> (String, Numbers) {
+    let mut used: BTreeMap<FileId, BTreeSet<usize>> = BTreeMap::new();
+    for span in places.collect::<HashSet<Span>>() {
+        used.entry(span.file).or_default().insert(source.position(span).line);
     }
-
-    /// How long it is.
-    pub fn bytes(&self) -> usize {
-        self.programs.iter().map(String::len).sum()
+    let (mut files, mut numbers) = (Vec::new(), Numbers::new());
+    for (id, file) in source.files.iter() {
+        let lines = used.get(&id);
+        if source.files.is_built_in(id) && lines.is_none() {
+            continue;
+        }
+        numbers.insert(id, files.len());
+        files.push(File::new(id, &file.name, &file.text, lines));
     }
-
-    /// The list as JSON for a script element.
-    pub fn json(&self) -> String {
-        format!("[{}]", self.programs.join(","))
-    }
+    (super::escape::data(&Program { files }), numbers)
 }
 
 impl File {

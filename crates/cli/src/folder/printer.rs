@@ -1,0 +1,177 @@
+//! The table: rows in their order, each as soon as it and all before it are there.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+
+use fencewright_report::table::{Row, Summary, Table};
+
+use super::Question;
+use crate::gathered::Gathered;
+use crate::output::{Output, complain};
+use crate::status::Status;
+use crate::{progress, stop};
+
+/// Verdicts, the worst first.
+const WORST_FIRST: [&str; 3] = ["unsafe", "unknown", "safe"];
+
+/// What is said about a question.
+pub enum Told {
+    /// The answer about one of its properties, or why there is none.
+    Answer {
+        /// Which one.
+        property: usize,
+        /// Of how many.
+        of: usize,
+        row: Box<Row>,
+        /// The same as JSON.
+        line: String,
+        status: Status,
+    },
+    /// There is nothing more to say; this is for files.
+    All(Box<Gathered>),
+}
+
+/// An answer that waits for those before it.
+struct Answer {
+    row: Box<Row>,
+    line: String,
+    status: Status,
+}
+
+/// What is known about a question and not printed yet.
+#[derive(Default)]
+struct Waiting {
+    answers: BTreeMap<usize, Answer>,
+    /// How many properties are printed.
+    printed: usize,
+    /// How many there are, once that is known.
+    of: usize,
+    /// The worst verdict that is printed: its place among all.
+    worst: Option<usize>,
+    /// Whether the comparison with what is expected is made.
+    compared: bool,
+    gathered: Option<Box<Gathered>>,
+}
+
+/// Prints rows, and counts them.
+pub struct Printer<'a> {
+    pub json: bool,
+    pub table: Table,
+    pub summary: Summary,
+    pub status: Status,
+    pub gathered: &'a mut Gathered,
+    pub out: &'a mut Output,
+}
+
+impl Printer<'_> {
+    pub fn begin(&mut self) {
+        if !self.json {
+            self.out.print(&self.table.heading());
+            self.out.flush();
+        }
+    }
+
+    /// Prints what workers say about questions, in the order of these; `done` hears how many have their answer.
+    pub fn print_all(
+        &mut self,
+        questions: &[Question],
+        told: mpsc::Receiver<(usize, Told)>,
+        done: impl Fn(usize),
+    ) {
+        let mut waiting: BTreeMap<usize, Waiting> = BTreeMap::new();
+        let (mut printed, mut ended) = (0, 0);
+        for (n, told) in told {
+            let question = waiting.entry(n).or_default();
+            match told {
+                Told::Answer { property, of, row, line, status } => {
+                    question.of = of;
+                    question.answers.insert(property, Answer { row, line, status });
+                }
+                Told::All(gathered) => {
+                    question.gathered = Some(gathered);
+                    ended += 1;
+                    done(ended);
+                }
+            }
+            while let Some(first) = waiting.get_mut(&printed) {
+                self.go_on(&questions[printed], first);
+                let Some(gathered) = first.gathered.take() else { break };
+                self.gathered.append(*gathered);
+                waiting.remove(&printed);
+                printed += 1;
+            }
+        }
+    }
+
+    /// Prints the answers to a question that are there, up to the first that is not.
+    fn go_on(&mut self, question: &Question, waiting: &mut Waiting) {
+        // An answer may come once more: engines that contradict each other take it back.
+        while let Some(first) = waiting.answers.first_entry().filter(|first| *first.key() <= waiting.printed)
+        {
+            waiting.printed = waiting.printed.max(first.key() + 1);
+            let answer = first.remove();
+            self.print(question, answer, waiting);
+        }
+    }
+
+    fn print(&mut self, question: &Question, answer: Answer, waiting: &mut Waiting) {
+        let Answer { mut row, line, status } = answer;
+        let expected = question.program.entry.as_ref().and_then(|entry| entry.verdict(question.model));
+        // A search that was stopped has not answered.
+        let is_stopped = row.verdict == "unknown" && stop::is_asked();
+        match expected {
+            Some(expected) if row.model.is_some() && !is_stopped => {
+                self.compare(question, expected, &mut row, waiting)
+            }
+            _ => {
+                waiting.compared = true;
+                self.summary.unexpected += (expected.is_some() && !is_stopped) as usize;
+                self.status = self.status.and(status);
+            }
+        }
+        progress::make_room(|| {
+            self.summary.count(&row);
+            match self.json {
+                true => self.out.print(&line),
+                false => self.out.print(&self.table.row(&row)),
+            }
+            self.out.flush();
+        });
+        if self.out.is_closed() {
+            stop::token().cancel();
+        }
+    }
+
+    /// Compares the worst verdict with what is expected, as soon as no further answer can change what comes of it.
+    fn compare(&mut self, question: &Question, expected: &str, row: &mut Row, waiting: &mut Waiting) {
+        let rank = |verdict: &str| WORST_FIRST.iter().position(|other| *other == verdict);
+        waiting.worst = waiting.worst.into_iter().chain(rank(row.verdict)).min();
+        let is_last = waiting.printed == waiting.of;
+        let is_worse = waiting.worst < rank(expected);
+        if waiting.compared || !(is_worse || is_last) {
+            return;
+        }
+        waiting.compared = true;
+        if waiting.worst == rank(expected) {
+            self.summary.expected += 1;
+            return;
+        }
+        self.summary.unexpected += 1;
+        self.status = self.status.and(Status::Violated);
+        row.expected = Some(expected.to_owned());
+        if self.json {
+            let why = format!("{} under {}, expected {expected}", row.verdict, question.model.name());
+            complain(&row.file, &why);
+        }
+    }
+
+    pub fn end(self) -> Status {
+        let text = if self.json { self.summary.json() } else { self.summary.text(self.out.style) };
+        self.out.print(&text);
+        // What was not asked has no answer.
+        match stop::is_asked() {
+            true => self.status.and(Status::Unknown),
+            false => self.status,
+        }
+    }
+}
