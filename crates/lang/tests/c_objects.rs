@@ -75,6 +75,13 @@ fn locals_that_are_gone_are_not_to_be_used() {
     memory(&entered("goto in; { int x; in: x = 0; p = &x; }"), "uuu");
     memory(&entered("goto in; { int x; in: x = 0; p = &x; out = *p; p = &go; }"), "sss");
     memory(&watched("int *f(void) { goto in; int x; in: x = 1; return &x; }", "out = *f();"), "uuu");
+    // What is found there is not needed, and where it is, is found by way of two pointers.
+    let pointers = "int s, *p = &s, *q = &s, **g = &p;";
+    memory(
+        &watched(pointers, "{ int x = go; if (go) q = &x; if (go) g = &q; } int z = **g; out = 1;"),
+        "uuu",
+    );
+    memory(&watched(pointers, "{ int x = go; if (go) g = &q; int z = **g; q = &x; } out = 1;"), "sss");
     // A pointer that another thread has.
     let other = |main: &str| {
         format!(
