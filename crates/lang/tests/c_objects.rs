@@ -35,6 +35,13 @@ fn locals_have_no_value_each_time_their_block_is_entered() {
     memory(&jumps("{ int x; if (i == 0) x = go; if (x) out = 1; }"), "uuu");
     memory(&jumps("{ int x; x = go; if (x) out = 1; }"), "sss");
     memory(&jumps("if (i > 0) goto in; { int x; x = go; in: if (x) out = 1; }"), "uuu");
+    // A function in which control jumps over a declaration is called again.
+    let called = |before: &str| {
+        let f = format!("int f(int n) {{ {before} if (n) goto end; int x = 1; out = x; end: return x; }}");
+        watched(&f, "for (int i = 0; i < 2; i++) { int r = f(go & i); if (r) out = 1; }")
+    };
+    memory(&called(""), "uuu");
+    memory(&called("n = 0;"), "sss");
 }
 
 #[test]
@@ -61,6 +68,20 @@ fn locals_that_are_gone_are_not_to_be_used() {
     memory(&rounds("if (p && *p) out = go; p = &x;"), "uuu");
     memory(&rounds("p = &x; if (p && *p) out = go;"), "sss");
     memory(&rounds("if (go) p = &x; if (p && *p) out = go; p = 0;"), "sss");
+    // Control comes into a block behind the declaration.
+    let entered = |block: &str| watched("", &format!("int *p = &go; {block} if (*p) out = 1;"));
+    memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; break; case 1: x = 1; }"), "uuu");
+    memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; out = *p; default: p = &go; }"), "sss");
+    memory(&entered("goto in; { int x; in: x = 0; p = &x; }"), "uuu");
+    memory(&entered("goto in; { int x; in: x = 0; p = &x; out = *p; p = &go; }"), "sss");
+    memory(&watched("int *f(void) { goto in; int x; in: x = 1; return &x; }", "out = *f();"), "uuu");
+    // What is found there is not needed, and where it is, is found by way of two pointers.
+    let pointers = "int s, *p = &s, *q = &s, **g = &p;";
+    memory(
+        &watched(pointers, "{ int x = go; if (go) q = &x; if (go) g = &q; } int z = **g; out = 1;"),
+        "uuu",
+    );
+    memory(&watched(pointers, "{ int x = go; if (go) g = &q; int z = **g; q = &x; } out = 1;"), "sss");
     // A pointer that another thread has.
     let other = |main: &str| {
         format!(
@@ -84,6 +105,16 @@ fn locals_that_are_gone_are_not_to_be_used() {
     memory(&argument("pthread_join(t, 0);"), "sss");
     assertions(&argument("pthread_join(t, 0);"), "sss");
     memory(&argument(""), "uuu");
+    // Variables of a thread, for as long as it runs.
+    let own = |wait: &str| {
+        format!(
+            "__thread int x; int *_Atomic p; atomic_int seen;
+             void *thread(void *argument) {{ x = 1; p = &x; {wait} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); int *q = p; if (q) {{ *q = 2; seen = 1; }} return 0; }}"
+        )
+    };
+    memory(&own(""), "uuu");
+    memory(&own("while (!seen) {}"), "sss");
     memory(&argument("pthread_join(t, 0); pthread_create(&t, 0, thread, &x);"), "uuu");
 }
 

@@ -4,7 +4,7 @@
 mod verdicts;
 
 use fencewright_lang::options::Options;
-use fencewright_lang::{COptions, Loader, Stop, fw};
+use fencewright_lang::{COptions, Loader, Stop, fw, load};
 
 use verdicts::{HEADERS, assertions, memory, verdicts};
 
@@ -184,6 +184,8 @@ fn threads_are_waited_for_in_loops_that_nobody_can_count() {
 
 #[test]
 fn jumps_into_loops_and_back_over_labels() {
+    let sum = "int i = 0, s = 0; goto in; while (i < 3) { s += 10; in: s += 1; i++; } assert(s == 23);";
+    assertions(&format!("int main(void) {{ {sum} return 0; }}"), "sss");
     let device = "int c = go, n = 0, k = 3;
         switch (c) { case 0: do { n++; case 1: n++; } while (--k > 0); }
         assert(n == 6 || n == 5);";
@@ -193,6 +195,116 @@ fn jumps_into_loops_and_back_over_labels() {
         assert(n == 8 || n == 9);";
     assertions(&inside("", "", back), "sss");
     assertions(&inside("", "", &back.replace(" || n == 9", "")), "uuu");
+}
+
+/// A thread that finds something in `g`, which another one has put there; what it finds has to be an address of `x`, or so the assert says.
+fn found(globals: &str, puts: &str) -> String {
+    format!(
+        "{globals}
+         void *puts(void *argument) {{ {puts} return 0; }}
+         void *finds(void *argument) {{ typeof(g) p = g; if (p) assert(p == (typeof(g))&x); return 0; }}
+         int main(void) {{
+             pthread_t s, t; pthread_create(&s, 0, puts, 0); pthread_create(&t, 0, finds, 0); g = 0; return 0;
+         }}"
+    )
+}
+
+#[test]
+fn numbers_that_are_no_addresses_are_not_equal_to_any() {
+    assertions(&found("int x, *g;", "g = &x;"), "sss");
+    for number in ["1", "2", "4", "8", "16", "-1"] {
+        assertions(&found("int x, *g;", &format!("g = (int *){number};")), "uuu");
+        assertions(&found("int x; uintptr_t g;", &format!("g = {number};")), "uuu");
+    }
+    assertions(&found("int x; uintptr_t g; int n = 1;", "n = 2; g = (uintptr_t)(n * 4);"), "uuu");
+    assertions(&found("void f(void) {} int x; void *g;", "g = (void *)f;"), "uuu");
+    assertions(&found("int x, *g = (int *)1;", "g = &x;"), "uuu");
+    memory(&beside("int x, *g = (int *)1;", "if (go) g = &x; *g = 1;"), "uuu");
+    memory(&beside("int x, *g = (int *)1;", "if (go) g = &x; if (g != (int *)1) *g = 1;"), "sss");
+    let stack = |gone: &str| {
+        format!(
+            "struct n {{ int v; }}; struct n *_Atomic top; int seen;
+             void *push(void *argument) {{ struct n *n = malloc(sizeof *n); n->v = 1; top = n; return 0; }}
+             int main(void) {{
+                 pthread_t t; pthread_create(&t, 0, push, 0);
+                 struct n *n = atomic_exchange(&top, (struct n *){gone}); if (n && n != (struct n *){gone}) seen = n->v;
+                 assert(!seen); return 0;
+             }}"
+        )
+    };
+    assertions(&stack("1"), "uuu");
+    assertions(&stack("16"), "uuu");
+}
+
+#[test]
+fn what_is_computed_from_an_address_may_be_one() {
+    let through = |computed: &str| {
+        inside(
+            "unsigned k; uintptr_t w;",
+            "",
+            &format!("int x = 0; uintptr_t u = (uintptr_t)&x; {computed} *(int *)u = 5; assert(x == 0);"),
+        )
+    };
+    assertions(&through(""), "uuu");
+    assertions(&through("u = ((uintptr_t)&x << 1) >> (k + 1);"), "uuu");
+    assertions(&through("w = ((uintptr_t)&x + 0) >> k; u = w;"), "uuu");
+    assertions(&through("u = ((uintptr_t)&x | 1) & ~(uintptr_t)1;"), "uuu");
+}
+
+#[test]
+fn what_looks_first_drains_only_if_it_writes() {
+    let stores = |globals: &str, before: &str, between: &str| {
+        format!(
+            "#include <semaphore.h>
+             #include <linux/atomic.h>
+             int x, y, a, b; {globals}
+             void *thread(void *argument) {{ x = 1; {between} a = y; return 0; }}
+             int main(void) {{
+                 pthread_t t; {before} pthread_create(&t, 0, thread, 0);
+                 y = 1; atomic_thread_fence(memory_order_seq_cst); b = x; pthread_join(t, 0); assert(a || b); return 0;
+             }}"
+        )
+    };
+    let once = "pthread_once_t o = PTHREAD_ONCE_INIT; void f(void) {}";
+    assertions(&stores(once, "", "pthread_once(&o, f);"), "sss");
+    assertions(&stores(once, "pthread_once(&o, f);", "pthread_once(&o, f);"), "suu");
+    let semaphore = |count: u8| stores("sem_t s;", &format!("sem_init(&s, 0, {count});"), "sem_trywait(&s);");
+    assertions(&semaphore(0), "suu");
+    assertions(&semaphore(1), "sss");
+    let lock = "pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;";
+    assertions(&stores(lock, "", "pthread_rwlock_tryrdlock(&l);"), "sss");
+    assertions(&stores(lock, "pthread_rwlock_wrlock(&l);", "pthread_rwlock_tryrdlock(&l);"), "suu");
+    let counter = |count: u8| stores(&format!("atomic_t n = {{ {count} }};"), "", "atomic_inc_not_zero(&n);");
+    assertions(&counter(0), "suu");
+    assertions(&counter(1), "sss");
+    let mutex = |kind: &str, again: &str| {
+        let before = format!(
+            "pthread_mutexattr_t k; pthread_mutexattr_init(&k); pthread_mutexattr_settype(&k, PTHREAD_MUTEX_{kind}); pthread_mutex_init(&m, &k);"
+        );
+        let text = stores("pthread_mutex_t m;", &before, again);
+        text.replace("x = 1;", "pthread_mutex_lock(&m); x = 1;")
+    };
+    assertions(&mutex("RECURSIVE", "pthread_mutex_lock(&m);"), "suu");
+    assertions(&mutex("RECURSIVE", "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);"), "suu");
+    assertions(&mutex("RECURSIVE", "pthread_mutex_unlock(&m);"), "sss");
+    assertions(&mutex("ERRORCHECK", "assert(pthread_mutex_lock(&m));"), "suu");
+    assertions(&mutex("ERRORCHECK", "assert(pthread_mutex_trylock(&m));"), "suu");
+}
+
+#[test]
+fn structures_whose_members_have_other_parts_are_not_the_same() {
+    let seen = |other: &str, access: &str| {
+        let text = format!(
+            "{HEADERS}struct a {{ struct {{ int x, y; }} i; int k; }} g; struct b {{ {other} i; int k; }};
+             void *thread(void *argument) {{ struct b *b = argument; {access} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, &g); return g.i.y; }}"
+        );
+        load("test.c", text.as_bytes(), None, &[]).is_ok()
+    };
+    assert!(seen("struct { int x, y; }", "b->i.y = 1;"));
+    assert!(!seen("struct { int p[2]; }", "b->i.p[1] = 1;"));
+    assert!(!seen("struct { long p; }", "b->i.p = 1;"));
+    assert!(!seen("long", "b->i = 1;"));
 }
 
 #[test]

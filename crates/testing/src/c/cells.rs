@@ -216,6 +216,13 @@ impl Writer<'_> {
     fn roundabout(&mut self, lvalue: &str) -> String {
         let number = self.random.below(REGISTERS);
         let (one, other) = (self.register(number), self.register(number));
+        if self.random.one_in(3) {
+            let pointer = format!("__typeof__(&{lvalue})");
+            return match self.random.one_in(2) {
+                true => format!("(*({pointer})(uintptr_t)&{lvalue})"),
+                false => format!("(*EITHER({one}, &{lvalue}, ({pointer})(uintptr_t)&{lvalue}))"),
+            };
+        }
         let nothing = match self.random.below(4) {
             0 => format!("{one} ^ {other}"),
             1 => format!("{one} - {other}"),
@@ -243,6 +250,9 @@ impl Writer<'_> {
             let _ = writeln!(text, "shared {}{size}: {} = {init};", cell.name, cell.of.fw());
         }
         (0..self.mutexes).for_each(|m| text.push_str(&format!("mutex m{m};\n")));
+        if self.recursive {
+            text.push_str("mutex own;\n");
+        }
         text
     }
 
@@ -280,6 +290,9 @@ impl Writer<'_> {
         let declared =
             (0..self.mutexes).map(|m| format!("pthread_mutex_t m{m} = PTHREAD_MUTEX_INITIALIZER;\n"));
         text.extend(declared);
+        if self.recursive {
+            text.push_str("pthread_mutex_t own;\n");
+        }
         text
     }
 }

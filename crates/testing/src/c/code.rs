@@ -46,7 +46,7 @@ impl Writer<'_> {
         let value = self.small(value);
         let number = self.random.below(3);
         let register = self.register(number);
-        let c = match self.random.below(4) {
+        let c = match self.random.below(10) {
             0 => {
                 let condition = self.condition(0, false);
                 let line = format!("r{number} = {} ? {} : r{number};", condition.fw, value.fw);
@@ -56,6 +56,25 @@ impl Writer<'_> {
             }
             1 => format!("if (1) {register} = {};", value.c),
             2 => format!("{{ int copy = {}; {register} = copy; }}", value.c),
+            // A local that comes into being again, one whose declaration is jumped over, and one that is seen in several ways.
+            3 => format!(
+                "for (int round = 0; round < 2; round++) {{ int copy; if (round) {{ int *at = &copy; *at = {}; {register} = copy; }} }}",
+                value.c
+            ),
+            4 => format!("switch (0) {{ int copy; case 0: copy = {}; {register} = *&copy; }}", value.c),
+            5 => format!(
+                "{{ union {{ int s; unsigned u; }} copy; copy.u = {}; {register} = copy.s; }}",
+                value.c
+            ),
+            6 => format!("{{ int copy = {}; {register} = (int)*(unsigned *)&copy; }}", value.c),
+            7 => format!(
+                "{{ struct {{ int a, b; }} copy = {{ .b = {} }}, other = copy; int *at = &other.b; {register} = *at; }}",
+                value.c
+            ),
+            8 => format!(
+                "{{ int copy = {}, *at = (int *)1; uintptr_t bits = (uintptr_t)&copy | 1; if (at == (int *)1) at = (int *)(bits & ~(uintptr_t)1); {register} = *at; }}",
+                value.c
+            ),
             _ => format!("{register} = {};", value.c),
         };
         self.both(&format!("r{number} = {};", value.fw), &c);
@@ -195,11 +214,27 @@ impl Writer<'_> {
         if self.mutexes == 0 {
             return self.store();
         }
+        if self.recursive && self.random.one_in(2) {
+            return self.locked_twice();
+        }
         // A block inside may take the mutex again, and then waits for ever, in both languages.
         let (fw, c) = self.inner(depth);
         self.both(
             &format!("lock m0;\n{fw}unlock m0;"),
             &format!("pthread_mutex_lock(&m0);\n{c}pthread_mutex_unlock(&m0);"),
+        );
+    }
+
+    /// A mutex that its owner takes again, around one statement that does not take it.
+    fn locked_twice(&mut self) {
+        let outer = (std::mem::take(&mut self.fw), std::mem::take(&mut self.c));
+        self.statement(0);
+        let (fw, c) = (std::mem::take(&mut self.fw), std::mem::take(&mut self.c));
+        (self.fw, self.c) = outer;
+        let (take, give) = ("pthread_mutex_lock(&own);", "pthread_mutex_unlock(&own);");
+        self.both(
+            &format!("lock own;\n{fw}unlock own;"),
+            &format!("{take}\nassert(!pthread_mutex_trylock(&own));\n{c}{give}\n{give}"),
         );
     }
 }

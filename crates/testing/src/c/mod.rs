@@ -73,6 +73,8 @@ struct Writer<'r> {
     cells: Vec<Cell>,
     state: State,
     mutexes: usize,
+    /// Whether there is a mutex that its owner can take again.
+    recursive: bool,
     litmus: Option<Litmus>,
     thread: usize,
     registers: Registers,
@@ -89,6 +91,7 @@ struct Writer<'r> {
 pub fn pair(random: &mut Random) -> Pair {
     let (mut cells, state) = cells::cells(random);
     let mutexes = usize::from(random.one_in(3));
+    let recursive = mutexes > 0 && random.one_in(2);
     let shape = *random.pick(&[Shape::StoreBuffering, Shape::MessagePassing]);
     let first = cells.len() - 4;
     let litmus = Litmus { shape, shared: [first, first + 1], results: [first + 2, first + 3] };
@@ -101,6 +104,7 @@ pub fn pair(random: &mut Random) -> Pair {
         cells,
         state,
         mutexes,
+        recursive,
         litmus,
         thread: 0,
         registers: Registers::Locals,
@@ -270,6 +274,11 @@ impl Writer<'_> {
         }
         for cell in &self.cells {
             text.push_str(&cell.assigned_in_main());
+        }
+        if self.recursive {
+            text.push_str(
+                "pthread_mutexattr_t kind;\npthread_mutexattr_init(&kind);\npthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);\npthread_mutex_init(&own, &kind);\n",
+            );
         }
         let argument = if self.state.is_passed { "&state" } else { "NULL" };
         let in_loop = self.random.one_in(3);

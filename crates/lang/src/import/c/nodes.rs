@@ -5,6 +5,7 @@
 //! end each class of nodes has a layout of its own. So a node must never stand for places of two kinds: where two that do not fit would
 //! become one there is a [`Clash`], which says where each of them got its shape.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fencewright_c::arithmetic::Arithmetic;
@@ -66,6 +67,26 @@ struct Node {
     integer: bool,
     /// As what its bits are seen: the views of [`Views`].
     views: Views,
+    /// Numbers that stand where pointers to here may stand, and are none.
+    strangers: Strangers,
+}
+
+/// Numbers other than 0 that are no addresses, but kept or compared with some: `(struct node *)1`, functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strangers {
+    /// Those that the text says.
+    pub numbers: BTreeSet<i64>,
+    /// Whether there are others, which are computed.
+    pub computed: bool,
+}
+
+impl Strangers {
+    /// These and others.
+    pub fn or(mut self, other: Strangers) -> Self {
+        self.numbers.extend(other.numbers);
+        self.computed |= other.computed;
+        self
+    }
 }
 
 /// As what the bits of integers are seen; more than one of these, and what is read is converted.
@@ -196,6 +217,7 @@ impl Nodes {
             pointee: None,
             integer: false,
             views: Views::default(),
+            strangers: Strangers::default(),
         });
         id
     }
@@ -313,6 +335,19 @@ impl Nodes {
     /// Whether [`Nodes::mark_integer`] was called for it.
     pub fn is_integer(&self, node: NodeId) -> bool {
         self.nodes[self.find(node).0 as usize].integer
+    }
+
+    /// Numbers that are no addresses stand where pointers to places of this node may stand.
+    pub fn mark_strangers(&mut self, node: NodeId, strangers: &Strangers) {
+        let node = self.find(node);
+        let known = &mut self.nodes[node.0 as usize].strangers;
+        known.numbers.extend(&strangers.numbers);
+        known.computed |= strangers.computed;
+    }
+
+    /// What [`Nodes::mark_strangers`] said.
+    pub fn strangers(&self, node: NodeId) -> &Strangers {
+        &self.nodes[self.find(node).0 as usize].strangers
     }
 
     /// The node that stands for all that this one was unified with.
@@ -437,6 +472,8 @@ impl Nodes {
                 return Err(Clash { one, other, parts });
             }
         }
+        let strangers = std::mem::take(&mut self.nodes[low.0 as usize].strangers);
+        self.mark_strangers(high, &strangers);
         let kept = &mut self.nodes[high.0 as usize];
         match (kept.pointee, pointee) {
             (Some(one), Some(other)) => pairs.push((one, other)),
@@ -447,7 +484,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Whether the members of two structures are in the same places. What they are is seen when they are used.
+    /// Whether the members of two structures are in the same places, and have the same parts. What numbers they are is seen when they are used.
     fn is_alike(&self, one: RecordId, other: RecordId) -> bool {
         if one == other {
             return true;
@@ -461,6 +498,21 @@ impl Nodes {
             && one.size == other.size
             && places(one) == places(other)
             && one.fields.iter().all(|field| field.bits.is_none())
+            && one.fields.iter().zip(&other.fields).all(|(a, b)| self.has_same_parts(&a.ty, &b.ty))
+    }
+
+    /// Whether the parts of values of two types, if there are any, are in the same places.
+    fn has_same_parts(&self, one: &Type, other: &Type) -> bool {
+        match (&one.kind, &other.kind) {
+            (TypeKind::Record(one), TypeKind::Record(other)) => self.is_alike(*one, *other),
+            (TypeKind::Array(one, length), TypeKind::Array(other, as_long)) => {
+                length == as_long && self.has_same_parts(one, other)
+            }
+            (one, other) => {
+                let has_parts = |kind: &TypeKind| matches!(kind, TypeKind::Record(_) | TypeKind::Array(..));
+                !has_parts(one) && !has_parts(other)
+            }
+        }
     }
 
     fn shape_of_type(&mut self, ty: &Type, span: Span) -> Shape {

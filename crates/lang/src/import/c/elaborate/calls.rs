@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use super::super::core::{Origin, Register, StmtKind, Value};
 use super::super::numbers::{Operand, compare_pointers};
 use super::frames::{Frame, Slot};
-use super::lifetimes::around_labels;
+use super::lifetimes::{around_labels, declared};
 use super::memory::{Spot, Target};
 use super::{Elaborator, Result};
 
@@ -262,6 +262,7 @@ impl Elaborator<'_> {
             }
         };
         let exit = self.join();
+        let jumps = self.graph.has_jumps(function);
         self.writer.frames.push(Frame {
             function,
             call,
@@ -273,10 +274,8 @@ impl Elaborator<'_> {
             result,
             contexts: Vec::new(),
             scopes: vec![Vec::new()],
-            around: match self.graph.has_jumps(function) {
-                true => around_labels(callee),
-                false => FxHashMap::default(),
-            },
+            passed: vec![if jumps { declared(&callee.body.statements) } else { Vec::new() }],
+            around: if jumps { around_labels(callee) } else { FxHashMap::default() },
             repeated: Vec::new(),
             level: self.writer.level + 1,
         });
@@ -321,7 +320,14 @@ impl Elaborator<'_> {
         loop {
             self.step(callee.span)?;
             self.frame().scopes[0].truncate(parameters);
-            let code = self.written(|this| this.statements(&callee.body))?;
+            let code = self.written(|this| {
+                // Control may jump over the declarations of variables that an earlier call has left something in.
+                if labels && this.repeated() {
+                    let span = callee.body.span;
+                    declared(&callee.body.statements).into_iter().for_each(|local| this.begin(local, span));
+                }
+                this.statements(&callee.body)
+            })?;
             let open = std::mem::take(&mut self.frame().repeated).len();
             self.writer.loops -= open;
             let (mut exit, span) = {

@@ -87,7 +87,7 @@ impl Elaborator<'_> {
             ExprKind::Statements(block, value) => {
                 let mut result = None;
                 let code = self.written(|this| {
-                    this.scope(span, |this| {
+                    this.scope(Vec::new(), span, |this| {
                         this.statements(block)?;
                         if let Some(value) = value {
                             result = Some(this.value(value)?);
@@ -135,7 +135,7 @@ impl Elaborator<'_> {
             }
             ExprKind::Statements(block, value) => {
                 let code = self.written(|this| {
-                    this.scope(expr.span, |this| {
+                    this.scope(Vec::new(), expr.span, |this| {
                         this.statements(block)?;
                         value.as_ref().map_or(Ok(()), |value| this.dropped(value))
                     })

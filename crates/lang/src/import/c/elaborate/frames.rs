@@ -39,6 +39,8 @@ pub(super) struct Frame {
     pub contexts: Vec<Context>,
     /// The variables of the blocks that are open, as far as they are declared; first the parameters, and variables of the function's own block.
     pub scopes: Vec<Vec<LocalId>>,
+    /// For each block that is open, the variables over whose declarations control may jump.
+    pub passed: Vec<Vec<LocalId>>,
     /// The variables of the blocks around each label.
     pub around: FxHashMap<LabelId, Vec<LocalId>>,
     /// The numbers of the last statements that jump back to labels that control has passed.

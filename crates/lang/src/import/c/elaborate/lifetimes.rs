@@ -14,7 +14,8 @@ use super::super::core::{
 };
 use super::super::nodes::{Nodes, Shape};
 use super::env::{Contents, Fact};
-use super::frames::Slot;
+use super::frames::{Frame, Slot};
+use super::statements::has_entry;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
@@ -45,19 +46,30 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A block: the variables that are declared in it are gone behind it.
-    pub(super) fn scope<T>(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// A block: the variables that are declared in it are gone behind it, those among them over whose declarations control may jump too.
+    pub(super) fn scope<T>(
+        &mut self,
+        passed: Vec<LocalId>,
+        span: Span,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         let depth = self.frame().scopes.len();
         self.frame().scopes.push(Vec::new());
+        self.frame().passed.push(passed);
         let result = work(self)?;
         self.end_scopes(depth, span);
         self.frame().scopes.truncate(depth);
+        self.frame().passed.truncate(depth);
         Ok(result)
     }
 
     /// Control leaves the blocks of the function in hand from this depth on.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
-        let locals: Vec<LocalId> = self.frame().scopes[depth..].iter().flatten().copied().collect();
+        let Frame { scopes, passed, .. } = self.frame();
+        let mut locals: Vec<LocalId> =
+            scopes[depth..].iter().chain(&passed[depth..]).flatten().copied().collect();
+        let mut seen = FxHashSet::default();
+        locals.retain(|local| seen.insert(*local));
         locals.into_iter().for_each(|local| self.end(local, span));
     }
 
@@ -72,10 +84,20 @@ impl Elaborator<'_> {
             inner.extend(self.writer.frames.pop());
         }
         self.writer.frames.extend(inner.into_iter().rev());
+        let thread = Some(self.thread());
+        let own = self.globals.iter().filter(|((_, of), _)| *of == thread).map(|(_, object)| *object);
+        let mut own: Vec<ObjectId> = own.collect();
+        own.sort();
+        own.into_iter().for_each(|object| self.end_object(object, span));
     }
 
     fn end(&mut self, local: LocalId, span: Span) {
-        let Some(Slot::Object(object)) = self.frame().slots[local.index()] else { return };
+        if let Some(Slot::Object(object)) = self.frame().slots[local.index()] {
+            self.end_object(object, span);
+        }
+    }
+
+    fn end_object(&mut self, object: ObjectId, span: Span) {
         if !self.writer.reachable {
             return;
         }
@@ -151,8 +173,16 @@ impl Elaborator<'_> {
     }
 }
 
+/// The variables over whose declarations control may jump: those of a block that labels or cases stand in.
+pub(super) fn passed<'s>(
+    declarations: &[Statement],
+    mut inside: impl Iterator<Item = &'s Statement>,
+) -> Vec<LocalId> {
+    if inside.any(has_entry) { declared(declarations) } else { Vec::new() }
+}
+
 /// The variables that a block declares itself.
-fn declared(statements: &[Statement]) -> Vec<LocalId> {
+pub(super) fn declared(statements: &[Statement]) -> Vec<LocalId> {
     let mut locals = Vec::new();
     for mut statement in statements {
         while let StatementKind::Case(.., inner)

@@ -8,6 +8,7 @@ use super::super::numbers::truth;
 use super::env::Env;
 use super::frames::{Context, How, Jump};
 use super::labels::{Join, merge};
+use super::lifetimes::passed;
 use super::statements::has_entry;
 use super::{Elaborator, Phase, Result};
 
@@ -46,7 +47,7 @@ impl Elaborator<'_> {
         body: &Statement,
         span: Span,
     ) -> Result<()> {
-        self.scope(span, |this| {
+        self.scope(passed(first, std::iter::once(body)), span, |this| {
             first.iter().try_for_each(|statement| this.statement(statement))?;
             this.any_loop(Parts { first: true, condition, step, body, span })
         })
@@ -60,10 +61,20 @@ impl Elaborator<'_> {
         let others: Vec<&Expr> = parts.condition.iter().chain(&parts.step).copied().collect();
         let function = self.frame().function;
         let (creates, waits) = self.graph.of_loop(self.unit, function, parts.body, &others);
+        let entered = parts.first && !self.writer.reachable && has_entry(parts.body);
+        if entered && (self.phase == Phase::Alone || creates) {
+            // Where it is executed beforehand, the code says what happens.
+            self.refuted |= self.phase == Phase::Alone;
+            return self.error(
+                parts.span,
+                "control jumps into a loop that creates threads",
+                "enter the loop at its beginning",
+            );
+        }
         if self.phase == Phase::Alone || creates {
             return self.unrolled(parts, true).map(|_| ());
         }
-        if waits {
+        if waits && !entered {
             let mark = self.mark();
             let mut done = false;
             let code = self.written(|this| {

@@ -260,7 +260,7 @@ impl Elaborator<'_> {
     }
 
     /// The array of open length at the end of a structure: where it starts, and its elements.
-    fn open_array(&self, ty: &Type) -> Option<(u64, Type)> {
+    pub(super) fn open_array(&self, ty: &Type) -> Option<(u64, Type)> {
         let TypeKind::Record(record) = &ty.kind else { return None };
         let last = self.unit.records[record.0 as usize].fields.last()?;
         match &last.ty.kind {

@@ -32,9 +32,11 @@ use fencewright_program::{BinaryOp, Call, CallId, Span};
 use rustc_hash::FxHashMap;
 
 use super::core::{
-    Base, Core, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
+    Base, Core, Known, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread,
+    ThreadNumber, Value,
 };
-use super::nodes::{Clash, Nodes};
+use super::memory::function_number;
+use super::nodes::{Clash, Nodes, Strangers};
 use super::numbers::Operand;
 use crate::diagnostic::Diagnostic;
 use crate::stop::Stop;
@@ -379,6 +381,7 @@ impl<'u> Elaborator<'u> {
                 span: writer.span,
             });
         }
+        self.initial_strangers();
         let core = Core { objects: self.objects, threads, calls: self.calls, warnings: self.warnings };
         Ok((core, self.nodes))
     }
@@ -423,11 +426,96 @@ impl<'u> Elaborator<'u> {
             for (node, other) in through {
                 self.unify(node, other, statement.span)?;
             }
+            self.strangers(&statement.kind, registers);
             for block in statement.kind.blocks() {
                 self.pointees(block, registers)?;
             }
         }
         Ok(())
+    }
+
+    /// Numbers that are no addresses, and stand where addresses stand: nothing that pointers there point to may have such an address.
+    fn strangers(&mut self, kind: &StmtKind, registers: &[RegisterState]) {
+        let mut found = Vec::new();
+        let into = match kind {
+            StmtKind::Assign(register, value) => {
+                registers[register.0 as usize].points.map(|points| (points, strangers(value, registers)))
+            }
+            StmtKind::Havoc(register, ..) => {
+                let any = Strangers { computed: true, ..Strangers::default() };
+                registers[register.0 as usize].points.map(|points| (points, any))
+            }
+            StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } => {
+                let points = self.nodes.pointee_of(place.node);
+                points.map(|points| (points, strangers(value, registers)))
+            }
+            _ => None,
+        };
+        found.extend(into);
+        kind.values(&mut |value| {
+            value.each(&mut |part| {
+                if let Value::Binary(op, a, b) = part
+                    && op.is_comparison()
+                {
+                    for (one, other) in [(a, b), (b, a)] {
+                        let strangers = strangers(other, registers);
+                        let nodes = pointed_to(one, registers).into_iter();
+                        found.extend(nodes.map(|node| (node, strangers.clone())));
+                    }
+                }
+            });
+        });
+        found.iter().for_each(|(node, strangers)| self.nodes.mark_strangers(*node, strangers));
+    }
+
+    /// The same for what is there before the program starts.
+    fn initial_strangers(&mut self) {
+        for object in &self.objects {
+            for (way, known) in &object.initial {
+                let number = match known {
+                    Known::Number(number) => *number,
+                    Known::Function(function) => function_number(*function),
+                    Known::Address(..) | Known::Undefined => continue,
+                };
+                let strangers = Strangers { numbers: [number].into(), computed: false };
+                // A first element may be that of an allocation.
+                for way in [Some(way.as_slice()), way.get(1..)].into_iter().flatten() {
+                    let place = self.nodes.at_path(object.node, way);
+                    if let Some(points) = place.and_then(|place| self.nodes.pointee_of(place)) {
+                        self.nodes.mark_strangers(points, &strangers);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The numbers other than 0 that a value may be, or be computed from, and that are no addresses.
+fn strangers(value: &Value, registers: &[RegisterState]) -> Strangers {
+    let number = |number: i64| Strangers { numbers: [number].into(), computed: false };
+    match value {
+        Value::Number(0) | Value::Address(_) | Value::Move(..) | Value::Container { .. } => {
+            Strangers::default()
+        }
+        Value::Number(n) => number(*n),
+        Value::Function(function) => number(function_number(*function)),
+        Value::Register(register) => {
+            let computed = registers[register.0 as usize].points.is_none();
+            Strangers { computed, ..Strangers::default() }
+        }
+        Value::Unary(_, inner) => strangers(inner, registers),
+        Value::Binary(op, ..) if op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or) => {
+            number(1)
+        }
+        Value::Binary(op, a, b) => {
+            let mut either = strangers(a, registers).or(strangers(b, registers));
+            // What is put into the bits of an address leaves it one; what is added to something need not be any.
+            let bits = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
+            either.computed = !bits || either.computed && pointed_to(value, registers).is_empty();
+            either
+        }
+        Value::If(_, a, b) => strangers(a, registers).or(strangers(b, registers)),
+        Value::Difference(..) => Strangers { computed: true, ..Strangers::default() },
     }
 }
 

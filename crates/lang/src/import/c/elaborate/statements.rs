@@ -7,6 +7,7 @@ use fencewright_c::typed::tree::{Block, Expr, LabelId, Statement, StatementKind}
 use fencewright_program::{Call, CallId, Span};
 
 use super::labels::Join;
+use super::lifetimes::passed;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
@@ -37,7 +38,10 @@ impl Elaborator<'_> {
             StatementKind::Declare(local, initial) => {
                 self.group(span, |this| this.declare(*local, initial.as_ref(), span))
             }
-            StatementKind::Block(block) => self.scope(span, |this| this.statements(block)),
+            StatementKind::Block(block) => {
+                let passed = passed(&block.statements, block.statements.iter());
+                self.scope(passed, span, |this| this.statements(block))
+            }
             StatementKind::If(branches, otherwise) => {
                 self.group(span, |this| this.branches(branches, otherwise.as_deref()))
             }

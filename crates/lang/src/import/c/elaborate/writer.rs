@@ -196,6 +196,7 @@ impl Sink for Elaborator<'_> {
         let range = (i64::MIN.into(), u64::MAX.into());
         let register = Register(self.writer.registers.len() as u32);
         self.writer.registers.push(RegisterState { name: "t".into(), range, points });
+        self.kept(&value);
         self.emit(StmtKind::Assign(register, value), span);
         Value::Register(register)
     }

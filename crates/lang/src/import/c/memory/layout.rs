@@ -12,7 +12,7 @@ use fencewright_program::BinaryOp;
 use super::super::core::{
     Core, Known, NodeId, ObjectId, Origin, StmtKind, ThreadNumber, Times, each_statement,
 };
-use super::super::nodes::{Nodes, Shape};
+use super::super::nodes::{Nodes, Shape, Strangers};
 use super::Options;
 use super::flat::{Term, UNDEFINED};
 use super::uses::{Use, Uses};
@@ -117,13 +117,10 @@ impl Layout {
         let mut seen = vec![false; layout.classes.len()];
         (0..layout.classes.len()).for_each(|class| layout.containers_first(class, &mut seen, &mut order));
         for &class in &order {
-            layout.number(class, core)?;
+            layout.number(class, core, nodes)?;
         }
         for &class in &order {
             layout.classes[class].name = layout.name(class, core, nodes);
-        }
-        for class in 0..layout.classes.len() {
-            layout.classes[class].scale = layout.scale(class, nodes);
         }
         layout.initial_values(core, nodes)?;
         Ok(layout)
@@ -314,11 +311,14 @@ impl Layout {
     }
 
     /// Gives the places of a class their numbers; those of the classes that it is a part of are known.
-    fn number(&mut self, class: usize, core: &Core) -> Result<(), Vec<Diagnostic>> {
+    fn number(&mut self, class: usize, core: &Core, nodes: &Nodes) -> Result<(), Vec<Diagnostic>> {
         let used = self.classes[class].used.clone();
         let sources = self.classes[class].sources.clone();
+        let count = sources.iter().map(|source| self.numbers_of(source, &used)).fold(0, u64::saturating_add);
+        let scale = self.scale(class, count, nodes);
+        self.classes[class].scale = scale;
         let first = match sources.as_slice() {
-            _ if used.addressed => 1,
+            _ if used.addressed => first_address(nodes.strangers(self.classes[class].node), count, scale),
             [Source::Parts(container, parts)] if matches!(parts[..], [(Part::Field(_), _)]) => {
                 self.classes[*container].first
             }
@@ -338,10 +338,7 @@ impl Layout {
                     next = next.saturating_add((placed.stride as u64).saturating_mul(placed.times));
                 }
                 Source::Parts(container, parts) => {
-                    let taken = |&(part, length): &(Part, u64)| {
-                        let gap = used.moved || part == Part::Elements && used.addressed;
-                        length.saturating_add(u64::from(gap))
-                    };
+                    let taken = |part: &(Part, u64)| numbers_of_part(*part, &used);
                     let width = parts.iter().map(taken).fold(0, u64::saturating_add);
                     let outer = &mut self.classes[*container];
                     let mut base = next;
@@ -377,6 +374,20 @@ impl Layout {
         Ok(())
     }
 
+    /// How many numbers a source has in its class.
+    fn numbers_of(&self, source: &Source, used: &Use) -> u64 {
+        match source {
+            Source::Object(object) => {
+                let placed = self.placed(*object);
+                (placed.stride as u64).saturating_mul(placed.times)
+            }
+            Source::Parts(container, parts) => {
+                let width = parts.iter().map(|part| numbers_of_part(*part, used));
+                width.fold(0, u64::saturating_add).saturating_mul(self.classes[*container].count)
+            }
+        }
+    }
+
     /// A name after those of C: that of the only object, or of the structure, and those of the members on the way.
     fn name(&self, class: usize, core: &Core, nodes: &Nodes) -> String {
         let this = &self.classes[class];
@@ -400,9 +411,9 @@ impl Layout {
 
     /// By what numbers are multiplied: pointers that are computed with as integers are as far apart as the places would be in memory, so that
     /// low bits can be used for something else.
-    fn scale(&self, class: usize, nodes: &Nodes) -> i64 {
+    fn scale(&self, class: usize, count: u64, nodes: &Nodes) -> i64 {
         let this = &self.classes[class];
-        if !nodes.is_integer(this.node) || this.count == 0 {
+        if !nodes.is_integer(this.node) || count == 0 {
             return 1;
         }
         let size = nodes.size(this.node).unwrap_or(ALIGNMENT).max(1);
@@ -461,9 +472,30 @@ impl Layout {
 /// What `malloc` aligns to.
 const ALIGNMENT: u64 = 16;
 
+/// No program has functions or variables below: smaller numbers are what programs keep in the place of addresses.
+const LOWEST_ADDRESS: i64 = 1 << 16;
+
 /// The number of a function as a pointer.
 pub fn function_number(function: u32) -> i64 {
-    i64::from(function) + 1
+    LOWEST_ADDRESS + i64::from(function)
+}
+
+/// The first of so many numbers such that no address, with any bits that are put into it, is one of the numbers that stand in the place of addresses.
+fn first_address(strangers: &Strangers, count: u64, scale: i64) -> i64 {
+    let mut first = if strangers.computed { (2 * LOWEST_ADDRESS).div_euclid(scale).max(1) } else { 1 };
+    // From the least to the greatest.
+    for number in strangers.numbers.iter().map(|number| number.div_euclid(scale)) {
+        if (first..first.saturating_add(signed(count))).contains(&number) {
+            first = number + 1;
+        }
+    }
+    first
+}
+
+/// How many numbers a part of a place takes.
+fn numbers_of_part((part, length): (Part, u64), used: &Use) -> u64 {
+    let gap = used.moved || part == Part::Elements && used.addressed;
+    length.saturating_add(u64::from(gap))
 }
 
 /// A count as a number; those that are too large are refused where they matter.

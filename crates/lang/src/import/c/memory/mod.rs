@@ -32,6 +32,7 @@ use crate::sources::Sources;
 use crate::stop::Stop;
 
 use layout::Layout;
+pub(super) use layout::function_number;
 pub(super) use statements::label_name;
 
 /// How memory is modelled.

@@ -189,7 +189,9 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
                 _ => None,
             };
             let count: usize = second.terms().into_iter().map(|term| term.count(register)).sum();
-            if count != 1 || own.is_some_and(|own| value.has(own)) {
+            // A property cannot choose an element of an array of registers by a register.
+            let in_property = matches!(second, StepKind::Touch(..)) && value.has_element();
+            if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {
                 return None;
             }
             let mut kind = second.clone();

@@ -145,6 +145,10 @@ impl Elaborator<'_> {
             self.postponed.get_or_insert(Box::new(error));
             return self.allocate(bytes, false, span);
         };
+        if self.open_array(&element).is_some() {
+            let message = "`realloc` of a structure that ends in an array of open length is not understood";
+            return self.error(span, message, "allocate it with the longest array that is needed");
+        }
         let new = self.allocate(bytes, false, span)?;
         for number in 0..before.min(bytes) / self.size(&element).max(1) {
             let by = Operand::number(number.into());

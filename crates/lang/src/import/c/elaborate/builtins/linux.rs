@@ -1,6 +1,6 @@
 //! Atomic operations of the Linux kernel: `atomic_t` and its kin, `xchg` and `cmpxchg`, loads that acquire and stores that release.
 //!
-//! The orders of read-modify-writes make no difference, because all of them drain.
+//! The orders of read-modify-writes make no difference, because all of them drain. Those that write unless something is the case look first, and drain only if they write.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -207,16 +207,12 @@ impl Elaborator<'_> {
                     }
                 };
                 let arithmetic = self.arithmetic(&place.ty, span)?;
-                let other = unless.clone();
-                let old = self.update(
-                    &place,
-                    |this, old| {
-                        let differs =
-                            numbers::binary(this, Operator::NotEqual, arithmetic, old.clone(), other);
-                        Ok((Some(differs), numbers::wrapping(Operator::Add, arithmetic, old.clone(), by)))
-                    },
-                    span,
-                )?;
+                let more = |this: &mut Self, old: &Operand| {
+                    let differs =
+                        numbers::binary(this, Operator::NotEqual, arithmetic, old.clone(), unless.clone());
+                    (differs, numbers::wrapping(Operator::Add, arithmetic, old.clone(), by.clone()))
+                };
+                let old = self.looking_update(&place, more, span)?;
                 Ok(match answer {
                     Answer::Success => numbers::binary(self, Operator::NotEqual, arithmetic, old, unless),
                     _ => old,
@@ -227,16 +223,11 @@ impl Elaborator<'_> {
                 let less = |old: &Operand| {
                     numbers::wrapping(Operator::Subtract, arithmetic, old.clone(), Operand::number(1))
                 };
-                let old = self.update(
-                    &place,
-                    |this, old| {
-                        let zero = Operand::number(0);
-                        let positive =
-                            numbers::binary(this, Operator::Greater, arithmetic, old.clone(), zero);
-                        Ok((Some(positive), less(old)))
-                    },
-                    span,
-                )?;
+                let fewer = |this: &mut Self, old: &Operand| {
+                    let zero = Operand::number(0);
+                    (numbers::binary(this, Operator::Greater, arithmetic, old.clone(), zero), less(old))
+                };
+                let old = self.looking_update(&place, fewer, span)?;
                 Ok(less(&old))
             }
             Operation::BugOn | Operation::WarnOn | Operation::Nothing => Ok(Operand::number(0)),

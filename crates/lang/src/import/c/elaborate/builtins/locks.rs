@@ -188,7 +188,7 @@ impl Elaborator<'_> {
             Operation::Unlock(Kind::Mutex) if typed => return self.unlock_typed(call),
             Operation::Lock(kind) => self.acquire(kind, &lock, span)?,
             Operation::TryLock(kind, world) => {
-                let free = self.try_acquire(kind, &lock, span)?;
+                let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
             Operation::TimedLock(kind, world) => {
@@ -248,8 +248,16 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Takes a lock if it is free; whether it was.
-    fn try_acquire(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<Operand> {
+    /// Takes a lock if it is free; whether it was. Locks of Linux, and those for readers and writers, look before they do anything that drains.
+    fn try_acquire(&mut self, kind: Kind, world: World, lock: &Target, span: Span) -> Result<Operand> {
+        if world == World::Linux || matches!(kind, Kind::Readers | Kind::Writer) {
+            let takes = |this: &mut Self, held: &Operand| {
+                let (taken, free) = this.taken(kind, held.clone());
+                (free, taken)
+            };
+            let held = self.looking_update(lock, takes, span)?;
+            return Ok(self.taken(kind, held).1);
+        }
         let held = self.update(
             lock,
             |this, held| {

@@ -239,6 +239,33 @@ impl Elaborator<'_> {
         Ok(())
     }
 
+    /// A read-modify-write that looks first, and does nothing else if there is nothing to do: only one that writes drains. `new` says, of what was there, when
+    /// something is written, and what. Gives what was there.
+    fn looking_update(
+        &mut self,
+        place: &Target,
+        new: impl Fn(&mut Self, &Operand) -> (Operand, Operand),
+        span: Span,
+    ) -> Result<Operand> {
+        let seen = self.read(place, span)?;
+        let old = self.temporary("old", &place.ty);
+        self.write_register(old, seen.clone(), span)?;
+        let (does, _) = new(self, &seen);
+        let update = |this: &mut Self| {
+            let found = this.update(
+                place,
+                |this, found| {
+                    let (does, value) = new(this, found);
+                    Ok((Some(does), value))
+                },
+                span,
+            )?;
+            this.write_register(old, found, span)
+        };
+        self.branch(does, span, update, |_| Ok(()))?;
+        Ok(self.register_value(old))
+    }
+
     /// Whether two values of a type, integers or pointers, are the same.
     fn same(&mut self, ty: &Type, a: Operand, b: Operand, span: Span) -> Result<Operand> {
         if let TypeKind::Integer(arithmetic) = ty.kind {

@@ -1,7 +1,8 @@
 //! Mutexes of pthread with a type: those that their owner can take again, and those that tell it that it cannot.
 //!
 //! Where a program gives some mutex such a type, every mutex says its own, and how often its owner has taken it beyond the first time. Both are
-//! looked at in the one indivisible step that takes it or gives it back. Other programs have ordinary mutexes only ([`super::locks`]).
+//! looked at in the one indivisible step that takes it or gives it back. An owner that takes it again, or is told that it cannot, does that with loads and stores:
+//! POSIX does not say that buffers are drained then, and they are not. Other programs have ordinary mutexes only ([`super::locks`]).
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -115,13 +116,58 @@ impl Elaborator<'_> {
     pub(super) fn lock_typed(&mut self, call: BuiltinCall, taking: Taking) -> Result<Operand> {
         let span = call.span;
         let mutex = self.mutex(call, 0)?;
+        let result = self.temporary("result", &int());
+        let takes = |this: &mut Self| {
+            let says = this.take_typed(&mutex, taking, span)?;
+            this.write_register(result, says, span)
+        };
+        let has = |this: &mut Self| {
+            let (recursive, tells) = this.type_of(&mutex, span)?;
+            let again = |this: &mut Self| {
+                let refused = if taking == Taking::Tries { BUSY } else { DEADLOCK };
+                let says = numbers::choose(recursive.clone(), Operand::number(0), Operand::number(refused));
+                this.write_register(result, says, span)?;
+                this.branch(recursive, span, |this| this.count_typed(&mutex, 1, span), |_| Ok(()))
+            };
+            this.branch(tells, span, again, takes)
+        };
+        let own = self.is_owner(&mutex, span)?;
+        self.branch(own, span, has, takes)?;
+        Ok(self.register_value(result))
+    }
+
+    /// Whether this thread has a mutex, as a load finds out: nobody else gives it to this thread or takes it from it.
+    fn is_owner(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
+        let held = self.read(&mutex.owner, span)?;
+        let owner = self.owner();
+        Ok(self.compared_numbers(Operator::Equal, held, owner))
+    }
+
+    /// Whether the owner of a mutex can take it again, and whether it can do that or is told that it cannot.
+    fn type_of(&mut self, mutex: &Mutex, span: Span) -> Result<(Operand, Operand)> {
+        let ty = self.read(&mutex.ty, span)?;
+        let recursive = self.compared_numbers(Operator::Equal, ty.clone(), Operand::number(RECURSIVE));
+        let checked = self.compared_numbers(Operator::Equal, ty, Operand::number(CHECKED));
+        let tells = self.compared_numbers(Operator::Or, recursive.clone(), checked);
+        Ok((recursive, tells))
+    }
+
+    /// Its owner takes a mutex once more, or once less.
+    fn count_typed(&mut self, mutex: &Mutex, by: i128, span: Span) -> Result<()> {
+        let depth = self.read(&mutex.depth, span)?;
+        let depth = numbers::wrapping(Operator::Add, Arithmetic::INT, depth, Operand::number(by));
+        self.write(&mutex.depth, depth, span)
+    }
+
+    /// Takes a mutex, or waits for it, in one indivisible step; what the call says.
+    fn take_typed(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
         let late = match taking {
             Taking::GivesUp => self.any("late", &int(), (0, 1), span),
             _ => Operand::number(0),
         };
         let mut result = Operand::number(0);
         self.atomically(span, |this| {
-            let Found { held, own, recursive, checked, depth } = this.found(&mutex, span)?;
+            let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
             let free = this.compared_numbers(Operator::Equal, held.clone(), Operand::number(0));
             let again = this.compared_numbers(Operator::And, own.clone(), recursive);
             let told = this.compared_numbers(Operator::And, own, checked);
@@ -154,9 +200,35 @@ impl Elaborator<'_> {
     pub(super) fn unlock_typed(&mut self, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let mutex = self.mutex(call, 0)?;
+        let result = self.temporary("result", &int());
+        let gives = |this: &mut Self| {
+            let says = this.give_typed(&mutex, span)?;
+            this.write_register(result, says, span)
+        };
+        let has = |this: &mut Self| {
+            let depth = this.read(&mutex.depth, span)?;
+            let deep = this.compared_numbers(Operator::Greater, depth, Operand::number(0));
+            let keeps = |this: &mut Self| {
+                this.write_register(result, Operand::number(0), span)?;
+                this.count_typed(&mutex, -1, span)
+            };
+            this.branch(deep, span, keeps, gives)
+        };
+        let has_not = |this: &mut Self| {
+            let (_, tells) = this.type_of(&mutex, span)?;
+            let told = |this: &mut Self| this.write_register(result, Operand::number(NOT_OWNER), span);
+            this.branch(tells, span, told, gives)
+        };
+        let own = self.is_owner(&mutex, span)?;
+        self.branch(own, span, has, has_not)?;
+        Ok(self.register_value(result))
+    }
+
+    /// Gives a mutex back in one indivisible step; what the call says.
+    fn give_typed(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
         let mut result = Operand::number(0);
         self.atomically(span, |this| {
-            let Found { held, own, recursive, checked, depth } = this.found(&mutex, span)?;
+            let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
             let tells = this.compared_numbers(Operator::Or, recursive, checked);
             let fine = this.compared_numbers(Operator::Or, own.clone(), tells);
             this.require(fine, "a mutex is given back by a thread that does not have it", span);

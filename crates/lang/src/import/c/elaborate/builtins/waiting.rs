@@ -260,9 +260,9 @@ impl Elaborator<'_> {
             })?,
             Operation::TryDown => {
                 let work = |this: &mut Self, count: &Operand| {
-                    Ok((Some(positive(this, count.clone())), add(count.clone(), -1)))
+                    (positive(this, count.clone()), add(count.clone(), -1))
                 };
-                let count = self.update(&place, work, span)?;
+                let count = self.looking_update(&place, work, span)?;
                 let some = positive(self, count);
                 return Ok(numbers::choose(some, Operand::number(0), Operand::number(-1)));
             }
@@ -291,30 +291,29 @@ impl Elaborator<'_> {
                 "pass it by its name",
             );
         };
-        let ty = once.ty.clone();
-        let first = self.temporary("first", &ty);
-        self.atomically(span, |this| {
-            let state = this.read(&once, span)?;
-            let idle = numbers::binary(
-                this,
-                Operator::NotEqual,
-                Arithmetic::INT,
-                state.clone(),
-                Operand::number(RUNNING),
-            );
-            this.assume(idle, span);
-            this.write_register(first, numbers::not(state.clone()), span)?;
-            this.write(&once, numbers::choose(state, Operand::number(DONE), Operand::number(RUNNING)), span)
-        })?;
-        let first = self.register_value(first);
-        self.branch(
-            first,
-            span,
-            |this| {
+        let differs = |this: &mut Self, state: Operand, from| {
+            numbers::binary(this, Operator::NotEqual, Arithmetic::INT, state, Operand::number(from))
+        };
+        // Where it is done, that is seen by a load.
+        let state = self.read(&once, span)?;
+        let not_done = differs(self, state, DONE);
+        let calls = |this: &mut Self| {
+            let first = this.temporary("first", &once.ty);
+            this.atomically(span, |this| {
+                let state = this.read(&once, span)?;
+                let idle = differs(this, state.clone(), RUNNING);
+                this.assume(idle, span);
+                this.write_register(first, numbers::not(state.clone()), span)?;
+                let state = numbers::choose(state, Operand::number(DONE), Operand::number(RUNNING));
+                this.write(&once, state, span)
+            })?;
+            let first = this.register_value(first);
+            let call = |this: &mut Self| {
                 this.inlined(FunctionId(function), Vec::new(), span)?;
                 this.atomically(span, |this| this.write(&once, Operand::number(DONE), span))
-            },
-            |_| Ok(()),
-        )
+            };
+            this.branch(first, span, call, |_| Ok(()))
+        };
+        self.branch(not_done, span, calls, |_| Ok(()))
     }
 }
