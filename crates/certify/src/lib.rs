@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use fencewright_certify::{Certificate, check};
+//! use fencewright_certify::{Certificate, Stop, check};
 //!
 //! let text = r#"{"format":"fencewright-certificate","version":3,"program":"","claim":{"kind":"safe","properties":["two"]},
 //!   "proofs":[{"invariant":{"machine":{"kind":"sc"},"symmetry":[],"cells":{"0":"x"},"states":[
@@ -17,7 +17,8 @@
 //! let certificate = Certificate::read(text.as_bytes()).expect("it is a certificate");
 //! let checked = |text: &str| {
 //!     let program = fencewright_lang::load("one.fw", text.as_bytes(), None, &[]).expect("it is right").program;
-//!     check(&certificate, &program, &fencewright_smt::Prover, &(Arc::new(|| false) as _))
+//!     let stop: Stop = Arc::new(|| false);
+//!     check(&certificate, &program, &fencewright_smt::Prover, &stop)
 //! };
 //! assert!(checked("shared x; thread p { x = 1; } forbid two: x == 2;").is_ok());
 //! assert!(checked("shared x; thread p { x = 2; } forbid two: x == 2;").is_err());
