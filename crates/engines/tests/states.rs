@@ -698,6 +698,16 @@ fn each_condition_of_persistent_sets_is_needed() {
         (MemoryModel::Tso, "shared x; thread t { x = 1; fence; } thread u { lock; assert 0; unlock; }"),
         // A thread that faults is seen to leave.
         (MemoryModel::Sc, "shared x; thread t { assert 0; } thread u { x = 1; x = 2; }"),
+        // Who writes first takes away what others could have read, or is not the last who writes.
+        (MemoryModel::Sc, "shared x; thread t { x = 1; } thread u { var r; r = x; } finally f: never u.r == 0;"),
+        (MemoryModel::Sc, "shared x; thread t { x = 1; } thread u { x = 2; } finally f: never x == 1;"),
+        (MemoryModel::Sc, "shared x; thread t { x = 1; } thread u { x = 2; } finally f: never x == 2;"),
+        // Who waits to take the lock can do something else.
+        (
+            MemoryModel::Sc,
+            "shared x; thread t { var r; choose { lock; r = x; unlock; } or { skip; } } thread u { lock; x = 1; unlock; }
+             finally f: never t.r == 1;",
+        ),
     ];
     for (n, (model, text)) in programs.into_iter().enumerate() {
         let mut program = load("f.fw", text.as_bytes(), None, &[]).expect("it loads").program;
@@ -730,6 +740,21 @@ fn each_condition_of_persistent_sets_is_needed() {
             assert!(matches!(result, Err(Rejection::Forbidden(..))), "{text}: {result:?}");
         }
     }
+}
+
+/// Where an array is large, the class of its first cells stands for all of them.
+#[test]
+fn cells_of_a_large_array_are_in_one_class() {
+    let text = "shared a[20]; thread t { var i; i = 19; a[i] = 1; } thread u { var r; r = a[19]; }
+                finally f: never u.r == 2;";
+    let mut program = load("f.fw", text.as_bytes(), None, &[]).expect("it loads").program;
+    program.properties.retain(|p| p.name == "f");
+    let options = Options { reduction: Reduction::Persistent, ..Options::default() };
+    let (set, proved) = proof(&program, MemoryModel::Sc, options).expect("a proof");
+    assert!(set.validate(&program, &proved).is_ok());
+    let mut set = (*set).clone();
+    set.persistent.as_mut().expect("the engine names it").classes[18] = 1 << 40;
+    assert!(matches!(set.validate(&program, &proved), Err(Rejection::Reduction(_))));
 }
 
 /// What threads may still do is known exactly: every bit less is refused, and so is a cell less that is in a class.

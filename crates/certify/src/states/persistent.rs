@@ -210,8 +210,9 @@ pub(super) fn check(
             future.iter().map(|&future| Place { future, ..Place::default() }).collect();
         for (number, edge) in thread.edges.iter().enumerate() {
             let (now, later) = touched(id, thread, number, edge);
-            let [from, to, fault] = [edge.from, edge.to, thread.fault].map(LocationId::index);
-            let after = both(both(now, later), both(future[to], future[fault]));
+            let [from, to] = [edge.from, edge.to].map(LocationId::index);
+            // No edge leaves where a fault leads: there is nothing to come.
+            let after = both(both(now, later), future[to]);
             let place = &mut of_thread[from];
             if both(place.future, after) != place.future {
                 return Err(format!("thread {} may do more from location {from} on", thread.name));
