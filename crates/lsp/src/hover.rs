@@ -153,7 +153,7 @@ fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
     let mut lines = Vec::new();
     for (model, known) in &answers.known {
         let always = cells.iter().filter_map(|cell| known.everywhere(*cell)).take(MOST_CELLS);
-        let always: Vec<String> = always.map(|fact| code(fact)).collect();
+        let always: Vec<String> = always.map(code).collect();
         if !always.is_empty() {
             lines.push(format!("always under {}: {}", model.name(), always.join(", ")));
         }

@@ -193,14 +193,14 @@ impl Server {
         let now = self.published.get(program).into_iter().flat_map(ByFile::keys);
         let files: BTreeSet<Uri> = before.keys().chain(now).chain([program]).cloned().collect();
         for uri in files {
-            let all = self.published.values().filter_map(|said| said.get(&uri)).flatten();
-            let mut diagnostics: Vec<lsp_types::Diagnostic> = Vec::new();
+            let mut all = self.published.values().filter_map(|said| said.get(&uri));
+            let mut diagnostics = all.next().cloned().unwrap_or_default();
             // Two programs that include a header say the same about it.
-            all.for_each(|found| {
+            for found in all.flatten() {
                 if !diagnostics.contains(found) {
                     diagnostics.push(found.clone());
                 }
-            });
+            }
             let version = self.documents.get(&uri).map(|document| document.version);
             let params = PublishDiagnosticsParams { uri, diagnostics, version };
             self.notify(notes::PublishDiagnostics::METHOD, json!(params));
