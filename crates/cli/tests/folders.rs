@@ -110,18 +110,26 @@ fn what_is_wrong_in_a_folder_is_a_row_or_an_error() {
     assert!(outcome.stderr.contains("no programs"), "{outcome:?}");
 }
 
-/// A program with properties that are decided at once and one that is not.
-fn partly_slow() -> String {
+/// A program with a property that is decided at once, before or behind one that is not.
+fn partly_slow(before: bool) -> String {
     let text = fs::read_to_string(repository("examples/bakery.fenced.fw")).expect("the example is there");
     assert!(text.contains("const N = 2;"));
     let text = text.replace("const N = 2;", "const N = 4;");
-    format!("forbid first: p[0]@critical;\n{text}")
+    let quick = "forbid first: p[0]@critical;\n";
+    if before { format!("{quick}{text}") } else { format!("{text}{quick}") }
 }
 
 #[test]
 fn an_answer_does_not_wait_for_the_other_properties_of_its_program() {
-    for (expected, mark) in [("", false), ("tso = \"unsafe\"", false), ("tso = \"safe\"", true)] {
-        let files = Files::new(&[("a.fw", SAFE), ("b.fw", &partly_slow())]);
+    let cases = [
+        ("", true, false),
+        ("", false, false),
+        ("tso = \"unsafe\"", false, false),
+        ("tso = \"safe\"", true, true),
+        ("tso = \"safe\"", false, true),
+    ];
+    for (expected, before, mark) in cases {
+        let files = Files::new(&[("a.fw", SAFE), ("b.fw", &partly_slow(before))]);
         files.write("expected.toml", format!("[[example]]\nfile = \"b.fw\"\n{expected}\n").as_bytes());
         let arguments = ["check", "--timeout", "none", "--memory", "1G", &files.text("")];
         let mut child = command().args(arguments).spawn().expect("it starts");

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::Style;
 use crate::json::line;
 use crate::text::{count, seconds};
-use crate::words::Source;
+use crate::words::{Source, grouped};
 
 /// The narrowest column of properties.
 const PROPERTY: usize = 16;
@@ -157,11 +157,13 @@ impl Summary {
     pub fn text(&self, style: Style) -> String {
         let Summary { programs, safe, r#unsafe, unknown, errors, expected, unexpected, .. } = *self;
         let mut line = format!(
-            "{}, {} in {}: {safe} safe, {} unsafe, {unknown} unknown",
+            "{}, {} in {}: {} safe, {} unsafe, {} unknown",
             count(programs as u64, "program"),
             count((safe + r#unsafe + unknown) as u64, "answer"),
             seconds(self.seconds),
-            r#unsafe,
+            grouped(safe as u64),
+            grouped(r#unsafe as u64),
+            grouped(unknown as u64),
         );
         if errors > 0 {
             let _ = write!(line, ", {}", style.bad(&count(errors as u64, "error")));

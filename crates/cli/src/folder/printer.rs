@@ -1,7 +1,9 @@
-//! The table: rows in their order, each as soon as it and all before it are there.
+//! The table: rows in their order, each as soon as it and all before it are there. Only the answers about one program do not wait long for
+//! each other: those that are there come first.
 
-use std::collections::BTreeMap;
-use std::sync::mpsc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use fencewright_report::table::{Row, Summary, Table};
 
@@ -10,6 +12,9 @@ use crate::gathered::Gathered;
 use crate::output::{Output, complain};
 use crate::status::Status;
 use crate::{progress, stop};
+
+/// So long an answer waits for those about other properties of its program: programs that are decided in a moment have their rows in one order.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Verdicts, the worst first.
 const WORST_FIRST: [&str; 3] = ["unsafe", "unknown", "safe"];
@@ -42,8 +47,10 @@ struct Answer {
 #[derive(Default)]
 struct Waiting {
     answers: BTreeMap<usize, Answer>,
-    /// How many properties are printed.
-    printed: usize,
+    /// Which properties are printed.
+    printed: BTreeSet<usize>,
+    /// Since when an answer waits for others.
+    since: Option<Instant>,
     /// How many there are, once that is known.
     of: usize,
     /// The worst verdict that is printed: its place among all.
@@ -80,18 +87,26 @@ impl Printer<'_> {
     ) {
         let mut waiting: BTreeMap<usize, Waiting> = BTreeMap::new();
         let (mut printed, mut ended) = (0, 0);
-        for (n, told) in told {
-            let question = waiting.entry(n).or_default();
-            match told {
-                Told::Answer { property, of, row, line, status } => {
+        loop {
+            let since = waiting.get(&printed).and_then(|first| first.since);
+            let arrived = match since {
+                Some(since) => told.recv_timeout(PATIENCE.saturating_sub(since.elapsed())),
+                None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match arrived {
+                Ok((n, Told::Answer { property, of, row, line, status })) => {
+                    let question = waiting.entry(n).or_default();
                     question.of = of;
+                    question.since.get_or_insert_with(Instant::now);
                     question.answers.insert(property, Answer { row, line, status });
                 }
-                Told::All(gathered) => {
-                    question.gathered = Some(gathered);
+                Ok((n, Told::All(gathered))) => {
+                    waiting.entry(n).or_default().gathered = Some(gathered);
                     ended += 1;
                     done(ended);
                 }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
             while let Some(first) = waiting.get_mut(&printed) {
                 self.go_on(&questions[printed], first);
@@ -103,14 +118,24 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the answers to a question that are there, up to the first that is not.
+    /// Prints the answers to a question that are there, in the order of its properties, or have waited long enough.
     fn go_on(&mut self, question: &Question, waiting: &mut Waiting) {
-        // An answer may come once more: engines that contradict each other take it back.
-        while let Some(first) = waiting.answers.first_entry().filter(|first| *first.key() <= waiting.printed)
-        {
-            waiting.printed = waiting.printed.max(first.key() + 1);
-            let answer = first.remove();
+        let is_over = waiting.gathered.is_some();
+        let is_late = |waiting: &Waiting| waiting.since.is_some_and(|since| since.elapsed() >= PATIENCE);
+        loop {
+            let next = waiting.printed.iter().zip(0..).take_while(|(printed, n)| *printed == n).count();
+            let hurries = is_over || is_late(waiting);
+            // An answer may come once more: engines that contradict each other take it back.
+            let is_due = |property: usize| hurries || property <= next || waiting.printed.contains(&property);
+            let Some(property) = waiting.answers.keys().copied().find(|property| is_due(*property)) else {
+                break;
+            };
+            let Some(answer) = waiting.answers.remove(&property) else { break };
+            waiting.printed.insert(property);
             self.print(question, answer, waiting);
+        }
+        if waiting.answers.is_empty() {
+            waiting.since = None;
         }
     }
 
@@ -146,7 +171,7 @@ impl Printer<'_> {
     fn compare(&mut self, question: &Question, expected: &str, row: &mut Row, waiting: &mut Waiting) {
         let rank = |verdict: &str| WORST_FIRST.iter().position(|other| *other == verdict);
         waiting.worst = waiting.worst.into_iter().chain(rank(row.verdict)).min();
-        let is_last = waiting.printed == waiting.of;
+        let is_last = waiting.printed.len() == waiting.of;
         let is_worse = waiting.worst < rank(expected);
         if waiting.compared || !(is_worse || is_last) {
             return;
