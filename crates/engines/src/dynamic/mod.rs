@@ -242,6 +242,7 @@ impl<'a> Judge<'a> {
 
     /// The present execution decides a property.
     fn decide_by(&mut self, property: usize, search: &mut Search<'_>) {
+        self.count = Executions { complete: search.count.complete + 1, ..search.count };
         let mut events = self.start.2.clone();
         events.extend(search.happened());
         self.decide(property, events);

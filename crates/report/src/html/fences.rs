@@ -185,7 +185,7 @@ fn place(source: Source<'_>, number: usize, fence: &Candidate) -> String {
     let threads = thread_names(source.program, fence).join(", ");
     let statement = source.statement(fence.place.statement);
     format!(
-        "Fence {}: {} <code>{}</code> <span class=\"place\">line {}, in {}</span>",
+        "Fence {}: {} <code>{}</code> <span class=\"place\">line {} of the original, in {}</span>",
         number + 1,
         what(fence),
         text(&statement),
