@@ -3,6 +3,7 @@
 //! Elaboration writes it; layout decides which variable each [`Location`] is, and emission prints it as `.fw`. Pointers are still symbolic here: a [`Value`]
 //! says which place is meant, and which [`NodeId`] a pointer points to, and numbers for them are chosen once all of the program is known.
 
+mod addresses;
 mod walk;
 
 use fencewright_c::arithmetic::Arithmetic;
@@ -12,6 +13,7 @@ use fencewright_program::{BinaryOp, Call, Span, UnaryOp, Width};
 
 use crate::diagnostic::Diagnostic;
 
+pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function_number};
 pub use walk::each_statement;
 
 /// A set of places of the same kind, which a pointer may point to: up to unification one of the classes.
@@ -131,6 +133,8 @@ pub struct RegisterInfo {
     pub name: String,
     /// What it holds at first; `None` for an undefined value, if it may be read before anything was written to it.
     pub initial: Option<i64>,
+    /// The node that it points to, if it holds a pointer or an integer as wide as one.
+    pub points: Option<NodeId>,
 }
 
 /// A statement.
@@ -324,7 +328,7 @@ pub enum Value {
     Address(Box<Location>),
     /// A pointer into the node, moved by a number of elements.
     Move(Box<Value>, Box<Value>, NodeId),
-    /// How many elements two pointers into the node are apart.
+    /// The distance between two pointers into one array of the node, in elements.
     Difference(Box<Value>, Box<Value>, NodeId),
     /// The address of the structure of this node whose member, at the end of the way, the pointer points to.
     Container {

@@ -5,7 +5,6 @@
 //! end each class of nodes has a layout of its own. So a node must never stand for places of two kinds: where two that do not fit would
 //! become one there is a [`Clash`], which says where each of them got its shape.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fencewright_c::arithmetic::Arithmetic;
@@ -13,7 +12,7 @@ use fencewright_c::ast::RecordId;
 use fencewright_c::typed::tree::{Record, Step, Type, TypeKind};
 use fencewright_program::Span;
 
-use super::core::{NodeId, View};
+use super::core::{NodeId, Strangers, View};
 use crate::diagnostic::Diagnostic;
 
 /// All nodes of a program.
@@ -33,6 +32,8 @@ pub struct Structure {
     pub union: bool,
     /// How many bytes it takes.
     pub size: u64,
+    /// What its address is a multiple of.
+    pub align: u64,
     /// Its members.
     pub fields: Vec<Member>,
     /// Where it is declared.
@@ -69,24 +70,6 @@ struct Node {
     views: Views,
     /// Numbers that stand where pointers to here may stand, and are none.
     strangers: Strangers,
-}
-
-/// Numbers other than 0 that are no addresses, but kept or compared with some: `(struct node *)1`, functions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Strangers {
-    /// Those that the text says.
-    pub numbers: BTreeSet<i64>,
-    /// Whether there are others, which are computed.
-    pub computed: bool,
-}
-
-impl Strangers {
-    /// These and others.
-    pub fn or(mut self, other: Strangers) -> Self {
-        self.numbers.extend(other.numbers);
-        self.computed |= other.computed;
-        self
-    }
 }
 
 /// As what the bits of integers are seen; more than one of these, and what is read is converted.
@@ -190,6 +173,7 @@ impl Nodes {
             name: record.name.clone(),
             union: record.union,
             size: record.size,
+            align: record.align.max(1),
             fields: record.fields.iter().map(member).collect(),
             span: record.span,
         };
@@ -340,9 +324,7 @@ impl Nodes {
     /// Numbers that are no addresses stand where pointers to places of this node may stand.
     pub fn mark_strangers(&mut self, node: NodeId, strangers: &Strangers) {
         let node = self.find(node);
-        let known = &mut self.nodes[node.0 as usize].strangers;
-        known.numbers.extend(&strangers.numbers);
-        known.computed |= strangers.computed;
+        self.nodes[node.0 as usize].strangers.add(strangers);
     }
 
     /// What [`Nodes::mark_strangers`] said.
@@ -392,6 +374,16 @@ impl Nodes {
             Shape::Scalar(Scalar::Floating(bytes)) => Some(*bytes),
             Shape::Record(record, _) => Some(self.structure(*record).size),
             Shape::Array(length, element) => self.size(*element)?.checked_mul(*length),
+        }
+    }
+
+    /// What the address of such a place is a multiple of at least, wherever it is not packed.
+    pub fn alignment(&self, node: NodeId) -> u64 {
+        match self.shape_of(node) {
+            Shape::Array(_, element) => self.alignment(*element),
+            Shape::Record(record, _) => self.structure(*record).align,
+            Shape::Scalar(_) => self.size(node).unwrap_or(1).max(1),
+            Shape::Unknown | Shape::Function => 1,
         }
     }
 

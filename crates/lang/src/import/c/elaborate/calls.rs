@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::num::NonZeroU32;
 
 use super::super::core::{Origin, Register, StmtKind, Value};
-use super::super::numbers::{Operand, compare_pointers};
+use super::super::numbers::{ADDRESSES, Operand, compare};
 use super::frames::{Frame, Slot};
 use super::lifetimes::{around_labels, declared};
 use super::memory::{Spot, Target};
@@ -156,8 +156,8 @@ impl Elaborator<'_> {
             self.writer.reachable = false;
             return Ok(());
         };
-        let value = Operand { value: Value::Function(function.0), range: (1, u64::MAX.into()), points: None };
-        let same = compare_pointers(Operator::Equal, target.clone(), value);
+        let value = Operand { value: Value::Function(function.0), range: ADDRESSES, points: None };
+        let same = compare(Operator::Equal, target.clone(), value);
         self.branch(
             same,
             span,

@@ -7,7 +7,7 @@ use fencewright_c::typed::tree::Step;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::core::{Known, ObjectId, Register};
-use super::super::numbers::Range;
+use super::super::numbers::{ADDRESSES, Range};
 
 /// What is known about one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl Fact {
     pub fn of(known: Known) -> Self {
         let range = match known {
             Known::Number(number) => (number.into(), number.into()),
-            Known::Address(..) | Known::Function(_) => (1, u64::MAX.into()),
+            Known::Address(..) | Known::Function(_) => ADDRESSES,
             Known::Undefined => (i64::MIN.into(), u64::MAX.into()),
         };
         Fact { known: Some(known), range }

@@ -6,7 +6,7 @@ use fencewright_c::typed::tree::{Expr, ExprKind, Step, Type, TypeKind};
 use fencewright_program::Span;
 
 use super::super::core::{Known, StmtKind, Value};
-use super::super::numbers::{self, Operand, truth};
+use super::super::numbers::{self, ADDRESSES, Operand, truth};
 use super::calls::Outcome;
 use super::facts::known;
 use super::{Elaborator, Result};
@@ -33,7 +33,7 @@ impl Elaborator<'_> {
                 self.address(&target, span)
             }
             ExprKind::Function(function) => {
-                Ok(Operand { value: Value::Function(function.0), range: (1, u64::MAX.into()), points: None })
+                Ok(Operand { value: Value::Function(function.0), range: ADDRESSES, points: None })
             }
             ExprKind::Unknown(name) => self.error(
                 span,
@@ -194,7 +194,7 @@ impl Elaborator<'_> {
                     return Ok(Operand::number(result.into()));
                 }
                 self.same_pointers(&x, &y, span)?;
-                Ok(numbers::compare_pointers(op, x, y))
+                Ok(numbers::compare(op, x, y))
             }
         }
     }
@@ -214,16 +214,23 @@ impl Elaborator<'_> {
             (Known::Number(_), Known::Number(_)) => return None,
             (Known::Address(..) | Known::Function(_), Known::Number(0)) => std::cmp::Ordering::Greater,
             (Known::Number(0), Known::Address(..) | Known::Function(_)) => std::cmp::Ordering::Less,
-            (Known::Function(a), Known::Function(b)) => a.cmp(b),
             (Known::Address(one, way), Known::Address(other, further)) if one == other => {
                 self.offset(*one, way)?.cmp(&self.offset(*other, further)?)
             }
-            // Different objects have different addresses, in an order that nobody knows.
-            (Known::Address(..), Known::Address(..)) => match op {
-                Operator::Equal => return Some(false),
-                Operator::NotEqual => return Some(true),
-                _ => return None,
-            },
+            // Where one object ends another one may start.
+            (Known::Address(one, way), Known::Address(other, further))
+                if self.is_end(*one, way) || self.is_end(*other, further) =>
+            {
+                return None;
+            }
+            // Different objects have different addresses; which of them comes first is not known.
+            (Known::Address(..), Known::Address(..)) | (Known::Function(_), Known::Function(_)) => {
+                return match op {
+                    Operator::Equal => Some(a == b),
+                    Operator::NotEqual => Some(a != b),
+                    _ => None,
+                };
+            }
             _ => return None,
         };
         Some(match op {
@@ -235,6 +242,19 @@ impl Elaborator<'_> {
             Operator::GreaterOrEqual => order.is_ge(),
             _ => return None,
         })
+    }
+
+    /// Whether this is the address behind the last element of an array.
+    fn is_end(&self, object: super::super::core::ObjectId, way: &[Step]) -> bool {
+        let Some((Step::Element(index), array)) = way.split_last() else { return false };
+        match (self.type_at(object, array).map(|ty| ty.kind), self.allocated_bytes(object)) {
+            (_, Some(bytes)) if array.is_empty() => {
+                let size = self.type_at(object, &[]).map_or(1, |ty| self.size(&ty).max(1));
+                *index > 0 && index.saturating_mul(size) >= bytes
+            }
+            (Some(TypeKind::Array(_, length)), _) => *index >= length,
+            _ => false,
+        }
     }
 
     /// How many bytes a part is away from the start of its object.

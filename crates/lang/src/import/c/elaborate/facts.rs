@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fencewright_c::typed::tree::{GlobalId, Step};
 
 use super::super::core::{Base, Known, Location, ObjectId, Origin, Projection, ThreadNumber, Value};
-use super::super::numbers::{Operand, Range};
+use super::super::numbers::{ADDRESSES, Operand, Range};
 use super::env::{Contents, Fact};
 use super::{Elaborator, Phase, Premises};
 
@@ -75,12 +75,12 @@ impl Elaborator<'_> {
             Known::Number(_) if range.0 == range.1 => Operand::number(range.0),
             Known::Number(number) => Operand::number((*number).into()),
             Known::Function(function) => {
-                Operand { value: Value::Function(*function), range: (1, u64::MAX.into()), points: None }
+                Operand { value: Value::Function(*function), range: ADDRESSES, points: None }
             }
             Known::Address(object, way) => {
                 let location = self.location(*object, way);
                 let points = Some(location.node);
-                Operand { value: Value::Address(Box::new(location)), range: (1, u64::MAX.into()), points }
+                Operand { value: Value::Address(Box::new(location)), range: ADDRESSES, points }
             }
             Known::Undefined => return None,
         })

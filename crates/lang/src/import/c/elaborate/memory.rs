@@ -8,7 +8,7 @@ use super::super::core::{
     Access, Base, Known, Location, NodeId, Object, ObjectId, Origin, Projection, Register, StmtKind, Times,
     Value, View,
 };
-use super::super::numbers::{self, Operand};
+use super::super::numbers::{self, ADDRESSES, Operand};
 use super::env::Contents;
 use super::facts::{fact, way};
 use super::{Elaborator, Reach, Result};
@@ -215,7 +215,7 @@ impl Elaborator<'_> {
         }
         self.reach[object.0 as usize] = Reach { shared: true, pointed: true, global: None };
         self.writer.env.objects.remove(&object);
-        Ok(Operand { range: (1, u64::MAX.into()), ..Operand::pointer(Value::Register(register), node) })
+        Ok(Operand { range: ADDRESSES, ..Operand::pointer(Value::Register(register), node) })
     }
 
     /// How many bytes an allocation has.

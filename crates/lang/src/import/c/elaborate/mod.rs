@@ -28,15 +28,14 @@ mod threads;
 mod writer;
 
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
-use fencewright_program::{BinaryOp, Call, CallId, Span};
+use fencewright_program::{Call, CallId, Span};
 use rustc_hash::FxHashMap;
 
 use super::core::{
-    Base, Core, Known, NodeId, Object, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread,
+    Base, Core, Known, NodeId, Object, ObjectId, Points, Register, RegisterInfo, Stmt, StmtKind, Strangers, Thread,
     ThreadNumber, Value,
 };
-use super::memory::function_number;
-use super::nodes::{Clash, Nodes, Strangers};
+use super::nodes::{Clash, Nodes};
 use super::numbers::Operand;
 use crate::diagnostic::Diagnostic;
 use crate::stop::Stop;
@@ -373,6 +372,7 @@ impl<'u> Elaborator<'u> {
             let registers = registers.map(|(n, state)| RegisterInfo {
                 name: state.name.to_string(),
                 initial: (!code.undefined.contains(&Register(n as u32))).then_some(0),
+                points: state.points,
             });
             threads.push(Thread {
                 name: self.thread_name(writer.number),
@@ -388,11 +388,12 @@ impl<'u> Elaborator<'u> {
 
     /// What registers point to, as far as something that is executed puts it there.
     fn pointees(&mut self, code: &[Stmt], registers: &[RegisterState]) -> Result<()> {
+        let points = |register: Register| registers[register.0 as usize].points;
         for statement in code {
             let into = statement.kind.writes().and_then(|register| registers[register.0 as usize].points);
-            if let Some(points) = into {
+            if let Some(into) = into {
                 let nodes = match &statement.kind {
-                    StmtKind::Assign(_, value) => pointed_to(value, registers),
+                    StmtKind::Assign(_, value) => value.pointed_to(&points),
                     StmtKind::Load(_, place, _)
                     | StmtKind::Update { place, .. }
                     | StmtKind::Await(_, place, ..) => {
@@ -402,31 +403,31 @@ impl<'u> Elaborator<'u> {
                     _ => Vec::new(),
                 };
                 for node in nodes {
-                    self.unify(points, node, statement.span)?;
+                    self.unify(into, node, statement.span)?;
                 }
             }
             // Where a value stands in place of the register that it was assigned to, that assignment may be gone.
             let mut through = Vec::new();
             statement.kind.places(&mut |place| {
                 if let Base::Pointed(pointer, node) = &place.base {
-                    through.extend(pointed_to(pointer, registers).into_iter().map(|other| (*node, other)));
+                    through.extend(pointer.pointed_to(&points).into_iter().map(|other| (*node, other)));
                 }
             });
             statement.kind.values(&mut |value| {
                 value.each(&mut |part| {
                     if let Value::Move(pointer, _, node) = part {
-                        let others = pointed_to(pointer, registers).into_iter();
+                        let others = pointer.pointed_to(&points).into_iter();
                         through.extend(others.map(|other| (*node, other)));
                     }
                 });
             });
             if let StmtKind::Free(pointer, node) = &statement.kind {
-                through.extend(pointed_to(pointer, registers).into_iter().map(|other| (*node, other)));
+                through.extend(pointer.pointed_to(&points).into_iter().map(|other| (*node, other)));
             }
             for (node, other) in through {
                 self.unify(node, other, statement.span)?;
             }
-            self.strangers(&statement.kind, registers);
+            self.strangers(&statement.kind, &points);
             for block in statement.kind.blocks() {
                 self.pointees(block, registers)?;
             }
@@ -435,19 +436,13 @@ impl<'u> Elaborator<'u> {
     }
 
     /// Numbers that are no addresses, and stand where addresses stand: nothing that pointers there point to may have such an address.
-    fn strangers(&mut self, kind: &StmtKind, registers: &[RegisterState]) {
+    fn strangers(&mut self, kind: &StmtKind, points: Points<'_>) {
         let mut found = Vec::new();
         let into = match kind {
-            StmtKind::Assign(register, value) => {
-                registers[register.0 as usize].points.map(|points| (points, strangers(value, registers)))
-            }
-            StmtKind::Havoc(register, ..) => {
-                let any = Strangers { computed: true, ..Strangers::default() };
-                registers[register.0 as usize].points.map(|points| (points, any))
-            }
+            StmtKind::Assign(register, value) => points(*register).map(|into| (into, value.strangers(points))),
+            StmtKind::Havoc(register, ..) => points(*register).map(|into| (into, Strangers::computed())),
             StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } => {
-                let points = self.nodes.pointee_of(place.node);
-                points.map(|points| (points, strangers(value, registers)))
+                self.nodes.pointee_of(place.node).map(|into| (into, value.strangers(points)))
             }
             _ => None,
         };
@@ -458,8 +453,8 @@ impl<'u> Elaborator<'u> {
                     && op.is_comparison()
                 {
                     for (one, other) in [(a, b), (b, a)] {
-                        let strangers = strangers(other, registers);
-                        let nodes = pointed_to(one, registers).into_iter();
+                        let strangers = other.strangers(points);
+                        let nodes = one.pointed_to(points).into_iter();
                         found.extend(nodes.map(|node| (node, strangers.clone())));
                     }
                 }
@@ -472,12 +467,11 @@ impl<'u> Elaborator<'u> {
     fn initial_strangers(&mut self) {
         for object in &self.objects {
             for (way, known) in &object.initial {
-                let number = match known {
-                    Known::Number(number) => *number,
-                    Known::Function(function) => function_number(*function),
+                let strangers = match known {
+                    Known::Number(number) => Strangers::number(*number),
+                    Known::Function(function) => Strangers::function(*function),
                     Known::Address(..) | Known::Undefined => continue,
                 };
-                let strangers = Strangers { numbers: [number].into(), computed: false };
                 // A first element may be that of an allocation.
                 for way in [Some(way.as_slice()), way.get(1..)].into_iter().flatten() {
                     let place = self.nodes.at_path(object.node, way);
@@ -487,51 +481,5 @@ impl<'u> Elaborator<'u> {
                 }
             }
         }
-    }
-}
-
-/// The numbers other than 0 that a value may be, or be computed from, and that are no addresses.
-fn strangers(value: &Value, registers: &[RegisterState]) -> Strangers {
-    let number = |number: i64| Strangers { numbers: [number].into(), computed: false };
-    match value {
-        Value::Number(0) | Value::Address(_) | Value::Move(..) | Value::Container { .. } => {
-            Strangers::default()
-        }
-        Value::Number(n) => number(*n),
-        Value::Function(function) => number(function_number(*function)),
-        Value::Register(register) => {
-            let computed = registers[register.0 as usize].points.is_none();
-            Strangers { computed, ..Strangers::default() }
-        }
-        Value::Unary(_, inner) => strangers(inner, registers),
-        Value::Binary(op, ..) if op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or) => {
-            number(1)
-        }
-        Value::Binary(op, a, b) => {
-            let mut either = strangers(a, registers).or(strangers(b, registers));
-            // What is put into the bits of an address leaves it one; what is added to something need not be any.
-            let bits = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
-            either.computed = !bits || either.computed && pointed_to(value, registers).is_empty();
-            either
-        }
-        Value::If(_, a, b) => strangers(a, registers).or(strangers(b, registers)),
-        Value::Difference(..) => Strangers { computed: true, ..Strangers::default() },
-    }
-}
-
-/// The nodes that a value may point to.
-fn pointed_to(value: &Value, registers: &[RegisterState]) -> Vec<NodeId> {
-    match value {
-        Value::Number(_) | Value::Function(_) | Value::Difference(..) => Vec::new(),
-        Value::Register(register) => registers[register.0 as usize].points.into_iter().collect(),
-        Value::Unary(_, inner) => pointed_to(inner, registers),
-        Value::Binary(op, ..) if op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or) => {
-            Vec::new()
-        }
-        Value::Binary(_, a, b) | Value::If(_, a, b) => {
-            [a, b].into_iter().flat_map(|part| pointed_to(part, registers)).collect()
-        }
-        Value::Address(place) => vec![place.node],
-        Value::Move(.., node) | Value::Container { node, .. } => vec![*node],
     }
 }

@@ -4,7 +4,7 @@ use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
 use fencewright_program::{BinaryOp, Span};
 
 use super::super::core::{Base, Known, Location, ObjectId, Origin, Projection, Value, View};
-use super::super::numbers::Operand;
+use super::super::numbers::{ADDRESSES, Operand};
 use super::facts::known;
 use super::frames::Slot;
 use super::memory::{Spot, Target};
@@ -129,7 +129,7 @@ impl Elaborator<'_> {
                 let points = Some(location.node);
                 Ok(Operand {
                     value: Value::Address(Box::new(location.clone())),
-                    range: (1, u64::MAX.into()),
+                    range: ADDRESSES,
                     points,
                 })
             }

@@ -34,7 +34,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool) {
             let Core { threads, objects, .. } = core;
             threads.iter_mut().for_each(|thread| leave_early(&mut thread.code, objects));
         }
-        let mut changed = private::promote(core);
+        let mut changed = private::promote(core, nodes);
         let (defined, mut own) = (Defined::of(core), private::own_variables(core));
         for (number, thread) in core.threads.iter_mut().enumerate() {
             if size(&thread.code) * thread.registers.len() > MOST_WORK {

@@ -10,7 +10,7 @@ use super::super::core::{Label, NodeId, Register, Stmt, StmtKind, ThreadNumber, 
 use super::super::numbers::{Operand, Range, Sink};
 use super::env::Env;
 use super::frames::Frame;
-use super::{Elaborator, Phase, Result, pointed_to};
+use super::{Elaborator, Phase, Result};
 
 /// The thread in hand.
 #[derive(Debug)]
@@ -192,7 +192,8 @@ impl Sink for Elaborator<'_> {
 
     fn name(&mut self, value: Value) -> Value {
         let span = self.writer.frames.last().map_or(Span::default(), |frame| frame.at);
-        let points = pointed_to(&value, &self.writer.registers).first().copied();
+        let registers = &self.writer.registers;
+        let points = value.pointed_to(&|register| registers[register.0 as usize].points).first().copied();
         let range = (i64::MIN.into(), u64::MAX.into());
         let register = Register(self.writer.registers.len() as u32);
         self.writer.registers.push(RegisterState { name: "t".into(), range, points });

@@ -4,6 +4,7 @@
 //! member the pointer may point to can be meant, so they all become one class.
 
 use fencewright_c::typed::tree::Step;
+use fencewright_program::Span;
 
 use super::super::core::{Core, NodeId, Value, each_statement};
 use super::super::nodes::{Clash, Nodes, Shape};
@@ -13,7 +14,7 @@ pub(super) fn unify(core: &Core, nodes: &mut Nodes) -> Result<(), Clash> {
     let found = ways_back(core);
     loop {
         let mut changed = false;
-        for (container, path) in &found {
+        for (container, path, _) in &found {
             let Some(member) = nodes.at_path(*container, path) else { continue };
             for other in (0..nodes.len() as u32).map(NodeId) {
                 let alike = nodes.find(other) == other
@@ -39,15 +40,15 @@ fn same_record(nodes: &Nodes, one: NodeId, other: NodeId) -> bool {
     }
 }
 
-/// The ways back in a program: the node of the structure, and the way to the member.
-fn ways_back(core: &Core) -> Vec<(NodeId, &[Step])> {
+/// The ways back in a program: the node of the structure, the way to the member, and where it is gone back.
+pub(super) fn ways_back(core: &Core) -> Vec<(NodeId, &[Step], Span)> {
     let mut found = Vec::new();
     for thread in &core.threads {
         each_statement(&thread.code, &mut |statement| {
             statement.kind.values(&mut |value| {
                 value.each(&mut |part| {
                     if let Value::Container { node, path, .. } = part {
-                        found.push((*node, path.as_slice()));
+                        found.push((*node, path.as_slice(), statement.span));
                     }
                 });
             });

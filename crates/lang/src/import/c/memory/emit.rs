@@ -81,6 +81,11 @@ impl Vocabulary {
     fn shared(&mut self, core: &Core, class: &Class, name: &str) -> Declarator {
         let object = class.places.iter().flatten().next().map(|place| &core.objects[place.object.0 as usize]);
         let span = object.map(|object| object.span).unwrap_or_default();
+        if let Some(choices) = class.choice {
+            let mut declared = build::declarator(name, None, span);
+            declared.init = Some(Initial::Any(Some(build::range(0, choices - 1, span))));
+            return declared;
+        }
         match class.is_single() {
             true => build::declarator(name, self.initial(&class.initial, span), span),
             false => self.array(name, class.first, &class.initial, span),
@@ -115,7 +120,7 @@ impl Vocabulary {
     fn find_beyond(&mut self, program: &Program, names: &mut Names<'_>) {
         let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
         while let Some(step) = open.pop() {
-            if let StepKind::Beyond(text) = &step.kind {
+            if let StepKind::Beyond(_, text) = &step.kind {
                 self.beyond.entry(text.clone()).or_insert_with(|| names.fresh(text, "c_", "_"));
             }
             step.kind.blocks().into_iter().for_each(|block| open.extend(block));

@@ -164,8 +164,8 @@ pub enum StepKind {
     Goto(Label),
     /// The thread ends.
     Stop,
-    /// What happens from here on is not known.
-    Beyond(String),
+    /// If this holds, what happens from here on is not known, for a reason.
+    Beyond(Term, String),
 }
 
 impl Term {
@@ -187,6 +187,7 @@ impl Term {
         match (op, a.number(), b.number()) {
             (BinaryOp::Add | BinaryOp::Sub, _, Some(0)) | (BinaryOp::Mul | BinaryOp::Div, _, Some(1)) => a,
             (BinaryOp::Add, Some(0), _) | (BinaryOp::Mul, Some(1), _) => b,
+            (BinaryOp::Ne, _, Some(0)) if a.is_truth() => a,
             (BinaryOp::And, Some(x), _) if x != 0 && b.is_truth() => b,
             (BinaryOp::And, _, Some(x)) if x != 0 && a.is_truth() => a,
             (BinaryOp::Or, Some(0), _) if b.is_truth() => b,
@@ -422,6 +423,7 @@ impl StepKind {
             | StepKind::Assert(term, _)
             | StepKind::Check(term, _)
             | StepKind::Touch(_, term)
+            | StepKind::Beyond(term, _)
             | StepKind::If(term, ..) => vec![term],
             StepKind::Set(_, index, value) => vec![index, value],
             StepKind::Load(_, cell) => cell.index.iter().collect(),
@@ -441,6 +443,7 @@ impl StepKind {
             | StepKind::Assert(term, _)
             | StepKind::Check(term, _)
             | StepKind::Touch(_, term)
+            | StepKind::Beyond(term, _)
             | StepKind::If(term, ..) => vec![term],
             StepKind::Set(_, index, value) => vec![index, value],
             StepKind::Load(_, cell) => cell.index.iter_mut().collect(),

@@ -243,6 +243,10 @@ impl Flow<'_> {
                 (StepKind::Check(condition, _), Some(state)) => {
                     self.range(state, condition).truth() == Some(true) || state.passed.contains(condition)
                 }
+                (StepKind::Beyond(condition, _), Some(state)) => {
+                    let holds_not = Term::unary(UnaryOp::Not, condition.clone());
+                    self.range(state, condition).truth() == Some(false) || state.passed.contains(&holds_not)
+                }
                 (StepKind::Assert(condition, _), Some(state)) => {
                     self.range(state, condition).truth() == Some(true)
                 }
@@ -289,7 +293,10 @@ impl Flow<'_> {
                 let terms = cell.index.iter().chain([condition]);
                 terms.for_each(|term| self.decides(&bound, term, false, &None, &mut found));
             }
-            StepKind::Assume(term) | StepKind::Assert(term, _) | StepKind::If(term, ..) => decides(term),
+            StepKind::Assume(term)
+            | StepKind::Assert(term, _)
+            | StepKind::If(term, ..)
+            | StepKind::Beyond(term, _) => decides(term),
             _ => {}
         }
         found
@@ -490,7 +497,15 @@ impl Flow<'_> {
                 self.shared.grow_state(at, &state);
                 return None;
             }
-            StepKind::Stop | StepKind::Beyond(_) => return None,
+            StepKind::Beyond(condition, _) => {
+                let holds_not = Term::unary(UnaryOp::Not, condition.clone());
+                let mut passed = self.where_(Some(state), condition, false)?;
+                if passed.passed.len() < MOST_PASSED && !condition.has_element() {
+                    passed.passed.push(holds_not);
+                }
+                return Some(passed);
+            }
+            StepKind::Stop => return None,
             _ => {}
         }
         Some(state)

@@ -171,7 +171,7 @@ impl Liveness {
                 return live;
             }
             StepKind::Goto(label) => return self.labels.get(label).unwrap_or(&self.empty).clone(),
-            StepKind::Stop | StepKind::Beyond(_) => return self.empty.clone(),
+            StepKind::Stop | StepKind::Beyond(Term::Number(1), _) => return self.empty.clone(),
             _ => {}
         }
         if let Some(cell) = self.written(kind) {

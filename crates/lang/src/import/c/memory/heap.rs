@@ -22,9 +22,8 @@ impl Resolver<'_> {
         } else {
             let counter = self.counter(object);
             let count = Term::Register(counter);
-            let beyond = vec![self.step(StepKind::Beyond(self.too_many(object)))];
             let full = count.clone().with(BinaryOp::Eq, placed.times as i64);
-            fresh.push(self.step(StepKind::If(full, beyond, Vec::new())));
+            fresh.push(self.step(StepKind::Beyond(full, self.too_many(object))));
             count.times(placed.stride).plus(placed.first)
         };
         fresh.push(self.step(StepKind::Assign(register, number.times(scale))));

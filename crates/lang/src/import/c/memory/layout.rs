@@ -10,10 +10,12 @@ use fencewright_c::typed::tree::Step;
 use fencewright_program::BinaryOp;
 
 use super::super::core::{
-    Core, Known, NodeId, ObjectId, Origin, StmtKind, ThreadNumber, Times, each_statement,
+    Core, Known, LOWEST_ADDRESS, NodeId, ObjectId, Origin, StmtKind, Strangers, ThreadNumber, Times,
+    each_statement, function_number,
 };
-use super::super::nodes::{Nodes, Shape, Strangers};
+use super::super::nodes::{Nodes, Shape};
 use super::Options;
+use super::addresses::{Order, Piece, WayBack};
 use super::flat::{Term, UNDEFINED};
 use super::uses::{Use, Uses};
 use crate::diagnostic::Diagnostic;
@@ -26,9 +28,13 @@ pub struct Layout {
     /// The classes.
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
-    objects: Vec<Placed>,
+    pub(super) objects: Vec<Placed>,
     /// Local variables that pointers may outlive.
     ended: HashSet<ObjectId>,
+    /// The order of objects in memory, if the program may see it.
+    pub order: Option<Order>,
+    /// The ways from a member back to its structure.
+    pub ways_back: Vec<WayBack>,
 }
 
 /// A class of places.
@@ -52,10 +58,18 @@ pub struct Class {
     pub places: Vec<Option<Placement>>,
     /// What each of its places holds at first.
     pub initial: Vec<i64>,
+    /// If its only place holds any number from 0 on at first: how many there are to choose from.
+    pub choice: Option<i64>,
+    /// A power of two of which the addresses of its places are multiples.
+    pub alignment: u64,
+    /// Its numbers, in order, in pieces.
+    pub pieces: Vec<Piece>,
+    /// Numbers that stand where pointers to its places may stand, and are none.
+    pub strangers: Strangers,
     /// The parts of its places: which class they are in, by how much their number grows from place to place, and the number of the first.
-    parts: BTreeMap<Part, (usize, i64, i64)>,
+    pub(super) parts: BTreeMap<Part, (usize, i64, i64)>,
     /// Where its places come from.
-    sources: Vec<Source>,
+    pub(super) sources: Vec<Source>,
 }
 
 /// What a number of a class stands for.
@@ -69,13 +83,13 @@ pub struct Placement {
 
 /// Which part of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+pub(super) enum Part {
     Field(u32),
     Elements,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+pub(super) enum Source {
     Object(ObjectId),
     /// The parts of another class that are in this one; of an array, how many elements.
     Parts(usize, Vec<(Part, u64)>),
@@ -110,7 +124,14 @@ impl Layout {
                 }
             });
         }
-        let mut layout = Layout { classes: Vec::new(), by_node: HashMap::new(), objects: Vec::new(), ended };
+        let mut layout = Layout {
+            classes: Vec::new(),
+            by_node: HashMap::new(),
+            objects: Vec::new(),
+            ended,
+            order: None,
+            ways_back: Vec::new(),
+        };
         layout.find_classes(core, nodes, &uses);
         layout.find_objects(core, nodes, options)?;
         let mut order = Vec::new();
@@ -123,6 +144,8 @@ impl Layout {
             layout.classes[class].name = layout.name(class, core, nodes);
         }
         layout.initial_values(core, nodes)?;
+        layout.choose_order();
+        layout.find_ways_back(core, nodes)?;
         Ok(layout)
     }
 
@@ -246,19 +269,11 @@ impl Layout {
                 continue;
             }
             self.by_node.insert(node, self.classes.len());
-            self.classes.push(Class {
-                node,
-                used: uses.get(node),
-                scalar: matches!(nodes.shape_of(node), Shape::Scalar(_)),
-                name: String::new(),
-                first: 0,
-                count: 0,
-                scale: 1,
-                places: Vec::new(),
-                initial: Vec::new(),
-                parts: BTreeMap::new(),
-                sources: Vec::new(),
-            });
+            let mut class = Class::new(node);
+            class.used = uses.get(node);
+            class.scalar = matches!(nodes.shape_of(node), Shape::Scalar(_));
+            class.strangers = nodes.strangers(node).clone();
+            self.classes.push(class);
             parts(nodes, node).into_iter().rev().for_each(|(_, inner, _)| open.push_front(inner));
         }
         for class in 0..self.classes.len() {
@@ -317,8 +332,9 @@ impl Layout {
         let count = sources.iter().map(|source| self.numbers_of(source, &used)).fold(0, u64::saturating_add);
         let scale = self.scale(class, count, nodes);
         self.classes[class].scale = scale;
+        self.classes[class].alignment = self.alignment(&sources, nodes);
         let first = match sources.as_slice() {
-            _ if used.addressed => first_address(nodes.strangers(self.classes[class].node), count, scale),
+            _ if used.addressed => first_address(&self.classes[class].strangers, used.compared, count, scale),
             [Source::Parts(container, parts)] if matches!(parts[..], [(Part::Field(_), _)]) => {
                 self.classes[*container].first
             }
@@ -326,6 +342,7 @@ impl Layout {
         };
         let mut next: u64 = 0;
         let mut places: Vec<(u64, u64, Placement)> = Vec::new();
+        let mut pieces = Vec::new();
         for source in &sources {
             match source {
                 Source::Object(object) => {
@@ -333,7 +350,9 @@ impl Layout {
                     placed.first = first + signed(next);
                     for time in 0..placed.times.min(MOST_NUMBERS) {
                         let start = next.saturating_add(time.saturating_mul(placed.stride as u64));
-                        places.push((start, placed.elements, Placement { object: *object, time }));
+                        let placement = Placement { object: *object, time };
+                        places.push((start, placed.elements, placement));
+                        pieces.push(Piece::new(placement, first + signed(start), placed.stride));
                     }
                     next = next.saturating_add((placed.stride as u64).saturating_mul(placed.times));
                 }
@@ -342,6 +361,10 @@ impl Layout {
                     let width = parts.iter().map(taken).fold(0, u64::saturating_add);
                     let outer = &mut self.classes[*container];
                     let mut base = next;
+                    pieces.extend(outer.pieces.iter().map(|piece| {
+                        let low = first + signed(next) + (piece.low - outer.first) * signed(width);
+                        Piece::new(piece.of, low, (piece.high - piece.low + 1) * signed(width))
+                    }));
                     for part in parts {
                         outer.parts.insert(part.0, (class, signed(width), first + signed(base)));
                         for (n, place) in outer.places.iter().enumerate() {
@@ -364,7 +387,7 @@ impl Layout {
             ]);
         }
         let this = &mut self.classes[class];
-        (this.first, this.count) = (first, next);
+        (this.first, this.count, this.pieces) = (first, next, pieces);
         if next <= MOST_NUMBERS {
             this.places = vec![None; next as usize];
             for (start, length, place) in places {
@@ -470,21 +493,18 @@ impl Layout {
 }
 
 /// What `malloc` aligns to.
-const ALIGNMENT: u64 = 16;
+pub(super) const ALIGNMENT: u64 = 16;
 
-/// No program has functions or variables below: smaller numbers are what programs keep in the place of addresses.
-const LOWEST_ADDRESS: i64 = 1 << 16;
-
-/// The number of a function as a pointer.
-pub fn function_number(function: u32) -> i64 {
-    LOWEST_ADDRESS + i64::from(function)
-}
-
-/// The first of so many numbers such that no address, with any bits that are put into it, is one of the numbers that stand in the place of addresses.
-fn first_address(strangers: &Strangers, count: u64, scale: i64) -> i64 {
-    let mut first = if strangers.computed { (2 * LOWEST_ADDRESS).div_euclid(scale).max(1) } else { 1 };
-    // From the least to the greatest.
-    for number in strangers.numbers.iter().map(|number| number.div_euclid(scale)) {
+/// The first of `count` numbers such that no address, with any bits that are put into it, is one of the numbers that stand in the place of addresses; behind all numbers
+/// that no address can be if addresses are compared with numbers for order.
+fn first_address(strangers: &Strangers, compared: bool, count: u64, scale: i64) -> i64 {
+    let above = |limit: i64| (limit + scale - 1).div_euclid(scale);
+    let mut first = match (strangers.computed, compared) {
+        (true, _) => above(2 * LOWEST_ADDRESS),
+        (false, true) => above(LOWEST_ADDRESS),
+        (false, false) => 1,
+    };
+    for number in strangers.known().iter().map(|number| number.div_euclid(scale)) {
         if (first..first.saturating_add(signed(count))).contains(&number) {
             first = number + 1;
         }
@@ -538,14 +558,36 @@ fn parts(nodes: &Nodes, node: NodeId) -> Vec<(Part, NodeId, u64)> {
 }
 
 impl Class {
+    /// A class without places.
+    pub(super) fn new(node: NodeId) -> Self {
+        Class {
+            node,
+            used: Use::default(),
+            scalar: false,
+            name: String::new(),
+            first: 0,
+            count: 0,
+            scale: 1,
+            places: Vec::new(),
+            initial: Vec::new(),
+            choice: None,
+            alignment: 1,
+            pieces: Vec::new(),
+            strangers: Strangers::default(),
+            parts: BTreeMap::new(),
+            sources: Vec::new(),
+        }
+    }
+
     /// Whether there is only one place, so that no number is needed to know which.
     pub fn is_single(&self) -> bool {
         self.count == 1
     }
 
-    /// What its places hold at first.
+    /// What its places hold at first; the least and the greatest of these values, if there is a choice.
     pub fn values(&self) -> impl Iterator<Item = i64> {
-        self.places.iter().zip(&self.initial).filter(|(place, _)| place.is_some()).map(|(_, &value)| value)
+        let held = self.places.iter().zip(&self.initial).filter(|(place, _)| place.is_some());
+        held.map(|(_, &value)| value).chain(self.choice.into_iter().flat_map(|choices| [0, choices - 1]))
     }
 
     /// The thread that alone uses its places.
@@ -564,7 +606,7 @@ impl Class {
     }
 
     /// Numbers in a row that stand for places: the first and the last of each run.
-    fn runs(&self) -> Runs {
+    pub fn runs(&self) -> Runs {
         let mut runs = Runs::new();
         for (number, _) in (self.first..).zip(&self.places).filter(|(_, place)| place.is_some()) {
             add_to_runs(&mut runs, number);

@@ -1,5 +1,6 @@
 //! From core code to `.fw`: numbers for addresses, checks of accesses, statements.
 
+mod addresses;
 mod checks;
 mod containers;
 mod counters;
@@ -32,7 +33,6 @@ use crate::sources::Sources;
 use crate::stop::Stop;
 
 use layout::Layout;
-pub(super) use layout::function_number;
 pub(super) use statements::label_name;
 
 /// How memory is modelled.

@@ -9,14 +9,15 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{
-    Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber, Value,
+    Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber, Value, function_number,
 };
 use super::super::nodes::{Nodes, Shape};
 use super::Options;
 use super::flat::{
     Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Waiting, Wrong,
 };
-use super::layout::{Layout, function_number};
+use super::addresses::WayBack;
+use super::layout::Layout;
 use crate::diagnostic::Diagnostic;
 use crate::sources::Sources;
 
@@ -83,10 +84,10 @@ pub(super) struct Resolver<'a> {
     /// How often this thread has allocated each object.
     pub(super) counters: HashMap<ObjectId, Register>,
     /// When the part of a value that is being resolved is computed at all.
-    guard: Option<Term>,
+    pub(super) guard: Option<Term>,
     pub(super) out: Vec<Step>,
-    span: Span,
-    errors: Vec<Diagnostic>,
+    pub(super) span: Span,
+    pub(super) errors: Vec<Diagnostic>,
 }
 
 /// A place with its number.
@@ -96,7 +97,10 @@ struct Resolved {
     number: Term,
 }
 
-impl Resolver<'_> {
+/// A way forward from a pointer: the way back that it undoes; whether the pointer was found on that way and points to no structure; the number of the member then.
+type Forward<'a> = (&'a WayBack, Term, Term);
+
+impl<'a> Resolver<'a> {
     fn block(&mut self, block: &[Stmt]) -> Vec<Step> {
         let outside = std::mem::take(&mut self.out);
         for statement in block {
@@ -126,7 +130,11 @@ impl Resolver<'_> {
             StmtKind::Block(block) => StepKind::Block(self.block(block)),
             StmtKind::Loop(block) => StepKind::Loop(self.block(block)),
             StmtKind::Atomic(block) => return self.atomic(block),
-            StmtKind::Assign(register, value) => StepKind::Assign(*register, self.value(value)),
+            StmtKind::Assign(register, value) => {
+                let term = self.value(value);
+                self.kept(self.points_of(*register), value, &term);
+                StepKind::Assign(*register, term)
+            }
             StmtKind::Undefined(register) => StepKind::Assign(*register, Term::Number(UNDEFINED)),
             StmtKind::Begin(object) => return self.begin(*object),
             StmtKind::Take(object) => return self.mark_local(*object, false),
@@ -138,7 +146,11 @@ impl Resolver<'_> {
                 let placed = self.layout.placed(*object);
                 StepKind::Touch(placed.class, Term::Number(placed.first))
             }
-            StmtKind::Havoc(register, low, high) => StepKind::Havoc(*register, *low, *high),
+            StmtKind::Havoc(register, low, high) => {
+                self.push(StepKind::Havoc(*register, *low, *high));
+                let node = self.points_of(*register);
+                return self.kept_number(node, &Term::Register(*register));
+            }
             StmtKind::Load(register, place, _) => {
                 let Some(place) = self.access(place) else { return };
                 match self.home(place.class) {
@@ -147,8 +159,9 @@ impl Resolver<'_> {
                 }
             }
             StmtKind::Store(place, value, _) => {
-                let value = self.value(value);
-                let Some(place) = self.access(place) else { return };
+                let term = self.value(value);
+                self.kept(self.nodes.pointee_of(place.node), value, &term);
+                let (value, Some(place)) = (term, self.access(place)) else { return };
                 match self.home(place.class) {
                     Some(home) => write(home, place.number, value),
                     None => StepKind::Store(self.cell(place), value),
@@ -181,7 +194,7 @@ impl Resolver<'_> {
             StmtKind::Stop => StepKind::Stop,
             StmtKind::Allocate(register, object) => return self.allocate(*register, *object),
             StmtKind::Free(value, node) => return self.free(value, *node),
-            StmtKind::Beyond(text) => StepKind::Beyond(self.with_line(text, span)),
+            StmtKind::Beyond(text) => StepKind::Beyond(Term::Number(1), self.with_line(text, span)),
         };
         self.span = span;
         self.push(kind);
@@ -216,10 +229,13 @@ impl Resolver<'_> {
     }
 
     fn update(&mut self, place: &Location, old: Register, when: Option<&Value>, new: &Value) {
+        let node = self.nodes.pointee_of(place.node);
         let Some(place) = self.access(place) else { return };
         let outside = std::mem::take(&mut self.out);
         let when = when.map(|when| self.value(when));
-        let new = self.value(new);
+        let value = new;
+        let new = self.value(value);
+        self.kept(node, value, &new);
         let checks = std::mem::replace(&mut self.out, outside);
         let home = self.home(place.class);
         if home.is_none() && checks.is_empty() {
@@ -324,14 +340,24 @@ impl Resolver<'_> {
 
     /// A value that is computed only if something holds.
     fn guarded(&mut self, when: Term, value: &Value) -> Term {
+        self.when(when, |this| this.value(value))
+    }
+
+    /// Work on parts of values that are computed only if something holds.
+    pub(super) fn when<T>(&mut self, when: Term, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.guard.clone();
         self.guard = Some(match &outer {
             None => when,
             Some(guard) => guard.clone().and(when),
         });
-        let term = self.value(value);
+        let result = work(self);
         self.guard = outer;
-        term
+        result
+    }
+
+    /// The node that a register points to.
+    pub(super) fn points_of(&self, register: Register) -> Option<NodeId> {
+        self.core.threads[self.thread.0 as usize].registers[register.0 as usize].points
     }
 
     pub(super) fn value(&mut self, value: &Value) -> Term {
@@ -339,15 +365,18 @@ impl Resolver<'_> {
             Value::Number(number) => Term::Number(*number),
             Value::Register(register) => Term::Register(*register),
             Value::Function(function) => Term::Number(function_number(*function)),
-            Value::Unary(op, a) => Term::unary(*op, self.value(a)),
+            Value::Unary(op, a) => {
+                let term = self.value(a);
+                self.operation_on(*op, a, term)
+            }
             Value::Binary(op, a, b) => {
-                let a = self.value(a);
-                let b = match op {
-                    BinaryOp::And => self.guarded(a.clone(), b),
-                    BinaryOp::Or => self.guarded(not(a.clone()), b),
+                let x = self.value(a);
+                let y = match op {
+                    BinaryOp::And => self.guarded(x.clone(), b),
+                    BinaryOp::Or => self.guarded(not(x.clone()), b),
                     _ => self.value(b),
                 };
-                Term::binary(*op, a, b)
+                self.operation(*op, (a, x), (b, y))
             }
             Value::If(condition, a, b) => {
                 let condition = self.value(condition);
@@ -365,9 +394,7 @@ impl Resolver<'_> {
             }
             Value::Difference(a, b, node) => {
                 let (a, b) = (self.value(a), self.value(b));
-                let scale =
-                    self.layout.class(self.nodes, *node).map_or(1, |class| self.layout.classes[class].scale);
-                Term::binary(BinaryOp::Sub, a, b).with(BinaryOp::Div, scale)
+                self.distance(a, b, *node)
             }
             Value::Container { member, node, path, .. } => {
                 let member = self.value(member);
@@ -397,33 +424,37 @@ impl Resolver<'_> {
         moved
     }
 
-    /// From a pointer to a member back to one to the structure.
+    /// From a pointer to a member back to one to the structure; to nowhere, if there is no structure around the member.
     fn container(&mut self, member: Term, node: NodeId, path: &[PathStep]) -> Term {
         let layout = self.layout;
         let Some(outer) = layout.class(self.nodes, node) else { return Term::Number(0) };
-        let (mut inner, mut width, mut base) = (outer, 1, 0);
-        for &step in path {
-            let Some((class, further, offset)) = layout.part(inner, self.nodes, step) else {
-                self.check(member.with(BinaryOp::Eq, 0), Wrong::Pointer);
-                return Term::Number(0);
-            };
-            let index = if let PathStep::Element(index) = step { index as i64 } else { 0 };
-            (inner, width, base) = (class, width * further, base * further + offset + index);
+        let way = layout.ways_back.iter().find(|way| way.outer == outer && way.path == path);
+        let Some(way) = way else {
+            if layout.way(self.nodes, outer, path).is_some() {
+                // Members have the numbers of their structures.
+                return member;
+            }
+            self.check(member.with(BinaryOp::Eq, 0), Wrong::Pointer);
+            return Term::Number(0);
+        };
+        let (from, of) = (layout.classes[way.inner].scale, &layout.classes[outer]);
+        let distance = member.clone().with(BinaryOp::Div, from).plus(-way.base);
+        let number = distance.clone().with(BinaryOp::Div, way.width);
+        let mut fits = of.is_place(&number);
+        if from != 1 {
+            fits = fits.and(member.clone().with(BinaryOp::Rem, from).with(BinaryOp::Eq, 0));
         }
-        let (from, to) = (layout.classes[inner].scale, layout.classes[outer].scale);
-        if (width, base, from) == (1, 0, to) {
-            return member;
+        if way.width != 1 {
+            fits = fits.and(distance.with(BinaryOp::Rem, way.width).with(BinaryOp::Eq, 0));
         }
-        let number = member.clone().with(BinaryOp::Div, from);
-        let is_null = member.with(BinaryOp::Eq, 0);
-        let distance = number.clone().plus(-base);
-        let first = layout.classes[outer].first;
-        let mut fits = distance.clone().with(BinaryOp::Ge, first * width);
-        if width != 1 {
-            fits = fits.and(distance.clone().with(BinaryOp::Rem, width).with(BinaryOp::Eq, 0));
-        }
-        self.check(is_null.clone().or(fits), Wrong::Pointer);
-        Term::choice(is_null, Term::Number(0), distance.with(BinaryOp::Div, width).times(to))
+        let outside = member.clone().plus(way.outside);
+        let fits_or_out = fits.clone().or(way.is_outside(&outside));
+        self.unknown_if(not(fits_or_out), "a number is taken for the address of a member here");
+        let outside = match way.at_start {
+            true => Term::choice(member.clone().with(BinaryOp::Eq, 0), Term::Number(0), outside),
+            false => outside,
+        };
+        Term::choice(fits, number.times(of.scale), outside)
     }
 
     /// A place that is read or written now. If there can be none, the thread ends.
@@ -459,6 +490,7 @@ impl Resolver<'_> {
 
     fn place(&mut self, place: &Location, access: bool) -> Option<Resolved> {
         let layout = self.layout;
+        let mut ways = Vec::new();
         let (mut resolved, allocation) = match &place.base {
             Base::Object(object) => {
                 let placed = layout.placed(*object);
@@ -470,14 +502,17 @@ impl Resolver<'_> {
                 let class = layout.class(self.nodes, *node)?;
                 let of = &layout.classes[class];
                 let number = pointer.clone().with(BinaryOp::Div, of.scale);
+                ways = Self::ways_forward(layout, class, place, &pointer);
                 if access {
+                    let mut is_there = of.is_place(&number);
                     if of.scale != 1 {
-                        self.check(
-                            pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0),
-                            Wrong::Pointer,
-                        );
+                        is_there = pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
                     }
-                    self.check(of.is_place(&number), Wrong::Pointer);
+                    for (way, is_outside, member) in &ways {
+                        let is_member = layout.classes[way.inner].is_place(member);
+                        is_there = is_there.or(is_outside.clone().and(is_member));
+                    }
+                    self.check(is_there, Wrong::Pointer);
                 }
                 (Resolved { class, number }, None)
             }
@@ -508,6 +543,10 @@ impl Resolver<'_> {
             let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;
             let number = Term::binary(BinaryOp::Add, resolved.number.times(width).plus(base), index);
             resolved = Resolved { class, number };
+            for (way, is_outside, member) in ways.iter().filter(|(way, ..)| way.path.len() == n + 1) {
+                debug_assert_eq!(way.inner, class);
+                resolved.number = Term::choice(is_outside.clone(), member.clone(), resolved.number);
+            }
         }
         if Some(resolved.class) != end {
             let message = "this place is used as two different things";
@@ -520,6 +559,25 @@ impl Resolver<'_> {
             resolved.number = Term::choice(is_null, Term::Number(0), resolved.number);
         }
         Some(resolved)
+    }
+
+    /// The ways back that a place, found by way of a pointer into a class, goes forward again.
+    fn ways_forward(layout: &'a Layout, class: usize, place: &Location, pointer: &Term) -> Vec<Forward<'a>> {
+        let goes = |way: &&WayBack| {
+            way.outer == class
+                && way.path.len() <= place.path.len()
+                && way.path.iter().zip(&place.path).all(|(step, projection)| match (step, projection) {
+                    (PathStep::Field(a), Projection::Field(b)) => a == b,
+                    (PathStep::Element(a), Projection::Element(Value::Number(b), _)) => i64::try_from(*a) == Ok(*b),
+                    _ => false,
+                })
+        };
+        let ways = layout.ways_back.iter().filter(goes);
+        let member = |way: &'_ WayBack| {
+            let member = pointer.clone().plus(-way.outside);
+            member.with(BinaryOp::Div, layout.classes[way.inner].scale)
+        };
+        ways.map(|way| (way, way.is_outside(pointer), member(way))).collect()
     }
 
     /// The class at the end of a way.

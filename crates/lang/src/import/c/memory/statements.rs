@@ -139,9 +139,16 @@ impl<'a> Statements<'a> {
             StepKind::Label(label) => return self.pending.push(label_name(*label)),
             StepKind::Goto(label) => StatementKind::Goto(build::name(label_name(*label), span)),
             StepKind::Stop => StatementKind::Stop,
-            StepKind::Beyond(text) => {
+            StepKind::Beyond(condition, text) => {
                 let place = build::cell(&self.vocabulary.beyond[text], build::int(1, span), span);
-                StatementKind::Assume(build::value_of(place, span))
+                let end = StatementKind::Assume(build::value_of(place, span));
+                match condition.number() {
+                    Some(_) => end,
+                    None => {
+                        let end = build::block(vec![build::statement(end, span)], span);
+                        StatementKind::If(self.expression(condition, span), end, None)
+                    }
+                }
             }
         };
         self.push(kind, span, out);

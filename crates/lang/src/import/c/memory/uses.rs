@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use fencewright_program::BinaryOp;
+
 use super::super::core::{
-    Base, Core, Known, Location, NodeId, ObjectId, StmtKind, ThreadNumber, Value, each_statement,
+    Base, Core, Known, Location, NodeId, ObjectId, Register, StmtKind, ThreadNumber, Value, each_statement,
 };
 use super::super::nodes::Nodes;
 
@@ -14,6 +16,12 @@ pub struct Use {
     pub addressed: bool,
     /// Pointers are moved from one place to the next.
     pub moved: bool,
+    /// Pointers are compared for order, with numbers or with each other.
+    pub compared: bool,
+    /// Pointers are compared for order with each other.
+    pub ordered: bool,
+    /// Numbers may be put into the upper bits of pointers.
+    pub tagged: bool,
     /// The threads that read or write there.
     pub accessed_by: BTreeSet<ThreadNumber>,
     /// Something is written there.
@@ -24,6 +32,7 @@ pub struct Use {
 
 /// What happens to each class, by the node that stands for it.
 pub struct Uses<'a> {
+    core: &'a Core,
     nodes: &'a Nodes,
     of: HashMap<NodeId, Use>,
     thread: ThreadNumber,
@@ -32,9 +41,9 @@ pub struct Uses<'a> {
 
 impl<'a> Uses<'a> {
     /// Looks at all of a program.
-    pub fn of(core: &Core, nodes: &'a Nodes) -> Self {
+    pub fn of(core: &'a Core, nodes: &'a Nodes) -> Self {
         let objects = core.objects.iter().map(|object| object.node).collect();
-        let mut uses = Uses { nodes, of: HashMap::new(), thread: ThreadNumber(0), objects };
+        let mut uses = Uses { core, nodes, of: HashMap::new(), thread: ThreadNumber(0), objects };
         for object in &core.objects {
             for (_, known) in &object.initial {
                 if let Known::Address(target, path) = known {
@@ -108,18 +117,42 @@ impl<'a> Uses<'a> {
         }
     }
 
+    fn pointed_to(&self, value: &Value) -> Vec<NodeId> {
+        let registers = &self.core.threads[self.thread.0 as usize].registers;
+        value.pointed_to(&|register: Register| registers[register.0 as usize].points)
+    }
+
+    fn compared(&mut self, a: &Value, b: &Value) {
+        let (one, other) = (self.pointed_to(a), self.pointed_to(b));
+        let both = !one.is_empty() && !other.is_empty();
+        for node in one.into_iter().chain(other) {
+            let used = self.at(node);
+            used.compared = true;
+            used.ordered |= both;
+        }
+    }
+
     fn value(&mut self, value: &Value) {
         value.each(&mut |part| match part {
             Value::Address(place) => {
                 self.start(place);
                 self.at(place.node).addressed = true;
             }
-            Value::Move(.., node) => {
+            Value::Move(.., node) | Value::Difference(.., node) => {
                 let used = self.at(*node);
                 used.addressed = true;
                 used.moved = true;
             }
-            Value::Difference(.., node) | Value::Container { node, .. } => self.at(*node).addressed = true,
+            Value::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b) => {
+                self.compared(a, b);
+            }
+            Value::Binary(BinaryOp::BitOr | BinaryOp::BitXor, a, b) => {
+                let low = |value: &Value| matches!(value, Value::Number(0..=0xffff));
+                if !low(a) && !low(b) {
+                    self.pointed_to(a).into_iter().chain(self.pointed_to(b)).for_each(|node| self.at(node).tagged = true);
+                }
+            }
+            Value::Container { node, .. } => self.at(*node).addressed = true,
             _ => {}
         });
     }

@@ -3,14 +3,13 @@
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_program::{BinaryOp, UnaryOp};
 
-use super::binary::operation;
 use super::{Operand, Range};
 use crate::import::c::core::{Register, Value};
 
 const TRUTH: Range = (0, 1);
 
-/// A comparison of two values of the same integer type.
-pub(super) fn compare(op: Operator, a: Operand, b: Operand) -> Operand {
+/// A comparison of two values of the same integer type, or of two pointers.
+pub fn compare(op: Operator, a: Operand, b: Operand) -> Operand {
     use Operator::*;
     let (below, above) = (a.range.1 < b.range.0, a.range.0 > b.range.1);
     let decided = match op {
@@ -48,14 +47,6 @@ pub(super) fn compare(op: Operator, a: Operand, b: Operand) -> Operand {
         _ => order(BinaryOp::Le, (b.value, b_exact), (a.value, a_exact)),
     };
     Operand::new(value, TRUTH)
-}
-
-/// A comparison of two pointers, which are compared as the numbers of what they point to.
-pub fn compare_pointers(op: Operator, a: Operand, b: Operand) -> Operand {
-    match (a.known(), b.known()) {
-        (Some(_), Some(_)) => compare(op, a, b),
-        _ => Operand::new(Value::binary(operation(op), a.value, b.value), TRUTH),
-    }
 }
 
 /// `a < b` or `a <= b`, where a negative number stands for a value that is larger than all that are exact.

@@ -17,12 +17,15 @@ use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::Integer;
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 
-use super::core::{NodeId, Register, Value};
+use super::core::{HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, Value};
 pub use binary::{binary, wrapping};
-pub use condition::{compare_pointers, implied, not, truth};
+pub use condition::{compare, implied, not, truth};
 
 /// From the least to the greatest value possible, both included, as C sees them.
 pub type Range = (i128, i128);
+
+/// Where objects and functions lie, and where the last of them ends.
+pub const ADDRESSES: Range = (LOWEST_ADDRESS as i128, HIGHEST_ADDRESS as i128 + 1);
 
 /// A value of C that has been computed.
 #[derive(Clone, Debug)]

@@ -274,7 +274,7 @@ impl Elaborator<'_> {
         if let (Some(one), Some(other)) = (a.points, b.points) {
             self.unify(one, other, span)?;
         }
-        Ok(numbers::compare_pointers(Operator::Equal, a, b))
+        Ok(numbers::compare(Operator::Equal, a, b))
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::super::core::{
     Base, Core, Known, Location, Object, ObjectId, Origin, Register, RegisterInfo, Stmt, StmtKind, Value,
     each_statement,
 };
+use super::super::super::nodes::Nodes;
 
 /// What is known about a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ enum Role {
 }
 
 /// Makes such variables registers; whether there are any.
-pub(super) fn promote(core: &mut Core) -> bool {
+pub(super) fn promote(core: &mut Core, nodes: &Nodes) -> bool {
     let mut roles: Vec<Role> =
         core.objects.iter().map(|object| role(&object.origin, object.ty.as_ref())).collect();
     for (n, object) in core.objects.iter().enumerate() {
@@ -42,7 +43,8 @@ pub(super) fn promote(core: &mut Core) -> bool {
         let Role::Private(number) = roles[n] else { continue };
         let registers = &mut core.threads[number].registers;
         homes[number].insert(ObjectId(n as u32), Register(registers.len() as u32));
-        registers.push(RegisterInfo { name: object.name.clone(), initial: initial(object) });
+        let points = nodes.pointee_of(object.node);
+        registers.push(RegisterInfo { name: object.name.clone(), initial: initial(object), points });
     }
     for (thread, homes) in core.threads.iter_mut().zip(&homes) {
         if !homes.is_empty() {
