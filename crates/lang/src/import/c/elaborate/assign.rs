@@ -191,6 +191,8 @@ impl Elaborator<'_> {
         let operand = self.value(member)?;
         if let Some(Known::Address(object, mut way)) = known(&operand.value)
             && way.ends_with(&path)
+            && let Some(around) = self.type_at(object, &way[..way.len() - path.len()])
+            && around.kind == TypeKind::Record(record)
         {
             way.truncate(way.len() - path.len());
             return Ok(self.known_operand(&Known::Address(object, way), operand.range));

@@ -107,6 +107,8 @@ pub struct WayBack {
     pub outside: i64,
     /// Whether the member has the address of the structure.
     pub at_start: bool,
+    /// Whether the member has the number of the structure.
+    pub same_numbers: bool,
 }
 
 impl WayBack {
@@ -170,7 +172,8 @@ impl Layout {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let same_numbers = (width, base, self.classes[inner].scale) == (1, 0, self.classes[outer].scale);
-            if same_numbers || self.ways_back.iter().any(|way| way.outer == outer && way.path == path) {
+            let at_start = offset(nodes, node, path) == 0;
+            if same_numbers && at_start || self.ways_back.iter().any(|way| way.outer == outer && way.path == path) {
                 continue;
             }
             let count = self.ways_back.len() as i64;
@@ -178,9 +181,8 @@ impl Layout {
                 let message = "there are too many ways from members back to their structures";
                 return Err(vec![Diagnostic::new(span, message).help("split the harness")]);
             }
-            let (path, at_start) = (path.to_vec(), offset(nodes, node, path) == 0);
-            let outside = (count + 1) * OUTSIDE;
-            self.ways_back.push(WayBack { outer, path, inner, width, base, outside, at_start });
+            let (path, outside) = (path.to_vec(), (count + 1) * OUTSIDE);
+            self.ways_back.push(WayBack { outer, path, inner, width, base, outside, at_start, same_numbers });
         }
         Ok(())
     }
@@ -260,9 +262,36 @@ enum Points {
     Class(usize),
 }
 
-const ORDER: &str = "the order of addresses decides what happens here, and it is not known";
-const BITS: &str = "the bits of an address decide what happens here, and they are not known";
-const NUMBER: &str = "a number may be the address of an object here";
+/// What about an address is not known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// Which of two addresses comes first, or whether an object starts where another one ends.
+    Order,
+    /// Its bits.
+    Bits,
+    /// Whether a number is the address of some object.
+    Number,
+}
+
+impl Unknown {
+    /// What an error says about it.
+    fn error(self) -> &'static str {
+        match self {
+            Unknown::Order => "which of these addresses comes first is not known",
+            Unknown::Bits => "this depends on the bits of an address, which are not known",
+            Unknown::Number => "this number may be the address of an object",
+        }
+    }
+
+    /// What an `unknown` says about it; a line follows.
+    fn reason(self) -> &'static str {
+        match self {
+            Unknown::Order => "an order of addresses",
+            Unknown::Bits => "bits of an address",
+            Unknown::Number => "a number that may be an address",
+        }
+    }
+}
 
 impl Resolver<'_> {
     fn points(&self, value: &Value) -> Points {
@@ -338,16 +367,16 @@ impl Resolver<'_> {
     }
 
     /// Here ends what is modelled if this holds: an error if it certainly does.
-    pub(super) fn unknown_if(&mut self, condition: Term, text: &'static str) {
+    pub(super) fn unknown_if(&mut self, condition: Term, what: Unknown) {
         let condition = match &self.guard {
             None => condition,
             Some(guard) => guard.clone().and(condition),
         };
         match condition.number() {
             Some(0) => {}
-            Some(_) => self.refuse(text),
+            Some(_) => self.refuse(what.error()),
             None => {
-                let text = self.with_line(text, self.span);
+                let text = self.with_line(what.reason(), self.span);
                 self.push(StepKind::Beyond(condition, text));
             }
         }
@@ -394,7 +423,7 @@ impl Resolver<'_> {
     fn with_number(&mut self, points: Points, address: &Term, number: &Term) {
         let possible = number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS);
         let both = self.is_address(points, address).and(possible);
-        self.unknown_if(both, NUMBER);
+        self.unknown_if(both, Unknown::Number);
     }
 
     fn compared(&mut self, op: BinaryOp, (one, x): (Points, Term), (other, y): (Points, Term)) -> Term {
@@ -404,13 +433,13 @@ impl Resolver<'_> {
             // Functions, and addresses of things that were never used as one type.
             let both = self.is_address(one, &x).and(self.is_address(other, &y));
             if one != other || !equality {
-                self.unknown_if(both, ORDER);
+                self.unknown_if(both, Unknown::Order);
             }
             return plain;
         };
         self.with_odd(class, &x, &y, equality);
         match equality {
-            true => self.unknown_if(self.adjacent(class, &x, &y), ORDER),
+            true => self.unknown_if(self.adjacent(class, &x, &y), Unknown::Order),
             false => return self.ordered(class, op, &x, &y),
         }
         plain
@@ -424,7 +453,7 @@ impl Resolver<'_> {
         for &odd in odd {
             for (one, other) in [(x, y), (y, x)] {
                 let is_address = self.is_address(Points::Class(class), other);
-                self.unknown_if(one.clone().with(BinaryOp::Eq, odd).and(is_address), NUMBER);
+                self.unknown_if(one.clone().with(BinaryOp::Eq, odd).and(is_address), Unknown::Number);
             }
         }
         let ways = layout.ways_back.iter().filter(|way| way.outer == class);
@@ -438,7 +467,7 @@ impl Resolver<'_> {
             false => ways.flat_map(|way| [way.is_outside(x), way.is_outside(y)]).collect(),
         };
         if let Some(outside) = ways.into_iter().reduce(Term::or) {
-            self.unknown_if(outside, ORDER);
+            self.unknown_if(outside, Unknown::Order);
         }
         if !equality {
             for (one, other) in [(x, y), (y, x)] {
@@ -448,7 +477,7 @@ impl Resolver<'_> {
                 };
                 let is_address = self.is_address(Points::Class(class), other);
                 let different = Term::binary(BinaryOp::Ne, x.clone(), y.clone());
-                self.unknown_if(functions.and(is_address).and(different), ORDER);
+                self.unknown_if(functions.and(is_address).and(different), Unknown::Order);
             }
         }
     }
@@ -486,7 +515,7 @@ impl Resolver<'_> {
         }
         if of.used.tagged {
             let upper = |value: &Term| value.clone().with(BinaryOp::BitAnd, !HIGHEST_ADDRESS).with(BinaryOp::Ne, 0);
-            self.unknown_if(upper(x).or(upper(y)), ORDER);
+            self.unknown_if(upper(x).or(upper(y)), Unknown::Order);
         }
         let (mut unknown, mut pairs) = (Term::Number(0), Vec::new());
         for (n, one) in of.pieces.iter().enumerate() {
@@ -500,7 +529,7 @@ impl Resolver<'_> {
                 }
             }
         }
-        self.unknown_if(unknown, ORDER);
+        self.unknown_if(unknown, Unknown::Order);
         let (Some(order), false) = (&layout.order, pairs.is_empty()) else { return plain };
         let chosen = self.register("order", 0);
         self.push(StepKind::Load(chosen, Cell { class: order.class, index: None }));
@@ -534,13 +563,20 @@ impl Resolver<'_> {
                 first.or(second).or(is_one.clone().and(is_other.clone()).and(both))
             }
             BinaryOp::Rem if self.divides_alignment(one, &y) => is_other.clone(),
+            BinaryOp::Shl | BinaryOp::Shr => {
+                // Nothing of an address is left above.
+                let upper = y.clone().with(BinaryOp::Ge, i64::from(HIGHEST_ADDRESS.count_ones()));
+                let none = y.clone().with(BinaryOp::Eq, 0);
+                let harmless = if op == BinaryOp::Shr { none.or(upper) } else { none };
+                is_one.clone().and(Term::unary(UnaryOp::Not, harmless)).or(is_other.clone())
+            }
             _ => is_one.clone().or(is_other.clone()),
         };
-        self.unknown_if(looks, BITS);
+        self.unknown_if(looks, Unknown::Bits);
         let counts = |points| matches!(points, Points::Class(class) if self.layout.classes[class].strangers.computed);
         if counts(one) || counts(other) {
             let number = Term::unary(UnaryOp::Not, is_one.or(is_other));
-            self.unknown_if(number.and(result.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS)), NUMBER);
+            self.unknown_if(number.and(result.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS)), Unknown::Number);
         }
         result
     }
@@ -587,7 +623,7 @@ impl Resolver<'_> {
         let whole = matches!(op, UnaryOp::Not | UnaryOp::Signed(Width::Bits64) | UnaryOp::Unsigned(Width::Bits64));
         if !whole {
             let looks = self.is_address(self.points(a), &x);
-            self.unknown_if(looks, BITS);
+            self.unknown_if(looks, Unknown::Bits);
         }
         Term::unary(op, x)
     }
@@ -621,7 +657,7 @@ impl Resolver<'_> {
     pub(super) fn kept_number(&mut self, node: Option<NodeId>, number: &Term) {
         let Some(Points::Class(class)) = node.map(|node| self.node_points(node)) else { return };
         if self.layout.classes[class].strangers.computed {
-            self.unknown_if(number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS), NUMBER);
+            self.unknown_if(number.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS), Unknown::Number);
         }
     }
 

@@ -16,7 +16,7 @@ use super::Options;
 use super::flat::{
     Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Waiting, Wrong,
 };
-use super::addresses::WayBack;
+use super::addresses::{Unknown, WayBack};
 use super::layout::Layout;
 use crate::diagnostic::Diagnostic;
 use crate::sources::Sources;
@@ -440,8 +440,11 @@ impl<'a> Resolver<'a> {
         let (from, of) = (layout.classes[way.inner].scale, &layout.classes[outer]);
         let distance = member.clone().with(BinaryOp::Div, from).plus(-way.base);
         let number = distance.clone().with(BinaryOp::Div, way.width);
-        let mut fits = of.is_place(&number);
-        if from != 1 {
+        let mut fits = match way.same_numbers {
+            true => member.clone().with(BinaryOp::Ne, 0),
+            false => of.is_place(&number),
+        };
+        if from != 1 && !way.same_numbers {
             fits = fits.and(member.clone().with(BinaryOp::Rem, from).with(BinaryOp::Eq, 0));
         }
         if way.width != 1 {
@@ -449,7 +452,7 @@ impl<'a> Resolver<'a> {
         }
         let outside = member.clone().plus(way.outside);
         let fits_or_out = fits.clone().or(way.is_outside(&outside));
-        self.unknown_if(not(fits_or_out), "a number is taken for the address of a member here");
+        self.unknown_if(not(fits_or_out), Unknown::Number);
         let outside = match way.at_start {
             true => Term::choice(member.clone().with(BinaryOp::Eq, 0), Term::Number(0), outside),
             false => outside,
@@ -508,7 +511,7 @@ impl<'a> Resolver<'a> {
                     if of.scale != 1 {
                         is_there = pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
                     }
-                    for (way, is_outside, member) in &ways {
+                    for (way, is_outside, member) in ways.iter().filter(|(way, ..)| !way.same_numbers) {
                         let is_member = layout.classes[way.inner].is_place(member);
                         is_there = is_there.or(is_outside.clone().and(is_member));
                     }
