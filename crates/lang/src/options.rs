@@ -16,8 +16,8 @@ pub struct COptions {
     pub folders: Vec<String>,
     /// `--heap N`: how many objects each allocation in a loop may give; the translation has a number of its own if nothing is said.
     pub heap: Option<u32>,
-    /// `--reuse`: an allocation may give an object that was freed.
-    pub reuse: bool,
+    /// `--no-reuse`: no allocation gives an object that was freed.
+    pub no_reuse: bool,
     /// What becomes of loops that only wait.
     pub spins: Spins,
     /// Waiting for a condition variable ends only by a signal. C allows it to end without one, which hides that nobody signals.
@@ -50,8 +50,8 @@ impl Options {
 
     /// The first of these options that only C programs have.
     pub(crate) fn for_c_only(&self) -> Option<&'static str> {
-        let COptions { folders, heap, reuse, spins: _, exact_waits: _ } = &self.c;
-        [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--reuse", *reuse)]
+        let COptions { folders, heap, no_reuse, spins: _, exact_waits: _ } = &self.c;
+        [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]
             .into_iter()
             .find_map(|(option, is_given)| is_given.then_some(option))
     }

@@ -184,9 +184,9 @@ fn reuse_is_needed_for_aba() {
     let again = "int a = pop(), b = pop(); if (a == 2 && b == 1) push(3)";
     let text = threads(&text, "push(1); push(2)", &["got = pop()", again], "if (got == 3) assert(top == 0)");
     let mut options = Options::default();
-    check_with(&text, &options, &["memory"]);
-    options.c.reuse = true;
     check_with(&text, &options, &["memory", "assertions"]);
+    options.c.no_reuse = true;
+    check_with(&text, &options, &["memory"]);
 }
 
 #[test]

@@ -30,8 +30,11 @@ pub struct InputArgs {
     /// C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = C_PROGRAMS)]
     pub heap: Option<u32>,
-    /// C: malloc may return an object that the same thread has freed
+    /// C: malloc never returns an object that was freed, so that comparisons with old pointers are not all tried
     #[arg(long, help_heading = C_PROGRAMS)]
+    pub no_reuse: bool,
+    /// What `--no-reuse` turns off is the default now.
+    #[arg(long, hide = true, conflicts_with = "no_reuse")]
     pub reuse: bool,
     /// What becomes of loops that only wait: what is asked for decides that.
     #[arg(skip)]
@@ -56,7 +59,7 @@ impl InputArgs {
         let c = COptions {
             folders,
             heap: self.heap,
-            reuse: self.reuse,
+            no_reuse: self.no_reuse,
             spins: self.spins,
             exact_waits: self.exact_waits,
         };

@@ -94,6 +94,8 @@ pub enum Origin {
 /// How often an allocation can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
+    /// Once, and before anything is given back: `main` was executed beforehand.
+    First,
     /// Once at most.
     Once,
     /// In a loop: up to the bound on allocations, which is counted.

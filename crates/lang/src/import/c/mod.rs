@@ -7,6 +7,7 @@ pub mod memory;
 pub mod nodes;
 pub mod numbers;
 mod plain;
+mod reuse;
 mod sites;
 pub(crate) mod spinning;
 mod views;
@@ -48,12 +49,22 @@ fn translated(
     mut parsed: Parsed,
     stop: &Stop<'_>,
 ) -> Result<Parsed, Vec<Diagnostic>> {
-    let (spurious, reuse) = (!options.exact_waits, options.reuse);
-    let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
-    let (mut core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
-    // Structures that are found by way of their members are the same in what follows.
-    let mut united = nodes.clone();
-    memory::unite_containers(&core, &mut united)?;
+    let spurious = !options.exact_waits;
+    let elaborated = |reuse| {
+        let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
+        let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
+        // Structures that are found by way of their members are the same in what follows.
+        let mut united = nodes.clone();
+        memory::unite_containers(&core, &mut united)?;
+        Ok::<_, Vec<Diagnostic>>((core, nodes, united))
+    };
+    // Where nothing comes back, the addresses of more objects are known.
+    let (mut core, mut nodes, mut united) = elaborated(false)?;
+    let reuse = !options.no_reuse && reuse::comes_back(&core, &united);
+    if reuse {
+        (core, nodes, united) = elaborated(true)?;
+    }
+    parsed.warnings.extend(reuse::warnings(&core, &united, reuse));
     elaborate::forget_unfollowed(&mut core, &united);
     views::convert(&mut core, &united);
     if !stop.at_once() {

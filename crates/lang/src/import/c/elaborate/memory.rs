@@ -187,7 +187,11 @@ impl Elaborator<'_> {
     /// A new piece of memory of so many bytes; the pointer to it.
     pub fn allocate(&mut self, bytes: u64, zeroed: bool, span: Span) -> Result<Operand> {
         let node = self.nodes.unknown();
-        let times = if self.repeated() { Times::Counted } else { Times::Once };
+        let times = match (self.phase == super::Phase::Alone, self.repeated()) {
+            (true, _) => Times::First,
+            (false, true) => Times::Counted,
+            (false, false) => Times::Once,
+        };
         let object = self.object(Object {
             name: "heap".to_string(),
             ty: None,

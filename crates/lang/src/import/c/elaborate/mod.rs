@@ -32,8 +32,8 @@ use fencewright_program::{Call, CallId, Span};
 use rustc_hash::FxHashMap;
 
 use super::core::{
-    Base, Core, Known, NodeId, Object, ObjectId, Points, Register, RegisterInfo, Stmt, StmtKind, Strangers, Thread,
-    ThreadNumber, Value,
+    Base, Core, Known, NodeId, Object, ObjectId, Points, Register, RegisterInfo, Stmt, StmtKind, Strangers,
+    Thread, ThreadNumber, Value,
 };
 use super::nodes::{Clash, Nodes};
 use super::numbers::Operand;
@@ -439,7 +439,9 @@ impl<'u> Elaborator<'u> {
     fn strangers(&mut self, kind: &StmtKind, points: Points<'_>) {
         let mut found = Vec::new();
         let into = match kind {
-            StmtKind::Assign(register, value) => points(*register).map(|into| (into, value.strangers(points))),
+            StmtKind::Assign(register, value) => {
+                points(*register).map(|into| (into, value.strangers(points)))
+            }
             StmtKind::Havoc(register, ..) => points(*register).map(|into| (into, Strangers::computed())),
             StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } => {
                 self.nodes.pointee_of(place.node).map(|into| (into, value.strangers(points)))

@@ -127,11 +127,7 @@ impl Elaborator<'_> {
                 }
                 self.take_address(location, span);
                 let points = Some(location.node);
-                Ok(Operand {
-                    value: Value::Address(Box::new(location.clone())),
-                    range: ADDRESSES,
-                    points,
-                })
+                Ok(Operand { value: Value::Address(Box::new(location.clone())), range: ADDRESSES, points })
             }
         }
     }

@@ -173,7 +173,9 @@ impl Layout {
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let same_numbers = (width, base, self.classes[inner].scale) == (1, 0, self.classes[outer].scale);
             let at_start = offset(nodes, node, path) == 0;
-            if same_numbers && at_start || self.ways_back.iter().any(|way| way.outer == outer && way.path == path) {
+            if same_numbers && at_start
+                || self.ways_back.iter().any(|way| way.outer == outer && way.path == path)
+            {
                 continue;
             }
             let count = self.ways_back.len() as i64;
@@ -348,7 +350,11 @@ impl Resolver<'_> {
     fn is_address(&self, points: Points, value: &Term) -> Term {
         let Points::Class(class) = points else { return Term::Number((points == Points::Function).into()) };
         let of = &self.layout.classes[class];
-        let value = if of.used.tagged { value.clone().with(BinaryOp::BitAnd, HIGHEST_ADDRESS) } else { value.clone() };
+        let value = if of.used.tagged {
+            value.clone().with(BinaryOp::BitAnd, HIGHEST_ADDRESS)
+        } else {
+            value.clone()
+        };
         let (first, last) = (of.first * of.scale, (of.first + of.count as i64) * of.scale - 1);
         let mut is_address = Term::Number(0);
         if !of.pieces.is_empty() {
@@ -496,7 +502,8 @@ impl Resolver<'_> {
         let mut adjacent = Term::Number(0);
         for (n, run) in runs.iter().enumerate().filter(|(_, run)| is_array(run)) {
             let others = starts.iter().enumerate().filter(|(other, _)| *other != n);
-            let others: Vec<(i64, i64)> = others.map(|(_, start)| (start.0 * scale, start.1 * scale)).collect();
+            let others: Vec<(i64, i64)> =
+                others.map(|(_, start)| (start.0 * scale, start.1 * scale)).collect();
             for (one, other) in [(x, y), (y, x)] {
                 let is_end = one.clone().with(BinaryOp::Eq, (run.1 + 1) * scale);
                 adjacent = adjacent.or(is_end.and(among(&others, other)));
@@ -514,7 +521,8 @@ impl Resolver<'_> {
             return plain;
         }
         if of.used.tagged {
-            let upper = |value: &Term| value.clone().with(BinaryOp::BitAnd, !HIGHEST_ADDRESS).with(BinaryOp::Ne, 0);
+            let upper =
+                |value: &Term| value.clone().with(BinaryOp::BitAnd, !HIGHEST_ADDRESS).with(BinaryOp::Ne, 0);
             self.unknown_if(upper(x).or(upper(y)), Unknown::Order);
         }
         let (mut unknown, mut pairs) = (Term::Number(0), Vec::new());
@@ -534,9 +542,9 @@ impl Resolver<'_> {
         let chosen = self.register("order", 0);
         self.push(StepKind::Load(chosen, Cell { class: order.class, index: None }));
         let chosen = Term::Register(chosen);
-        let swapped = pairs.into_iter().filter_map(|(one, other, across)| {
-            Some(across.and(order.reversed(&chosen, one, other)?))
-        });
+        let swapped = pairs
+            .into_iter()
+            .filter_map(|(one, other, across)| Some(across.and(order.reversed(&chosen, one, other)?)));
         let swapped = swapped.reduce(Term::or).unwrap_or(Term::Number(0));
         Term::binary(BinaryOp::Ne, plain, swapped)
     }
@@ -573,10 +581,14 @@ impl Resolver<'_> {
             _ => is_one.clone().or(is_other.clone()),
         };
         self.unknown_if(looks, Unknown::Bits);
-        let counts = |points| matches!(points, Points::Class(class) if self.layout.classes[class].strangers.computed);
+        let counts =
+            |points| matches!(points, Points::Class(class) if self.layout.classes[class].strangers.computed);
         if counts(one) || counts(other) {
             let number = Term::unary(UnaryOp::Not, is_one.or(is_other));
-            self.unknown_if(number.and(result.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS)), Unknown::Number);
+            self.unknown_if(
+                number.and(result.clone().within(LOWEST_ADDRESS, HIGHEST_ADDRESS)),
+                Unknown::Number,
+            );
         }
         result
     }
@@ -598,7 +610,9 @@ impl Resolver<'_> {
     /// Whether an address and what it was moved to are not in the same object.
     fn leaves(&self, points: Points, from: &Term, to: &Term) -> Term {
         match points {
-            Points::Class(class) => Term::unary(UnaryOp::Not, self.layout.classes[class].same_piece(from, to)),
+            Points::Class(class) => {
+                Term::unary(UnaryOp::Not, self.layout.classes[class].same_piece(from, to))
+            }
             _ => Term::Number(1),
         }
     }
@@ -620,7 +634,8 @@ impl Resolver<'_> {
 
     /// An operation on one value that may be an address.
     pub(super) fn operation_on(&mut self, op: UnaryOp, a: &Value, x: Term) -> Term {
-        let whole = matches!(op, UnaryOp::Not | UnaryOp::Signed(Width::Bits64) | UnaryOp::Unsigned(Width::Bits64));
+        let whole =
+            matches!(op, UnaryOp::Not | UnaryOp::Signed(Width::Bits64) | UnaryOp::Unsigned(Width::Bits64));
         if !whole {
             let looks = self.is_address(self.points(a), &x);
             self.unknown_if(looks, Unknown::Bits);
@@ -646,7 +661,9 @@ impl Resolver<'_> {
     /// A comparison of the numbers; none is negative, unless the class says so.
     fn as_numbers(&self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let of = &self.layout.classes[class];
-        let natural = !of.strangers.computed && !of.used.tagged && of.strangers.numbers.iter().all(|&number| number >= 0);
+        let natural = !of.strangers.computed
+            && !of.used.tagged
+            && of.strangers.numbers.iter().all(|&number| number >= 0);
         match (op, y.number()) {
             (BinaryOp::Lt, Some(0)) if natural => Term::Number(0),
             _ => Term::binary(op, x.clone(), y.clone()),

@@ -296,7 +296,7 @@ impl Layout {
             let (elements, times, heap) = match object.origin {
                 Origin::Global | Origin::Local(_) => (1, 1, false),
                 Origin::Heap { bytes, times, .. } => {
-                    let times = if times == Times::Once { 1 } else { u64::from(options.heap) };
+                    let times = if times == Times::Counted { u64::from(options.heap) } else { 1 };
                     match elements(nodes, object.node, bytes) {
                         Ok(elements) => (elements, times, true),
                         Err((message, help)) => {

@@ -9,14 +9,15 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{
-    Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber, Value, function_number,
+    Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber,
+    Value, function_number,
 };
 use super::super::nodes::{Nodes, Shape};
 use super::Options;
+use super::addresses::{Unknown, WayBack};
 use super::flat::{
     Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Waiting, Wrong,
 };
-use super::addresses::{Unknown, WayBack};
 use super::layout::Layout;
 use crate::diagnostic::Diagnostic;
 use crate::sources::Sources;
@@ -571,7 +572,9 @@ impl<'a> Resolver<'a> {
                 && way.path.len() <= place.path.len()
                 && way.path.iter().zip(&place.path).all(|(step, projection)| match (step, projection) {
                     (PathStep::Field(a), Projection::Field(b)) => a == b,
-                    (PathStep::Element(a), Projection::Element(Value::Number(b), _)) => i64::try_from(*a) == Ok(*b),
+                    (PathStep::Element(a), Projection::Element(Value::Number(b), _)) => {
+                        i64::try_from(*a) == Ok(*b)
+                    }
                     _ => false,
                 })
         };

@@ -81,8 +81,11 @@ impl Maker {
     }
 
     fn thread(&mut self, name: &str, registers: &[&str], code: Vec<StmtKind>) {
-        let registers =
-            registers.iter().map(|name| RegisterInfo { name: name.to_string(), initial: Some(0), points: None });
+        let registers = registers.iter().map(|name| RegisterInfo {
+            name: name.to_string(),
+            initial: Some(0),
+            points: None,
+        });
         self.core.threads.push(Thread {
             name: name.to_string(),
             registers: registers.collect(),

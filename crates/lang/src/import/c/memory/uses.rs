@@ -149,7 +149,10 @@ impl<'a> Uses<'a> {
             Value::Binary(BinaryOp::BitOr | BinaryOp::BitXor, a, b) => {
                 let low = |value: &Value| matches!(value, Value::Number(0..=0xffff));
                 if !low(a) && !low(b) {
-                    self.pointed_to(a).into_iter().chain(self.pointed_to(b)).for_each(|node| self.at(node).tagged = true);
+                    self.pointed_to(a)
+                        .into_iter()
+                        .chain(self.pointed_to(b))
+                        .for_each(|node| self.at(node).tagged = true);
                 }
             }
             Value::Container { node, .. } => self.at(*node).addressed = true,

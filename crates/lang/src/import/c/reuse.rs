@@ -1,0 +1,70 @@
+//! Memory that was given back, and what an allocation makes of it.
+//!
+//! An allocation may give an object that its own thread gave back: that is modelled where a thread does both. That it may give one that another thread gave back is not,
+//! and matters only if a pointer to the old object is compared with one to the new object.
+
+use std::collections::{HashMap, HashSet};
+
+use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
+use super::nodes::Nodes;
+use crate::diagnostic::Diagnostic;
+use fencewright_program::{BinaryOp, Span};
+
+/// Who allocates, gives back and compares objects of one class.
+#[derive(Default)]
+struct Use {
+    allocated_by: HashSet<ThreadNumber>,
+    freed_by: HashSet<ThreadNumber>,
+    /// Where something is given back first.
+    freed_at: Option<Span>,
+    compared: bool,
+}
+
+/// Whether a thread allocates objects of a class of which it gives some back.
+pub(super) fn comes_back(core: &Core, nodes: &Nodes) -> bool {
+    uses(core, nodes).values().any(|of| !of.allocated_by.is_disjoint(&of.freed_by))
+}
+
+/// Warnings about memory that may be allocated again, but is not in the model.
+pub(super) fn warnings(core: &Core, nodes: &Nodes, reuse: bool) -> Vec<Diagnostic> {
+    let foreign = |of: &Use| {
+        let is_modelled = |one: &ThreadNumber, other: &ThreadNumber| reuse && one == other;
+        of.allocated_by.iter().any(|one| of.freed_by.iter().any(|other| !is_modelled(one, other)))
+    };
+    let found = uses(core, nodes).into_values().filter(|of| of.compared && foreign(of));
+    let mut spans: Vec<Span> = found.filter_map(|of| of.freed_at).collect();
+    spans.sort_by_key(|span| (span.file, span.start));
+    let message = "memory that is given back here may be allocated again, which is left out of the model: an old pointer is never equal to one to a new object";
+    spans.into_iter().map(|span| Diagnostic::new(span, message)).collect()
+}
+
+fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
+    let mut uses: HashMap<NodeId, Use> = HashMap::new();
+    for object in &core.objects {
+        if let Origin::Heap { thread, times: Times::Once | Times::Counted, .. } = object.origin {
+            uses.entry(nodes.find(object.node)).or_default().allocated_by.insert(thread);
+        }
+    }
+    for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
+        let points = |register: Register| thread.registers[register.0 as usize].points;
+        each_statement(&thread.code, &mut |statement| {
+            if let StmtKind::Free(_, node) = &statement.kind {
+                let of = uses.entry(nodes.find(*node)).or_default();
+                of.freed_by.insert(number);
+                of.freed_at.get_or_insert(statement.span);
+            }
+            statement.kind.values(&mut |value| {
+                value.each(&mut |part| {
+                    if let Value::Binary(BinaryOp::Eq | BinaryOp::Ne, a, b) = part
+                        && !matches!((&**a, &**b), (Value::Number(_), _) | (_, Value::Number(_)))
+                    {
+                        for node in a.pointed_to(&points).into_iter().chain(b.pointed_to(&points)) {
+                            uses.entry(nodes.find(node)).or_default().compared = true;
+                        }
+                    }
+                });
+            });
+        });
+    }
+    uses
+}
