@@ -234,7 +234,8 @@ impl<'a> Checker<'a> {
                 let paths = index.paths(differences, self.stop);
                 for branch in &branches {
                     let covered = self.covered(&paths, cube, &commands, branch, None, scratch);
-                    self.judged(covered, n, || property.name.clone(), Rejection::Forbidden)?;
+                    let what = || format!("the property `{}`", property.name);
+                    self.judged(covered, n, what, |n, _| Rejection::Forbidden(n, property.name.clone()))?;
                 }
             }
         }
