@@ -63,6 +63,17 @@ fn one_of_many_cubes_with_residues_follows() {
     );
 }
 
+#[test]
+fn a_check_that_is_not_linear_is_no_fault() {
+    let text = "numbers nat; shared x; thread p { } thread q { var r: -1..=1 = 1;
+        atomic { x = 2; r = * in 0..=0; x = r % 5 * (r % 5); } sfence; x = r; }";
+    let program = load("test.fw", text.as_bytes(), None, &[]).expect("it is right").program;
+    for checked in confirmed(&Extrapolate::default(), &program, MemoryModel::Tso, 60_000) {
+        let wrong = matches!(checked.verdict(), Verdict::Unsafe | Verdict::Unknown(Reason::Contradiction(_)));
+        assert!(!wrong, "{}: {:?}", checked.property.name, checked.verdict());
+    }
+}
+
 /// Makes some values wrap around, and some extreme.
 fn wrap(random: &mut Random, program: &mut Program) {
     let change = |value: &mut Expr<RegisterId>, random: &mut Random| {
@@ -156,6 +167,7 @@ fn no_proof_is_a_contradiction() {
                         1
                     }
                     Verdict::Unknown(Reason::Contradiction(what)) => {
+                        println!("{about}: {what}");
                         contradictions
                             .lock()
                             .expect("no other test has failed")
