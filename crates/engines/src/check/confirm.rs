@@ -127,6 +127,11 @@ impl<'a, 'p> Confirmation<'a, 'p> {
                 let reason = self.limits.exceeded(0).unwrap_or(Reason::NotConfirmed);
                 (Verdict::Unknown(reason), Evidence::None)
             }
+            // Explicit computation cannot follow the execution: that is a limit.
+            Err(ReplayError::Limit(_, limit)) => {
+                let what = format!("an execution was found that cannot be replayed: {}", limit.describe());
+                (Verdict::Unknown(Reason::Unsupported(what, None)), Evidence::None)
+            }
             Err(error) => contradiction(error.to_string()),
         }
     }
