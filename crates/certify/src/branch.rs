@@ -32,7 +32,12 @@ impl Branch {
         };
         for command in commands {
             match command {
-                // A constraint that does not fit machine integers is left out: the branch is then more possible.
+                // A constraint that does not fit machine integers is made weaker, or left out: the branch is then more possible.
+                Simple::Assume(Constraint::AtMost(form)) => {
+                    let weaker = || Linear { constant: form.constant.min(i64::MAX / 2), ..form.clone() };
+                    let known = branch.value(&form).or_else(|| branch.value(&weaker()));
+                    branch.assumed.extend(known.map(Constraint::AtMost));
+                }
                 Simple::Assume(constraint) => {
                     branch.assumed.extend(branch.value(constraint.form()).map(|form| constraint.about(form)));
                 }

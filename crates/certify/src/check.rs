@@ -43,14 +43,30 @@ pub enum Rejection {
     Step(usize, String),
     /// A forbidden state is in it.
     Forbidden(usize, String),
-    /// The checker was asked to stop.
+    /// Nothing is known to be wrong with it, but the checker cannot tell that it is right.
+    Undecided(Undecided),
+}
+
+/// What keeps the checker from deciding whether a certificate is right: a limit of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undecided {
+    /// It was asked to stop.
     Stopped,
-    /// A step from this state takes numbers beyond what the checker computes with.
-    Numbers(usize, String),
-    /// A step from this state takes more than explicit computation can do.
-    Beyond(usize, String),
     /// It has more than the checker looks at.
     TooLarge(String),
+    /// This about a state of it, in words, has neither a proof nor a counterexample.
+    Hard(usize, String),
+}
+
+/// The rejection of whoever is asked to stop.
+pub(crate) const STOPPED: Rejection = Rejection::Undecided(Undecided::Stopped);
+
+pub(crate) fn too_large(what: String) -> Rejection {
+    Rejection::Undecided(Undecided::TooLarge(what))
+}
+
+pub(crate) fn hard(state: usize, what: String) -> Rejection {
+    Rejection::Undecided(Undecided::Hard(state, what))
 }
 
 impl fmt::Display for Rejection {
@@ -69,12 +85,17 @@ impl fmt::Display for Rejection {
             Rejection::Start => write!(f, "the initial state is not covered"),
             Rejection::Step(n, step) => write!(f, "state {n} of the certificate is left by {step}"),
             Rejection::Forbidden(n, name) => write!(f, "state {n} of the certificate violates `{name}`"),
-            Rejection::Stopped => write!(f, "stopped"),
-            Rejection::Numbers(n, step) => {
-                write!(f, "state {n} of the certificate: {step} takes numbers beyond 64 bits")
-            }
-            Rejection::Beyond(n, what) => write!(f, "state {n} of the certificate: {what}"),
-            Rejection::TooLarge(what) => write!(f, "too large for the checker: {what}"),
+            Rejection::Undecided(why) => write!(f, "{why}"),
+        }
+    }
+}
+
+impl fmt::Display for Undecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Undecided::Stopped => write!(f, "stopped"),
+            Undecided::TooLarge(what) => write!(f, "too large for the checker: {what}"),
+            Undecided::Hard(n, what) => write!(f, "state {n} of the certificate: {what}"),
         }
     }
 }
@@ -169,7 +190,7 @@ impl Proofs<'_> {
             let mut first: Option<Slice> = None;
             for threads in slices {
                 if (self.stop)() {
-                    return Err(Rejection::Stopped);
+                    return Err(STOPPED);
                 }
                 let threads: Vec<ThreadId> = threads.iter().map(|&thread| ThreadId(thread)).collect();
                 let slice = Slice::new(program, &threads).map_err(Rejection::Reduction)?;
@@ -204,7 +225,7 @@ impl Proofs<'_> {
             Proof::States(set) => states::check(set, program, properties, self.stop),
         };
         let accepted = accepted.map_err(|rejection| match rejection {
-            Rejection::Stopped | Rejection::Numbers(..) | Rejection::Beyond(..) => rejection,
+            Rejection::Undecided(_) => rejection,
             rejection if self.all.len() == 1 => rejection,
             rejection => Rejection::Proof(self.used, Box::new(rejection)),
         })?;
@@ -231,13 +252,13 @@ impl Proofs<'_> {
         let unsupported = |attack::Unsupported(what, _)| Rejection::Transformation(what);
         attack::unsupported(program).map_or(Ok(()), |why| Err(unsupported(why)))?;
         let stop = &**self.stop;
-        let attacks = attack::candidates(program, notion, stop).ok_or(Rejection::Stopped)?;
+        let attacks = attack::candidates(program, notion, stop).ok_or(STOPPED)?;
         if attacks.len() > attack::MOST_ATTACKS {
-            return Err(Rejection::Transformation("so many pairs of a store and a load".into()));
+            return Err(too_large("so many pairs of a store and a load".into()));
         }
         for batch in attack::batches(program, &attacks, attack::MOST_EDGES) {
             let instrumented = attack::instrument(program, notion, &attacks[batch], stop);
-            let instrumented = instrumented.map_err(unsupported)?.ok_or(Rejection::Stopped)?.program;
+            let instrumented = instrumented.map_err(unsupported)?.ok_or(STOPPED)?.program;
             self.safe_under_sc(&instrumented, &named(&instrumented, &[attack::ROBUST.into()])?)?;
         }
         Ok(())
@@ -254,7 +275,7 @@ impl Proofs<'_> {
         let mut extended = Extended::new(program).map_err(refused)?;
         for Extension { thread, paths } in extensions {
             if (self.stop)() {
-                return Err(Rejection::Stopped);
+                return Err(STOPPED);
             }
             if *thread as usize >= program.threads.len() {
                 return Err(Rejection::Format(format!("there is no thread {thread}")));

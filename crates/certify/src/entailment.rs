@@ -2,11 +2,16 @@
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Constraint, Linear};
-use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, verify};
+use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, Values, verify};
 
 /// Whether the constraints in `known` entail that one of the cubes holds; with no cubes, whether they are unsatisfiable.
-/// If `stop` says to stop, nothing is entailed.
-pub fn entails_some(known: &Cube, cubes: &[Cube], refuter: &dyn Refuter, stop: &Stop) -> bool {
+/// If not, the error says for which values that is so, if the refuter has any; if `stop` says to stop, nothing is entailed.
+pub fn entails_some(
+    known: &Cube,
+    cubes: &[Cube],
+    refuter: &dyn Refuter,
+    stop: &Stop,
+) -> Result<(), Option<Values>> {
     let cells = known.iter().chain(cubes.iter().flatten()).flat_map(|c| &c.form().terms);
     let mut writer =
         Writer { formulas: Formulas::default(), unused: cells.map(|(cell, _)| cell + 1).max().unwrap_or(0) };
@@ -15,8 +20,8 @@ pub fn entails_some(known: &Cube, cubes: &[Cube], refuter: &dyn Refuter, stop: &
         let violated = cube.iter().map(|c| writer.fails(c)).collect();
         assertions.push(writer.formulas.or(violated));
     }
-    let proof = refuter.refute(&writer.formulas, &assertions, stop);
-    proof.is_some_and(|proof| verify(&writer.formulas, &assertions, &proof))
+    let proof = refuter.refute(&writer.formulas, &assertions, stop)?;
+    verify(&writer.formulas, &assertions, &proof).then_some(()).ok_or(None)
 }
 
 /// Writes constraints as formulas.

@@ -49,6 +49,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use fencewright_counterexample::leads_out;
 use fencewright_memory::linear::{Cube, Simple, ways};
 use fencewright_memory::{
     Bound, BufferMachine, Buffers, CellId, Command, Constraint, Control, Entry, Linear, Outcome, Step,
@@ -59,7 +60,7 @@ use fencewright_proof::{Refuter, Stop};
 
 use crate::branch::Branch;
 use crate::certificate::{InductiveInvariant, MachineName};
-use crate::check::{Accepted, Rejection};
+use crate::check::{Accepted, Rejection, STOPPED, hard, too_large};
 use crate::difference::{Difference, Edge, Index, Paths};
 use crate::symmetry::{Permutation, Symmetry};
 use crate::{congruence, entailment, parallel};
@@ -87,7 +88,7 @@ pub fn check(
         MachineName::Partial { k, .. } => k,
     };
     if kept > MOST_KEPT {
-        return Err(Rejection::Format(format!("no machine keeps {kept} stores in order")));
+        return Err(too_large(format!("a machine that keeps {kept} stores in order")));
     }
     let machine = BufferMachine::new(program, proof.machine.buffers());
     let provable = |p: &&Property| machine.violation(&machine.initial(), p).is_some();
@@ -137,7 +138,7 @@ impl<'a> Checker<'a> {
         let mut states = Vec::with_capacity(proof.states.len());
         for (n, state) in proof.states.iter().enumerate() {
             if stop() {
-                return Err(Rejection::Stopped);
+                return Err(STOPPED);
             }
             let (control, cubes) = (state.control(), state.cubes());
             let cells_exist = cubes.iter().flatten().all(|c| is_normal(c, machine.cells.len()));
@@ -174,15 +175,13 @@ impl<'a> Checker<'a> {
     fn start(&self) -> Result<(), Rejection> {
         let target = self.target(&self.machine.initial()).ok_or(Rejection::Start)?;
         let mut index = Index::default();
-        let branches = self.prepared(&self.machine.initial_values(), Some(&target), &mut index)?;
+        let commands = self.machine.initial_values();
+        let branches = self.prepared(&commands, Some(&target), &mut index)?;
         let nothing = index.paths(&[], self.stop);
         let mut scratch = Paths::new(1);
         for branch in &branches {
-            match self.covered(&nothing, &[], branch, Some(&target), &mut scratch) {
-                Covered::Yes => {}
-                Covered::No => return Err(self.unless_stopped(Rejection::Start)),
-                Covered::Overflow => return Err(Rejection::Numbers(target.state, "the start".into())),
-            }
+            let covered = self.covered(&nothing, &[], &commands, branch, Some(&target), &mut scratch);
+            self.judged(covered, target.state, || "the start".into(), |_, _| Rejection::Start)?;
         }
         Ok(())
     }
@@ -205,15 +204,11 @@ impl<'a> Checker<'a> {
             for (step, (target, branches)) in steps.iter().zip(&prepared) {
                 for branch in branches {
                     if (self.stop)() {
-                        return Err(Rejection::Stopped);
+                        return Err(STOPPED);
                     }
-                    match self.covered(&paths, cube, branch, target.as_ref(), scratch) {
-                        Covered::Yes => {}
-                        Covered::No => {
-                            return Err(self.unless_stopped(Rejection::Step(n, self.describe(step))));
-                        }
-                        Covered::Overflow => return Err(Rejection::Numbers(n, self.describe(step))),
-                    }
+                    let covered =
+                        self.covered(&paths, cube, &step.commands, branch, target.as_ref(), scratch);
+                    self.judged(covered, n, || self.describe(step), Rejection::Step)?;
                 }
             }
         }
@@ -225,21 +220,22 @@ impl<'a> Checker<'a> {
         let state = &self.states[n];
         for property in properties {
             let violation = self.machine.violation(&state.control, property);
-            let forbidden = || Rejection::Forbidden(n, property.name.clone());
-            let violation = violation.ok_or_else(forbidden)?;
+            let violation = violation.ok_or_else(|| Rejection::Forbidden(n, property.name.clone()))?;
             if violation.constant() == Some(0) {
                 continue;
             }
             let mut index = self.met(n)?;
-            let branches = self.prepared(&[Command::Assume(violation)], None, &mut index)?;
+            let commands = [Command::Assume(violation)];
+            let branches = self.prepared(&commands, None, &mut index)?;
             for (cube, differences) in state.cubes.iter().zip(&state.differences) {
                 if (self.stop)() {
-                    return Err(Rejection::Stopped);
+                    return Err(STOPPED);
                 }
                 let paths = index.paths(differences, self.stop);
-                let mut covered = |branch| self.covered(&paths, cube, branch, None, scratch) == Covered::Yes;
-                if !branches.iter().all(&mut covered) {
-                    return Err(self.unless_stopped(forbidden()));
+                for branch in &branches {
+                    let covered = self.covered(&paths, cube, &commands, branch, None, scratch);
+                    let what = || format!("the property `{}`", property.name);
+                    self.judged(covered, n, what, |n, _| Rejection::Forbidden(n, property.name.clone()))?;
                 }
             }
         }
@@ -269,9 +265,21 @@ impl<'a> Checker<'a> {
         Linear { terms, constant: linear.constant }
     }
 
-    /// A rejection, unless it came about because the checker was asked to stop.
-    fn unless_stopped(&self, rejection: Rejection) -> Rejection {
-        if (self.stop)() { Rejection::Stopped } else { rejection }
+    /// What follows from whether all of a step leads into the invariant.
+    fn judged(
+        &self,
+        covered: Covered,
+        state: usize,
+        what: impl Fn() -> String,
+        wrong: impl Fn(usize, String) -> Rejection,
+    ) -> Result<(), Rejection> {
+        Err(match covered {
+            Covered::Yes => return Ok(()),
+            Covered::No => wrong(state, what()),
+            _ if (self.stop)() => STOPPED,
+            Covered::Overflow => hard(state, format!("{} takes numbers beyond 64 bits", what())),
+            Covered::Unknown => hard(state, format!("{} is too hard for the checker", what())),
+        })
     }
 
     /// The cells of a state's invariant.
@@ -280,10 +288,10 @@ impl<'a> Checker<'a> {
         for cube in &self.states[n].differences {
             index.meet(cube);
             if index.len() > MOST_MET {
-                return Err(Rejection::TooLarge(format!("state {n} compares more than {MOST_MET} cells")));
+                return Err(too_large(format!("state {n} compares more than {MOST_MET} cells")));
             }
             if (self.stop)() {
-                return Err(Rejection::Stopped);
+                return Err(STOPPED);
             }
         }
         Ok(index)
@@ -307,7 +315,7 @@ impl<'a> Checker<'a> {
             let mut wanted_before = Vec::with_capacity(wanted.len());
             for (n, (cube, differences)) in wanted.iter().enumerate() {
                 if n % 64 == 63 && (self.stop)() {
-                    return Err(Rejection::Stopped);
+                    return Err(STOPPED);
                 }
                 let mut before = Vec::with_capacity(cube.len());
                 for (m, (constraint, difference)) in cube.iter().zip(*differences).enumerate() {
@@ -334,7 +342,7 @@ impl<'a> Checker<'a> {
             let mut position = |cell: CellId| index.position(Some(cell));
             let copies = branch.copies.iter().map(|&(copy, s)| (position(copy), position(s))).collect();
             if index.len() > MOST_MET {
-                return Err(Rejection::TooLarge(format!("a step compares more than {MOST_MET} cells")));
+                return Err(too_large(format!("a step compares more than {MOST_MET} cells")));
             }
             Ok(PreparedBranch { branch, copies, assumed, wanted: wanted_before })
         };
@@ -347,6 +355,7 @@ impl<'a> Checker<'a> {
         &self,
         paths: &Paths,
         cube: &[Constraint],
+        commands: &[Command],
         prepared: &PreparedBranch,
         target: Option<&Target>,
         scratch: &mut Paths,
@@ -398,7 +407,8 @@ impl<'a> Checker<'a> {
         };
         let mut likely: Vec<(usize, Cube)> = prepared.wanted.iter().zip(cubes).filter_map(left).collect();
         likely.sort_by_key(|(left, _)| *left);
-        if likely.iter().take(MOST_LIKELY).any(|(_, cube)| entails(std::slice::from_ref(cube))) {
+        let entails_one = |cube: &Cube| entails(std::slice::from_ref(cube)).is_ok();
+        if likely.iter().take(MOST_LIKELY).any(|(_, cube)| entails_one(cube)) {
             return Covered::Yes;
         }
         let is_summary = |&(cell, _): &(CellId, i64)| self.machine.cells.is_summary(cell);
@@ -407,10 +417,17 @@ impl<'a> Checker<'a> {
         // A cube that does not fit machine integers is left out: the invariant is then harder to satisfy.
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
-        match entails(&together) || alone.iter().any(|cube| entails(std::slice::from_ref(cube))) {
-            true => Covered::Yes,
-            false if alone.len() + together.len() < cubes.len() => Covered::Overflow,
-            false => Covered::No,
+        let Err(before) = entails(&together) else { return Covered::Yes };
+        // Many cubes are many cases for the refuter: one of them may follow although it has found no proof for all together.
+        let hard = if before.is_none() { &together[..] } else { &[] };
+        let taken = |cell: CellId| branch.after(&Linear::cell(cell)).and_then(|mut values| values.pop());
+        let renamed = |c: &Constraint| c.about(self.named(target, c.form()));
+        let all = || cubes.iter().map(|cube| cube.iter().map(renamed).collect()).collect::<Vec<Cube>>();
+        match before {
+            _ if alone.iter().chain(hard).any(entails_one) => Covered::Yes,
+            Some(before) if leads_out(&before, cube, commands, taken, &all()) => Covered::No,
+            _ if alone.len() + together.len() < cubes.len() => Covered::Overflow,
+            _ => Covered::Unknown,
         }
     }
 
@@ -433,12 +450,14 @@ struct Target {
 }
 
 /// Whether a branch leads into the invariant.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 enum Covered {
     Yes,
+    /// There is a counterexample.
     No,
     /// Not as far as numbers of 64 bits can tell.
     Overflow,
+    Unknown,
 }
 
 /// One branch through some commands, prepared to be checked from many cubes.

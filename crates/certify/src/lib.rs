@@ -39,5 +39,5 @@ pub mod states;
 pub mod symmetry;
 
 pub use certificate::{Certificate, Claim, InductiveInvariant, Proof};
-pub use check::{Accepted, Rejection, check, property};
+pub use check::{Accepted, Rejection, Undecided, check, property};
 pub use fencewright_proof::{Refuter, Stop};

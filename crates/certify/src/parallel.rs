@@ -25,8 +25,8 @@ pub(crate) fn all<W>(
     let rejected: Mutex<Option<(usize, Rejection)>> = Mutex::new(None);
     let reject = |(n, rejection): (usize, Rejection)| {
         let mut first = rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        // Having been stopped says nothing: whatever another worker found counts more.
-        let rank = |n: usize, r: &Rejection| (*r == Rejection::Stopped, n);
+        // That something is undecided says nothing: what another worker found to be wrong counts more.
+        let rank = |n: usize, r: &Rejection| (matches!(r, Rejection::Undecided(_)), n);
         if first.as_ref().is_none_or(|(known, r)| rank(n, &rejection) < rank(*known, r)) {
             *first = Some((n, rejection));
         }

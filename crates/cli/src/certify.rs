@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fencewright_certify::certificate::Unreadable;
-use fencewright_certify::{Certificate, Rejection, Stop, check};
+use fencewright_certify::{Certificate, Rejection, Stop, Undecided, check};
 use fencewright_engines::{Limits, Reason};
 use fencewright_fingerprint::fingerprint;
 use fencewright_lang::source::escape;
@@ -101,7 +101,7 @@ fn checked(certificate: &Certificate, loaded: &Loaded, limits: &Limits) -> Answe
     let stop: Stop = Arc::new(move || watched.exceeded(0).is_some());
     match check(certificate, &loaded.program, &Prover, &stop) {
         Ok(accepted) => Answer::Accepted(accepted),
-        Err(Rejection::Stopped) => {
+        Err(Rejection::Undecided(Undecided::Stopped)) => {
             // What the checker has allocated is free again; time does not come back.
             let memory = limits.memory.map(Reason::Memory);
             let reason = limits.exceeded(0).or(memory).unwrap_or(Reason::Cancelled);

@@ -102,9 +102,19 @@ impl Limits {
         }
     }
 
-    /// The same limits and a little more, for examining what was found at the last moment.
+    /// The same limits and a little more, for examining what was found at the last moment: a moment from now, if the time is up already.
     pub fn finishing(&self) -> Self {
-        Limits { finishing: true, ..self.clone() }
+        let deadline = self.deadline.map(|deadline| deadline.max(Instant::now()));
+        Limits { deadline, finishing: true, ..self.clone() }
+    }
+
+    /// The same limits; if the run was cancelled, without any time left, but not cancelled any more. What was found before can still be
+    /// examined with what is left for [finishing](Self::finishing).
+    pub(crate) fn despite_cancellation(&self) -> Self {
+        match self.token.is_cancelled() {
+            true => Limits { token: Token::default(), ..self.within(Duration::ZERO) },
+            false => self.clone(),
+        }
     }
 
     /// The same limits for one of several runs side by side, which this token stops.

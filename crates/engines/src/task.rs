@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fencewright_certify::{Certificate, Claim};
+use fencewright_certify::{Certificate, Claim, Undecided};
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{Bound, Buffers, Control};
 use fencewright_program::reference::Limit;
@@ -212,6 +212,8 @@ pub enum Reason {
     Endless,
     /// There is a proof, but no time was left to check it.
     NotConfirmed,
+    /// There is a proof, but its checker can tell neither that it is right nor that it is wrong.
+    Unconfirmed(Undecided),
     /// Two independent computations disagree: a defect of the tool.
     Contradiction(String),
 }
@@ -249,6 +251,7 @@ impl fmt::Display for Reason {
                 f,
                 "a proof was found, but there was no time left to check it; allow more, or accept it with --no-certify"
             ),
+            Reason::Unconfirmed(why) => write!(f, "a proof was found, but it cannot be confirmed: {why}"),
             Reason::Contradiction(what) => write!(f, "internal contradiction, please report it: {what}"),
         }
     }

@@ -37,6 +37,7 @@ impl Fresh {
 /// The cases of a unary operator on a form, but not of the logical one.
 pub fn unary(op: UnaryOp, x: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     let cases = match op {
+        _ if x.terms.is_empty() => op.apply(x.constant).ok().map(|value| certain(Linear::constant(value))),
         UnaryOp::Not => None,
         UnaryOp::Neg => x.scaled(-1).map(certain),
         UnaryOp::BitNot => x.scaled(-1).and_then(|x| shifted(&x, -1)).map(certain),

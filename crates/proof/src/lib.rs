@@ -22,6 +22,7 @@
 mod formula;
 mod verify;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use num_bigint::BigInt;
@@ -75,8 +76,17 @@ pub struct Branch {
 /// Says whether to stop now.
 pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// Values of variables; other variables are 0.
+pub type Values = HashMap<u32, i64>;
+
 /// Somebody who looks for refutations. Nobody has to trust it: what it returns is verified.
 pub trait Refuter: Sync {
-    /// A proof that the assertions cannot hold together, or nothing if none is found before `stop` says to stop.
-    fn refute(&self, formulas: &Formulas, assertions: &[FormulaId], stop: &Stop) -> Option<Proof>;
+    /// A proof that the assertions cannot hold together. If there is none, values for which they do; nothing if none of the two is found
+    /// before `stop` says to stop.
+    fn refute(
+        &self,
+        formulas: &Formulas,
+        assertions: &[FormulaId],
+        stop: &Stop,
+    ) -> Result<Proof, Option<Values>>;
 }

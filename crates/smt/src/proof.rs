@@ -6,9 +6,9 @@
 use crate::formula::Formula;
 use crate::integer::Int;
 use crate::native::Native;
-use crate::solver::{Answer, Budget, Solver};
+use crate::solver::{Answer, Budget, Model, Solver};
 use crate::term::{Linear, Relation, Var};
-use fencewright_proof::{self as checker, FormulaId, Formulas, Refuter, Sum};
+use fencewright_proof::{self as checker, FormulaId, Formulas, Refuter, Sum, Values};
 pub use fencewright_proof::{Branch, Fact, Stop};
 use num_bigint::BigInt;
 
@@ -76,7 +76,12 @@ fn added(formulas: &mut Formulas, formula: &Formula) -> FormulaId {
 pub struct Prover;
 
 impl Refuter for Prover {
-    fn refute(&self, formulas: &Formulas, assertions: &[FormulaId], stop: &Stop) -> Option<checker::Proof> {
+    fn refute(
+        &self,
+        formulas: &Formulas,
+        assertions: &[FormulaId],
+        stop: &Stop,
+    ) -> Result<checker::Proof, Option<Values>> {
         let mut mine: Vec<Formula> = Vec::with_capacity(formulas.all().len());
         for formula in formulas.all() {
             let part = |id: &FormulaId| mine[id.index()].clone();
@@ -93,10 +98,16 @@ impl Refuter for Prover {
         let assertions: Vec<Formula> = assertions.iter().map(|id| mine[id.index()].clone()).collect();
         let budget = Budget { stop: Some(Stop::clone(stop)), ..Budget::default() };
         match Native::new().check(&assertions, &budget) {
-            Answer::Unsat(refutation) => Some(with_big_numbers(refutation.proof)),
-            Answer::Sat(_) | Answer::UnsatUnproved | Answer::Unknown(_) => None,
+            Answer::Unsat(refutation) => Ok(with_big_numbers(refutation.proof)),
+            Answer::Sat(model) => Err(values(&model)),
+            Answer::UnsatUnproved | Answer::Unknown(_) => Err(None),
         }
     }
+}
+
+/// The values of a model, if they fit.
+fn values(model: &Model) -> Option<Values> {
+    model.values().iter().map(|(var, value)| Some((var.0, value.to_i64()?))).collect()
 }
 
 fn with_big_numbers(proof: Proof) -> checker::Proof {

@@ -80,7 +80,7 @@ use fencewright_proof::Stop;
 use serde::{Deserialize, Serialize};
 
 use crate::automorphism::Family;
-use crate::check::{Accepted, Rejection};
+use crate::check::{Accepted, Rejection, STOPPED, hard};
 use crate::parallel;
 pub use abstraction::Abstraction;
 pub use layout::{BufferFields, Field, Layout};
@@ -199,10 +199,10 @@ pub(crate) fn check(
     let words = set.layout.words;
     let states = set.states.unpacked(words, &**stop).map_err(|unreadable| match unreadable {
         Unreadable::Wrong(what) => Rejection::Format(format!("its states cannot be read: {what}")),
-        Unreadable::Stopped => Rejection::Stopped,
+        Unreadable::Stopped => STOPPED,
     })?;
     let workers = parallel::workers(states.len() / words, FEW);
-    let table = Table::new(&states, words, workers, stop).ok_or(Rejection::Stopped)?;
+    let table = Table::new(&states, words, workers, stop).ok_or(STOPPED)?;
     let checker = Checker { program, properties, set, validated, states: &states, table };
     checker.start(stop)?;
     checker.all(workers, stop)
@@ -268,7 +268,7 @@ impl Checker<'_> {
     fn arrived(&self, batch: &mut Batch<'_>) -> Result<(), Rejection> {
         if let Some(missing) = self.missing(batch) {
             let (n, thread) = batch.origins[missing];
-            return Err(self.leaves(n, thread));
+            return Err(batch.orbit.unless_given_up(self.leaves(n, thread)));
         }
         batch.known += batch.origins.len();
         batch.states.clear();
@@ -322,11 +322,11 @@ impl Checker<'_> {
         let mut batch = self.batch();
         for tried in 0usize.. {
             if tried % CHUNK == 0 && stop() {
-                return Err(Rejection::Stopped);
+                return Err(STOPPED);
             }
             batch.states.clear();
             if batch.add(&state, None).is_none() || self.missing(&mut batch).is_some() {
-                return Err(Rejection::Start);
+                return Err(batch.orbit.unless_given_up(Rejection::Start));
             }
             // Counts through all combinations.
             let turn = ranges.iter().position(|(field, range)| field.get(&state) < range.high);
@@ -348,7 +348,7 @@ impl Checker<'_> {
         let start = || (Steps::new(self.program, self.set, &self.validated), self.batch());
         let check = |states: Numbers<usize>, (steps, batch): &mut (Steps<'_>, Batch<'_>)| {
             if stop() {
-                return Err((states.start, Rejection::Stopped));
+                return Err((states.start, STOPPED));
             }
             let before = batch.known;
             for n in states.clone() {
@@ -392,10 +392,10 @@ impl Checker<'_> {
         let moved = moved.map_err(|escape| match escape {
             Escape::Leaves(thread) => self.leaves(n, thread),
             Escape::Limit(thread, limit) => {
-                Rejection::Beyond(n, format!("in a step of thread {}, {}", name(thread), limit.describe()))
+                hard(n, format!("in a step of thread {}, {}", name(thread), limit.describe()))
             }
             Escape::Choice(thread) => {
-                Rejection::Beyond(n, format!("thread {} chooses among too many values", name(thread)))
+                hard(n, format!("thread {} chooses among too many values", name(thread)))
             }
         })?;
         let at = |t: usize| steps.location(state, t);

@@ -12,6 +12,7 @@ use fencewright_program::{MemoryModel, Program, Property};
 
 use super::{Field, StateSet};
 use crate::automorphism::{Family, Reductions};
+use crate::check::{Rejection, too_large};
 
 /// Checks that all threads of each family may be exchanged, and that no two families have anything in common.
 pub(super) fn check(
@@ -37,7 +38,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// After so many tries a state is taken to be missing: there are too many permutations to try them all.
+/// At most so many permutations are tried for a state that is not in the set.
 const MOST_TRIES: usize = 1 << 16;
 
 /// The family, if any, whose numbers something holds.
@@ -128,6 +129,12 @@ impl<'a> Orbit<'a> {
         }
         self.tries = 0;
         self.fill(state, 0, contains)
+    }
+
+    /// A rejection, unless not all permutations of the last state that was looked for were tried.
+    pub fn unless_given_up(&self, rejection: Rejection) -> Rejection {
+        let all = self.tries < MOST_TRIES;
+        if all { rejection } else { too_large("a state has very many permutations of threads".into()) }
     }
 
     /// The same, where the places up to `filled` have been filled.

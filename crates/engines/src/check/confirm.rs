@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop};
+use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, Undecided};
 use fencewright_executions::oracle::{self, Reachable};
 use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
@@ -19,7 +19,7 @@ use crate::task::{Answer, Early, EngineName, Invariant, Limits, Reason, Task, Tr
 pub(super) struct Confirmation<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
-    confirm: Confirm,
+    pub(super) confirm: Confirm,
     /// What the exploration has found, once it was tried: the inner `None` if the state space is too large.
     reachable: Option<Option<Reachable>>,
     /// The certificates made of invariants.
@@ -114,7 +114,8 @@ impl<'a, 'p> Confirmation<'a, 'p> {
 
     fn replayed(&self, property: &Property, trace: Trace, holds: bool) -> (Verdict, Evidence) {
         let exists = property.kind.is_existence();
-        let finishing = self.limits.finishing();
+        // What was found before the run was stopped counts.
+        let finishing = self.limits.despite_cancellation().finishing();
         let stop = || finishing.exceeded(0).is_some();
         match trace.replay_for_until(self.task.program, self.task.model, property, &stop) {
             Ok(replayed) if holds == exists => {
@@ -125,6 +126,11 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             Err(ReplayError::Stopped) => {
                 let reason = self.limits.exceeded(0).unwrap_or(Reason::NotConfirmed);
                 (Verdict::Unknown(reason), Evidence::None)
+            }
+            // Explicit computation cannot follow the execution: that is a limit.
+            Err(ReplayError::Limit(_, limit)) => {
+                let what = format!("an execution was found that cannot be replayed: {}", limit.describe());
+                (Verdict::Unknown(Reason::Unsupported(what, None)), Evidence::None)
             }
             Err(error) => contradiction(error.to_string()),
         }
@@ -219,10 +225,8 @@ pub(crate) fn accepted(
     let stop: Stop = Arc::new(move || finishing.exceeded(0).is_some());
     match fencewright_certify::check(certificate, program, &Prover, &stop) {
         Ok(_) => Ok(Evidence::Certified(Arc::clone(certificate))),
-        Err(Rejection::Stopped) => Err(Reason::NotConfirmed),
-        Err(rejection @ (Rejection::Numbers(..) | Rejection::TooLarge(_))) => {
-            Err(Reason::Unsupported(format!("the proof cannot be checked: {rejection}"), None))
-        }
+        Err(Rejection::Undecided(Undecided::Stopped)) => Err(Reason::NotConfirmed),
+        Err(Rejection::Undecided(why)) => Err(Reason::Unconfirmed(why)),
         Err(rejection) => Err(Reason::Contradiction(rejection.to_string())),
     }
 }

@@ -62,6 +62,19 @@ pub fn check_each(
     confirm: Confirm,
     on_verdict: &mut dyn FnMut(usize, &Checked),
 ) -> Checks {
+    check_run(engine, task, limits, progress, confirm, &|_| confirm, on_verdict)
+}
+
+/// The same, where how much to do to confirm what is left at the end depends on how many states were stored.
+pub(crate) fn check_run(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    limits: &Limits,
+    progress: &Progress,
+    confirm: Confirm,
+    at_the_end: &dyn Fn(u64) -> Confirm,
+    on_verdict: &mut dyn FnMut(usize, &Checked),
+) -> Checks {
     let settled: Vec<AtomicBool> = task.properties.iter().map(|_| AtomicBool::new(false)).collect();
     let mut door = Door::new(task, limits, confirm, &settled, on_verdict);
     let report = std::thread::scope(|scope| {
@@ -80,6 +93,7 @@ pub fn check_each(
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let statistics = report.statistics();
+    door.confirmation.confirm = at_the_end(report.states);
     Checks { verdicts: door.admit_report(engine.name(), report), statistics }
 }
 

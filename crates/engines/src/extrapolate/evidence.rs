@@ -119,7 +119,8 @@ struct Content {
 }
 
 impl Translation<'_> {
-    /// Where the threads of `P` are; nothing if others of the same states are counted.
+    /// Where the threads of `P` are; nothing if others of the same states are counted. No action of `P_M` faults, for what might is checked
+    /// before; where a check is not linear its machine cannot tell, and has states at the fault location that there are not.
     fn locations(&self, control: &Control) -> Result<Option<Vec<LocationId>>, Reason> {
         let mut locations = Vec::with_capacity(control.locations.len());
         for (t, code) in self.program.threads() {
@@ -127,7 +128,8 @@ impl Translation<'_> {
             let Some(original) = self.reduced.original_location(t, here) else {
                 return Err(Reason::BufferBound(bound(self.program, &self.reduced.bounds)?));
             };
-            if here != original && original != code.fault {
+            let beyond_checks = here == self.reduced.program.thread(t).fault;
+            if beyond_checks || here != original && original != code.fault {
                 return Ok(None);
             }
             locations.push(original);

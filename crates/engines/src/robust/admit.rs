@@ -211,10 +211,13 @@ impl<'p> Admission<'p> {
         self.unknown.get_or_insert(reason);
     }
 
-    /// Notes why these attacks will stay undecided.
+    /// Notes why these attacks will stay undecided. What was known about them does not count any more.
     pub fn give_up_attacks(&mut self, attacks: Range<usize>, reason: Reason) {
-        let finding = Finding::Unknown(reason.clone());
-        self.found.attacks[attacks].iter_mut().for_each(|attack| attack.verdict = finding.clone());
+        for attack in &mut self.found.attacks[attacks] {
+            attack.verdict = Finding::Unknown(reason.clone());
+            attack.witness = None;
+            attack.path.clear();
+        }
         self.give_up(reason);
     }
 

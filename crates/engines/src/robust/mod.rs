@@ -10,6 +10,8 @@
 //! TSO and replayed on the reference semantics. Its happens-before relation, computed independently, must have a cycle ([`witness`]).
 
 mod admit;
+#[cfg(test)]
+mod tests;
 pub mod witness;
 
 use std::time::{Duration, Instant};
@@ -19,9 +21,9 @@ use fencewright_transform::attack::{self, Notion};
 
 use crate::auto::Auto;
 use crate::cegar::{self, Cegar};
-use crate::check::{self, Confirm};
+use crate::check::{self, Checked, Confirm};
 use crate::explicit::{self, Explicit};
-use crate::task::{Engine, Limits, Progress, Reason, Task};
+use crate::task::{Engine, Limits, Progress, Reason, Statistics, Task};
 use crate::transformed::Prover;
 use admit::Admission;
 pub use admit::{Attack, Evidence, Finding, Proof, Robustness};
@@ -80,6 +82,17 @@ fn engine(options: &Options) -> Box<dyn Engine> {
 
 /// Decides whether a program is robust.
 pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: &Progress) -> Robustness {
+    analyse_with(&*engine(options), program, options, limits, progress)
+}
+
+/// The same, where this engine runs the instrumented programs.
+fn analyse_with(
+    engine: &dyn Engine,
+    program: &Program,
+    options: &Options,
+    limits: &Limits,
+    progress: &Progress,
+) -> Robustness {
     let start = Instant::now();
     let stop = || limits.exceeded(0).is_some();
     let why_stopped = || limits.exceeded(0).unwrap_or(Reason::Cancelled);
@@ -95,7 +108,6 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
     if let Some(reason) = refused {
         admission.give_up(reason);
     }
-    let engine = engine(options);
     let most = if options.all { MOST_TOGETHER } else { attack::MOST_EDGES };
     for batch in attack::batches(program, &attacks, most) {
         if let Some(reason) = limits.exceeded(0) {
@@ -120,14 +132,16 @@ pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: 
         let (each, any) = instrumented.program.properties.split_at(instrumented.attacks.len());
         let properties = if options.all { each.to_vec() } else { any.to_vec() };
         let task = Task::new(&instrumented.program, MemoryModel::Sc, properties);
-        let report = engine.run(&task, limits, progress);
-        let (states, bytes) = (report.states, report.bytes);
-        let confirm = options.confirm.unless_hopeless(states);
-        for (n, checked) in check::admit(&*engine, &task, report, limits, confirm).iter().enumerate() {
+        // An attack that succeeds has its witness from then on, whatever becomes of the search for others.
+        let mut admit = |n: usize, checked: &Checked| {
             let own = batch.start + n..batch.start + n + 1;
             let concerned = if options.all { own } else { batch.clone() };
             admission.admit(&instrumented, batch.start, concerned, checked);
-        }
+        };
+        let confirm = options.confirm;
+        let at_the_end = |states| confirm.unless_hopeless(states);
+        let checks = check::check_run(engine, &task, limits, progress, confirm, &at_the_end, &mut admit);
+        let Statistics { states, bytes, .. } = checks.statistics;
         admission.searched(instrumented, states, bytes);
     }
     if attacks.len() > attack::MOST_ATTACKS {
