@@ -114,7 +114,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Derives what follows from several options together.
+    /// Tells the options about reading which properties are asked for.
     pub fn settle(&mut self) {
         let (input, properties) = match self {
             Command::Check(args) => (&mut args.common.input, &args.property),
@@ -127,9 +127,6 @@ impl Command {
 
 /// What C programs can be asked for: that no thread waits for ever in a loop.
 pub const TERMINATION: &str = "termination";
-
-/// That some thread can always take a step until all have ended.
-pub const DEADLOCK: &str = "deadlock";
 
 #[cfg(test)]
 mod tests {
