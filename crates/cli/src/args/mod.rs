@@ -116,12 +116,9 @@ pub enum Command {
 impl Command {
     /// Tells the options about reading which properties are asked for.
     pub fn settle(&mut self) {
-        let (input, properties) = match self {
-            Command::Check(args) => (&mut args.common.input, &args.property),
-            Command::Certify(args) => (&mut args.input, &args.property),
-            _ => return,
-        };
-        input.settle(properties);
+        if let Command::Check(args) = self {
+            args.common.input.settle(&args.property);
+        }
     }
 }
 
