@@ -46,13 +46,13 @@ fn bounded(run: &Run, text: &str, time: Duration) -> Checked {
 /// What was measured of it.
 fn measured(label: &str, engine: &str, checked: &Checked, text: &str) -> Measurement {
     Measurement::new(label, format!("tso {engine}"), word(checked.verdict()), checked.seconds)
-        .states(checked.states)
+        .states(checked.work.states)
         .asked("check", MemoryModel::Tso, Input::Text(text.to_string()))
 }
 
 /// How many contexts were explored to their end.
 fn explored(checked: &Checked) -> u32 {
-    checked.rounds.last().map_or(0, |round| round.contexts)
+    checked.work.rounds.last().map_or(0, |round| round.contexts)
 }
 
 /// The smallest number of contexts in which two threads get in without fences.
@@ -67,7 +67,7 @@ fn broken_bakeries(run: &mut Run) {
             format!("bakery {threads}"),
             word(checked.verdict()).to_string(),
             contexts.unwrap_or_else(|| format!("more than {}", explored(&checked))),
-            grouped(checked.states),
+            grouped(checked.work.states),
             format!("{:.3}", checked.seconds),
         ]
     };
@@ -84,7 +84,7 @@ fn fenced_bakeries(run: &mut Run) {
         let name = format!("generated bakery {threads}, fenced");
         run.record(measured(&name, "contexts", &checked, &text));
         let mut before: Option<f64> = None;
-        for round in &checked.rounds {
+        for round in &checked.work.rounds {
             let contexts = format!("{name}, {} contexts", round.contexts);
             run.record(
                 Measurement::new(
@@ -131,7 +131,7 @@ fn automata(run: &mut Run) {
         vec![
             format!("{automata} automata of {states} states"),
             word(checked.verdict()).to_string(),
-            grouped(checked.states),
+            grouped(checked.work.states),
             format!("{:.3}", checked.seconds),
         ]
     };
@@ -151,7 +151,7 @@ fn channels(run: &mut Run) {
             word(checked.verdict()).to_string(),
             checked.trace().map_or_else(String::new, |trace| trace.contexts().to_string()),
             explored(&checked).to_string(),
-            grouped(checked.states),
+            grouped(checked.work.states),
             format!("{:.3}", checked.seconds),
         ]
     };

@@ -70,7 +70,7 @@ pub fn table_1(run: &mut Run) {
         {
             run.record(
                 Measurement::new(file.clone(), format!("tso {domain}"), word(results), took)
-                    .states(results.first().map_or(0, |r| r.states))
+                    .states(results.first().map_or(0, |r| r.work.states))
                     .published(FENCES12, seconds)
                     .asked("check", MemoryModel::Tso, input(&file, &[])),
             );
@@ -91,7 +91,7 @@ pub fn table_1(run: &mut Run) {
             ours.to_string(),
             fences.to_string(),
             word(&zones).to_string(),
-            grouped(zones.first().map_or(0, |r| r.states)),
+            grouped(zones.first().map_or(0, |r| r.work.states)),
             format!("{:.1}", zone_seconds * 1e3),
             word(&found).to_string(),
             format!("{:.1}", predicate_seconds * 1e3),
@@ -140,7 +140,7 @@ pub fn threads(run: &mut Run) {
         let (results, took) = prove(run, &example(file, &[("N", n)]), DomainName::Zones);
         run.record(
             Measurement::new(label(file, &[("N", n)]), "tso zones", word(&results), took)
-                .states(results.first().map_or(0, |r| r.states))
+                .states(results.first().map_or(0, |r| r.work.states))
                 .size(file, n)
                 .asked("check", MemoryModel::Tso, input(file, &[("N", n)])),
         );
@@ -149,7 +149,7 @@ pub fn threads(run: &mut Run) {
             file.to_string(),
             n.to_string(),
             word(&results).to_string(),
-            grouped(results.first().map_or(0, |r| r.states)),
+            grouped(results.first().map_or(0, |r| r.work.states)),
             format!("{:.3}", took.wall),
             format!("{checking:.3}"),
         ]);

@@ -78,7 +78,7 @@ fn ours(run: &run::Run, file: &str, threads: u32, model: MemoryModel) -> Run {
         verdict: checks.verdicts.iter().map(|v| word(v.verdict())).collect::<Vec<_>>().join(", "),
         states: checks.statistics.states,
         took: start.took(),
-        mib: checks.verdicts.iter().map(|v| v.bytes).max().unwrap_or(0) as f64 / f64::from(1 << 20),
+        mib: checks.verdicts.iter().map(|v| v.work.bytes).max().unwrap_or(0) as f64 / f64::from(1 << 20),
     }
 }
 

@@ -93,7 +93,7 @@ pub fn lazy(run: &mut Run) {
         let ours = took.ms();
         let asked = if is_example { input(file, &defines) } else { Input::Text(STACK.to_string()) };
         let mut measured = Measurement::new(label(file, &defines), "tso", words(&results), took)
-            .states(results.iter().map(|r| r.states).max().unwrap_or(0))
+            .states(results.iter().map(|r| r.work.states).max().unwrap_or(0))
             .asked("check", MemoryModel::Tso, asked);
         if let Some((thesis, with_spin)) = theirs {
             measured =
@@ -110,7 +110,7 @@ pub fn lazy(run: &mut Run) {
             file.to_string(),
             threads.to_string(),
             words(&results),
-            grouped(results.iter().map(|r| r.states).max().unwrap_or(0)),
+            grouped(results.iter().map(|r| r.work.states).max().unwrap_or(0)),
             format!("{ours:.1}"),
         ];
         row.extend(published(theirs.map(|(alone, _)| alone), 1));
@@ -151,7 +151,7 @@ pub fn families(run: &mut Run) {
             let (results, took) = lazily(run, file, &[("N", n)]);
             let ours = took.ms();
             let measurement = Measurement::new(label(file, &[("N", n)]), "tso", words(&results), took)
-                .states(results.iter().map(|r| r.states).max().unwrap_or(0))
+                .states(results.iter().map(|r| r.work.states).max().unwrap_or(0))
                 .size(file, n)
                 .asked("check", MemoryModel::Tso, input(file, &[("N", n)]));
             run.record(match (file, n) {
@@ -163,7 +163,7 @@ pub fn families(run: &mut Run) {
                 file.to_string(),
                 n.to_string(),
                 words(&results),
-                grouped(results.iter().map(|r| r.states).max().unwrap_or(0)),
+                grouped(results.iter().map(|r| r.work.states).max().unwrap_or(0)),
                 format!("{ours:.1}"),
                 before.map_or(String::new(), |b| format!("{:.1}", ours / b)),
                 others(file, n).to_string(),

@@ -54,7 +54,10 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
             return tell(&certified, args.json, out);
         }
     };
-    let loaded = match load_or_tell(&args.file, &args.input, &limits, args.json, out) {
+    // What it is about decides how the program was read.
+    let mut input = args.input.clone();
+    input.settle(certificate.properties());
+    let loaded = match load_or_tell(&args.file, &input, &limits, args.json, out) {
         Ok(loaded) => loaded,
         Err(unloadable) => return unloadable.status,
     };

@@ -67,7 +67,7 @@ pub use check::{
 pub use finals::Condition;
 pub use limits::wait_until_freed;
 pub use task::{
-    About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token, Tried,
+    About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token, Tried, Work,
 };
 
 /// The options of all engines; each engine uses those that apply to it.

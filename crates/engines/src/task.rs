@@ -92,25 +92,52 @@ pub(crate) trait Listener: Sync + fmt::Debug {
     fn judges(&self) -> bool;
 }
 
-/// An answer that comes before the end of a run, and what it took until then.
+/// An answer that comes before the end of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Early {
     /// The answer.
     pub answer: Answer,
-    /// The engine that gives it.
+    /// Who gives it.
+    pub author: Author,
+}
+
+/// The engine that gives an answer, and what its own run took until then.
+#[derive(Clone, Debug)]
+pub(crate) struct Author {
+    /// The engine.
     pub engine: EngineName,
-    /// States stored so far.
+    /// Its own figures.
+    pub work: Work,
+}
+
+/// Figures of one engine. Those of several that work on the same question are never put together: a state of one is not a state of another.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    /// States stored.
     pub states: u64,
-    /// Bytes used so far at most.
+    /// Bytes used at most.
     pub bytes: u64,
-    /// What each number of contexts took so far, if the engine counts them.
+    /// For engines that allow more and more contexts, what each number of them took.
     pub rounds: Vec<Round>,
-    /// The names of threads that were exchanged.
+    /// The names of threads that the explicit engine exchanged: of states that differ in nothing else, it stored one.
     pub symmetry: Vec<Vec<String>>,
-    /// How many executions were explored so far, if they are explored one by one.
+    /// How many executions were explored, if they were explored one by one.
     pub executions: Option<Executions>,
-    /// How many steps were taken from state to state so far, if the engine counts them.
+    /// How many steps were taken from state to state, if the engine counts them.
     pub transitions: Option<u64>,
+}
+
+impl Author {
+    /// With what the same engine took for another part of the same answer, if it counts the same things there.
+    pub fn together(mut self, other: &Author) -> Author {
+        let (own, more) = (&mut self.work, &other.work);
+        if self.engine == other.engine && own.executions.is_none() && more.executions.is_none() {
+            own.states += more.states;
+            own.bytes = own.bytes.max(more.bytes);
+            own.transitions = own.transitions.zip(more.transitions).map(|(own, more)| own + more);
+        }
+        self
+    }
 }
 
 /// Some of the properties of a task, as a task of their own. Its answers go to the listener of the whole task.
@@ -118,12 +145,12 @@ pub(crate) struct Early {
 pub(crate) struct Part<'a> {
     task: &'a Task<'a>,
     numbers: &'a [usize],
-    /// States that were stored before this part began.
+    /// States that the same engine stored before this part began.
     states: u64,
 }
 
 impl<'a> Part<'a> {
-    /// The properties with these numbers; `states` have been stored before they are asked about.
+    /// The properties with these numbers; the engine that asks about them has stored `states` before.
     pub fn new(task: &'a Task<'a>, numbers: &'a [usize], states: u64) -> Self {
         Part { task, numbers, states }
     }
@@ -139,9 +166,10 @@ impl<'a> Part<'a> {
 impl Listener for Part<'_> {
     fn hear(&self, property: usize, early: Early) {
         // What was taken before this part began is not known step by step.
-        let (states, transitions) =
-            (early.states + self.states, early.transitions.filter(|_| self.states == 0));
-        self.task.tell(self.numbers[property], Early { states, transitions, ..early });
+        let Early { answer, author: Author { engine, mut work } } = early;
+        work.states += self.states;
+        work.transitions = work.transitions.filter(|_| self.states == 0);
+        self.task.tell(self.numbers[property], Early { answer, author: Author { engine, work } });
     }
 
     fn is_settled(&self, property: usize) -> bool {
@@ -389,6 +417,18 @@ pub struct Statistics {
 }
 
 impl Report {
+    /// What the run took, as figures that go with its answers.
+    pub(crate) fn work(&self) -> Work {
+        Work {
+            states: self.states,
+            bytes: self.bytes,
+            rounds: self.rounds.clone(),
+            symmetry: self.symmetry.clone(),
+            executions: self.executions,
+            transitions: self.transitions,
+        }
+    }
+
     /// What the run took.
     pub(crate) fn statistics(&self) -> Statistics {
         let Report { states, bytes, state_bytes, predicates, executions, transitions, .. } = *self;
@@ -402,9 +442,9 @@ impl Report {
 pub struct Report {
     /// One answer for each property of the task.
     pub(crate) answers: Vec<Answer>,
-    /// For each answer the name of the engine that gave it, if several work together.
-    pub(crate) engines: Vec<EngineName>,
-    /// How many states were stored.
+    /// For each answer who gave it, if several engines work together.
+    pub(crate) authors: Vec<Author>,
+    /// How many states were stored, by all engines together.
     pub(crate) states: u64,
     /// How many bytes that took at most.
     pub(crate) bytes: u64,

@@ -95,11 +95,11 @@ fn agrees(seed: u64) -> [usize; 4] {
         // A search that finds what decides the property ends there.
         let ended_early = expected == property.kind.is_existence();
         assert!(
-            with.states <= without.states || ended_early,
+            with.work.states <= without.work.states || ended_early,
             "seed {seed}: more states up to symmetry\n{text}"
         );
-        counts[1] += usize::from(!with.symmetry.is_empty());
-        counts[2] += usize::from(near && with.symmetry.is_empty());
+        counts[1] += usize::from(!with.work.symmetry.is_empty());
+        counts[2] += usize::from(near && with.work.symmetry.is_empty());
         counts[3] += usize::from(!expected);
     }
     counts
@@ -115,7 +115,7 @@ fn the_number_of_states_does_not_depend_on_the_number_of_workers() {
             let task = Task::new(&program, MemoryModel::Tso, vec![Property::assertions()]);
             let checked =
                 check(&Explicit { options }, &task, &limits, &Progress::default(), Confirm::NOTHING);
-            matches!(checked[0].verdict(), Verdict::Safe).then_some(checked[0].states)
+            matches!(checked[0].verdict(), Verdict::Safe).then_some(checked[0].work.states)
         };
         // A loop that nothing drains has infinitely many states.
         if explore(&program, MemoryModel::Tso, MOST_STATES, &mut || false).is_ok() {
@@ -131,7 +131,7 @@ fn states(text: &str, model: MemoryModel) -> (u64, u64, Vec<Vec<String>>) {
         let options = Options { symmetry, workers: 1, ..Options::default() };
         verdicts(&program, model, &program.properties, options).remove(0)
     };
-    (states(true).states, states(false).states, states(true).symmetry)
+    (states(true).work.states, states(false).work.states, states(true).work.symmetry)
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn the_branching_family_grows_slowly() {
     for n in [2, 25, 50, 100, 200] {
         let program = example("branching-dekker.fw", &[("N", n)]);
         let (checked, time) = verdict(&program, "goal", Options::default(), MINUTE);
-        println!("branching, N = {n}: {time:?}, {} states", checked.states);
+        println!("branching, N = {n}: {time:?}, {} states", checked.work.states);
         assert!(matches!(checked.verdict(), Verdict::Unsafe), "N = {n}: {:?}", checked.verdict());
     }
 }
@@ -256,7 +256,7 @@ fn the_unwinding_family_grows_slowly() {
     for n in [2, 10, 25, 50, 100] {
         let program = example("unwinding-dekker.fw", &[("N", n)]);
         let (checked, time) = verdict(&program, "goal", Options::default(), MINUTE);
-        println!("unwinding, N = {n}: {time:?}, {} states", checked.states);
+        println!("unwinding, N = {n}: {time:?}, {} states", checked.work.states);
         assert!(matches!(checked.verdict(), Verdict::Unsafe), "N = {n}: {:?}", checked.verdict());
     }
 }

@@ -110,7 +110,7 @@ fn agree(seed: u64, program: &Program, model: MemoryModel, random: &mut Random) 
             let name = &checked.property.name;
             assert!(same, "{}, {name}: {checked:?}, but the oracle says {holds}", context());
             if checked.trace().is_none() {
-                seen = Some((checked.states, checked.transitions.expect("steps are counted")));
+                seen = Some((checked.work.states, checked.work.transitions.expect("steps are counted")));
                 let proof = matches!(reduction, Reduction::None | Reduction::Local | Reduction::Persistent);
                 assert_eq!(checked.certificate().is_some(), proof, "{}, {name}", context());
                 assert!(!proof || checked.checked() == Some(true), "{}, {name}: {checked:?}", context());

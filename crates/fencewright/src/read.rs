@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fencewright_certify::{Accepted, Certificate, Stop};
 use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load::{Failure, load_again};
-use fencewright_lang::{Loaded, Loader, Options, Spins, load};
+use fencewright_lang::{Loaded, Loader, Options, load};
 use fencewright_smt::Prover;
 
 use crate::Error;
@@ -109,17 +109,13 @@ impl Program {
         Program { loaded: Arc::new(loaded) }
     }
 
-    /// The program as it has to be read for questions about these properties. In C, a loop that only waits is a loop for `deadlock` and a step
-    /// for everything else, and for `deadlock` and `termination` waiting for a condition variable ends by a signal only.
+    /// The program as it has to be read for questions about these properties ([`Options::ask`]).
     pub(crate) fn loaded_for(&self, properties: &[String]) -> Result<Arc<Loaded>, Error> {
-        let asked = |name: &str| properties.iter().any(|property| property == name);
-        let (termination, deadlock) = (asked("termination"), asked("deadlock"));
-        if !self.loaded.front_end.is_c() || !(termination || deadlock) {
+        let mut otherwise = Loaded::clone(&self.loaded);
+        otherwise.options.ask(properties);
+        if otherwise.options == self.loaded.options {
             return Ok(self.loaded.clone());
         }
-        let mut otherwise = Loaded::clone(&self.loaded);
-        otherwise.options.c.spins = if termination { Spins::Step } else { Spins::Loop };
-        otherwise.options.c.exact_waits = true;
         Ok(Arc::new(load_again(&otherwise, &self.loaded.sources)?))
     }
 }

@@ -32,7 +32,7 @@ mod visit;
 pub use diagnostic::Diagnostic;
 pub use front_end::FrontEnd;
 pub use load::{LoadError, Loaded, Loader, load};
-pub use options::{COptions, Options, Spins};
+pub use options::{Awaits, COptions, Options, Spins};
 pub use source::SourceFile;
 pub use sources::{Position, Sources};
 pub use stop::Stop;

@@ -11,7 +11,7 @@ use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
 use crate::import::View;
 use crate::import::c::spinning::add_waiting_places;
 use crate::lower::{self, Defines};
-use crate::options::{COptions, Options, Spins};
+use crate::options::{Awaits, COptions, Options, Spins};
 use crate::places::Sites;
 use crate::source::{self, SourceFile};
 use crate::sources::Sources;
@@ -148,7 +148,8 @@ impl Loader<'_> {
         };
         let mut input = Input::new(main, self.stop, self.options, self.open);
         let lowered = parse(front_end, &mut input).and_then(|mut parsed| {
-            let (mut program, filter) = lower_with_filter(self.stop, &mut parsed, &defines)?;
+            let (mut program, filter) =
+                lower_with_filter(self.stop, &mut parsed, &defines, self.options.awaits)?;
             if front_end.is_c() {
                 c_properties(&mut program, &self.options.c, self.stop)?;
             }
@@ -235,13 +236,14 @@ fn lower_with_filter(
     stop: &Stop<'_>,
     parsed: &mut Parsed,
     defines: &Defines,
+    awaits: Awaits,
 ) -> Result<(Program, Option<Formula>), Vec<Diagnostic>> {
     let Some(filter) = parsed.view.as_ref().and_then(|view| view.filter.clone()) else {
-        return Ok((lower::lower_unless(stop, &parsed.file, &parsed.calls, defines)?, None));
+        return Ok((lower::lower_unless(stop, &parsed.file, &parsed.calls, defines, awaits)?, None));
     };
     let name = filter.name.as_ref().map_or(String::new(), |name| name.text.clone());
     parsed.file.items.push(ast::Item::Property(filter));
-    let program = lower::lower_unless(stop, &parsed.file, &parsed.calls, defines);
+    let program = lower::lower_unless(stop, &parsed.file, &parsed.calls, defines, awaits);
     parsed.file.items.pop();
     let mut program = program?;
     let position = program.properties.iter().position(|p| p.name == name);

@@ -7,6 +7,18 @@ pub struct Options {
     pub defines: Vec<(String, Option<String>)>,
     /// What only C programs are asked for.
     pub c: COptions,
+    /// What becomes of `await`.
+    pub awaits: Awaits,
+}
+
+/// What a thread does at an `await` whose condition does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Awaits {
+    /// It evaluates the condition again and again, and can always do so.
+    #[default]
+    Spin,
+    /// It blocks until the condition holds. So it is for `deadlock`, and no other property sees the difference.
+    Block,
 }
 
 /// How a C program is read.
@@ -27,7 +39,8 @@ pub struct COptions {
 /// What becomes of a loop that does nothing but wait for other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spins {
-    /// It stays a loop: a thread in it can always take a step, and is not stuck.
+    /// It stays a loop: a thread in it can always take a step, and is not stuck. The author wrote a loop and no `await`, so that is what `deadlock`
+    /// means.
     Loop,
     /// It becomes one step that can be taken when there is nothing left to wait for (`snapshot { assume x == 1; }`): a thread that waits in
     /// vain is stuck. Then the property `termination` is that there is no deadlock.
@@ -36,6 +49,18 @@ pub enum Spins {
 }
 
 impl Options {
+    /// Reads the program as questions about these properties need it.
+    pub fn ask(&mut self, properties: &[String]) {
+        let asked = |name: &str| properties.iter().any(|property| property == name);
+        let (termination, deadlock) = (asked("termination"), asked("deadlock"));
+        if !termination && !deadlock {
+            return;
+        }
+        self.c.spins = if termination { Spins::Step } else { Spins::Loop };
+        self.c.exact_waits = true;
+        self.awaits = if deadlock { Awaits::Block } else { Awaits::Spin };
+    }
+
     /// The constants that `-D` gives values; in words what is wrong with one.
     pub fn constants(&self) -> Result<Vec<(String, i64)>, String> {
         let constant = |(name, value): &(String, Option<String>)| {

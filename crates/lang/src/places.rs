@@ -219,7 +219,8 @@ fn marked<'l>(
             _ => {}
         }
     }
-    let mut program = lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines)?;
+    let mut program =
+        lower::lower_unless(&Stop::never(), &file, &loaded.calls, defines, loaded.options.awaits)?;
     if loaded.front_end.is_c() {
         c_properties(&mut program, &loaded.options.c, &Stop::never())?;
     }

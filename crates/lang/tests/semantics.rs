@@ -3,7 +3,7 @@
 
 mod facts;
 
-use facts::{ALL, NONE, SC, SC_TSO, check, check_deadlock, holds};
+use facts::{ALL, NONE, SC, SC_TSO, blocking, check, check_deadlock, holds};
 use fencewright_lang::load;
 use fencewright_program::MemoryModel;
 
@@ -164,12 +164,105 @@ fn while_the_lock_is_held_others_neither_load_nor_flush() {
 }
 
 #[test]
-fn waiting_is_not_a_deadlock_but_being_stuck_is() {
-    check_deadlock("shared x; thread p { await x == 1; }", true);
+fn whoever_waits_in_vain_is_stuck() {
+    check_deadlock("shared x; thread p { await x == 1; }", false);
+    check_deadlock("shared x; thread p { await x == 1; } thread q { x = 1; }", true);
+    // A loop that is written out can go round for ever.
+    check_deadlock("shared x; thread p { while x != 1 { } }", true);
     check_deadlock("shared x; thread p { assume x == 1; }", false);
     check_deadlock("shared x; thread p { loop { } }", true);
     check_deadlock("shared x; thread p { stop; }", true);
     check_deadlock("shared x; thread p { var r; await r == 1; }", false);
+}
+
+#[test]
+fn an_await_blocks_exactly_while_its_condition_fails() {
+    let mutual =
+        "shared x, y; thread p { await x == 1; y = 1; } thread q { await y == 1; x = 1; } forbid f: p@end;";
+    check_deadlock(mutual, false);
+    check(mutual, ALL);
+    let against = |condition: &str, other: &str| {
+        format!("shared x, y; thread p {{ await {condition}; }} thread q {{ {other} }}")
+    };
+    for (condition, other, free) in [
+        // Several accesses.
+        ("x == 1 && y == 1", "x = 1;", false),
+        ("x == 1 && y == 1", "y = 1; x = 1;", true),
+        ("x == 1 || y == 1", "y = 1;", true),
+        ("x == 1 || y == 1", "await x == 2;", false),
+        ("x == y + 1", "y = 1; y = 0; x = 1;", true),
+        ("x == y + 1", "y = 1; x = 1;", false),
+        // What is left of a condition is no condition: `x` was 1, and is 0 for ever.
+        ("x == 1 && y == 1", "x = 1; x = 0; y = 1;", false),
+        // Evaluations that change memory go on, and others do not.
+        ("swap(x, 1) == 0", "skip;", true),
+        ("swap(x, 1) == 2", "skip;", false),
+        ("swap(x, 1 - y) == 2", "y = 1;", false),
+        ("swap(x, 1 - swap(y, 1 - y)) == 2", "skip;", true),
+        ("fetch_add(x, 1) == 2", "skip;", true),
+        ("fetch_add(x, 0) == 2", "skip;", false),
+        ("y == 1 && swap(x, 1) == 0", "skip;", false),
+        ("cas(x, 1, 2)", "skip;", false),
+        ("cas(x, 1, 2)", "x = 1;", true),
+        ("!cas(x, 0, 1)", "skip;", true),
+        ("!cas(x, 0, 0)", "skip;", false),
+        // Whoever faults has ended.
+        ("1 / x == 2", "skip;", true),
+        ("y == 0 && 1 / (x + 1) == 2", "skip;", false),
+    ] {
+        check_deadlock(&against(condition, other), free);
+    }
+    // A store that is still in the buffer of its thread reaches memory, and then others go on.
+    check_deadlock("shared x, y; thread p { x = 1; await y == 1; } thread q { await x == 1; y = 1; }", true);
+    check_deadlock(
+        "mutex m; shared x; thread p { lock m; await x == 1; unlock m; } thread q { lock m; x = 1; unlock m; }",
+        false,
+    );
+    // Procedures.
+    check_deadlock(
+        "shared x, y; fn both() { return x && y; } thread p { await both(); } thread q { x = 1; }",
+        false,
+    );
+    check_deadlock(
+        "shared x, y; fn both() { return x && y; } thread p { await both(); } thread q { x = 1; y = 1; }",
+        true,
+    );
+    let looping = "shared x; fn f() { while x == 2 { } return x; } thread p { await f(); }";
+    let errors = blocking(looping).expect_err("its condition has no bound");
+    assert!(errors.contains("cannot be evaluated in one step"), "{errors}");
+}
+
+#[test]
+fn whoever_waits_is_where_the_await_is() {
+    let both = |property: &str| {
+        format!(
+            "shared x, y; thread p {{ l: await x == 1 && y == 1; }} thread q {{ x = 1; y = 2; }} {property}"
+        )
+    };
+    for property in ["invariant !p@end;", "forbid p@l && x == 3;"] {
+        let program = blocking(&both(property)).expect("it is accepted");
+        assert!(holds(&program, MemoryModel::Sc, &program.properties[0]), "{property}");
+    }
+    // A waiting place that had no label would end this.
+    let stays = "shared x, y; thread p { l: await x == 1 && y == 1; } thread q { x = 1; await x == 2; } forbid q@end || p@l;";
+    let program = blocking(stays).expect("it is accepted");
+    let waiting = program.threads[0].locations.iter().filter(|l| l.labels.contains(&"l".to_string())).count();
+    assert_eq!(waiting, 2);
+}
+
+#[test]
+fn blocks_of_a_choice_wait_together() {
+    let choice = |other: &str| {
+        format!(
+            "shared x, y; thread p {{ choose {{ await x == 1 && y == 1; }} or {{ await x == 2 && y == 2; }} or {{ snapshot {{ assume x == 3; }} }} }}
+             thread q {{ {other} }}"
+        )
+    };
+    check_deadlock(&choice("x = 1;"), false);
+    check_deadlock(&choice("x = 1; y = 1;"), true);
+    check_deadlock(&choice("y = 1; y = 2; x = 2;"), true);
+    check_deadlock(&choice("x = 3;"), true);
+    check_deadlock(&choice("x = 1; x = 2; x = 4;"), false);
 }
 
 #[test]
@@ -366,7 +459,7 @@ fn a_block_is_chosen_by_its_first_step() {
     );
     check_deadlock("shared x; thread p { var r; choose { assume r; } or { skip; } }", true);
     check_deadlock("shared x; thread p { choose { atomic { assume x; } } or { skip; } }", true);
-    check_deadlock("shared x; thread p { choose { { await x; } } or { assume 0; } }", true);
+    check_deadlock("shared x; thread p { choose { { await x; } } or { assume 0; } }", false);
     // A label or a loop has a place of its own, which is entered by a step.
     check_deadlock("shared x; thread p { var r; choose { l: assume r; } or { skip; } }", false);
     check_deadlock(

@@ -2,7 +2,7 @@
 
 use fencewright_lang::ast::{Block, File, Item, Statement, StatementKind};
 use fencewright_lang::places::{Side, Site, Sites, places};
-use fencewright_lang::{Loaded, front_end, load, lower};
+use fencewright_lang::{Awaits, Loaded, front_end, load, lower};
 use fencewright_program::{Call, CallId, Span};
 
 fn loaded(text: &str) -> Loaded {
@@ -104,8 +104,8 @@ fn copies_of_a_text_are_one_place_and_know_their_calls() {
         statement.span = written.called(call(n as u32 + 1));
     }
     let stop = fencewright_lang::Stop::never();
-    program.program =
-        lower::lower_unless(&stop, &program.file, &program.calls, &[]).expect("it can be lowered");
+    program.program = lower::lower_unless(&stop, &program.file, &program.calls, &[], Awaits::Spin)
+        .expect("it can be lowered");
     let shown: Vec<Vec<&str>> = program.program.threads[0]
         .edges
         .iter()

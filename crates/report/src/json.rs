@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::remarks::Remarks;
 use crate::step::{Step, cell_of, steps};
-use crate::text::{explanations, slices, up_to_versions, why};
+use crate::text::{explanations, meaning, slices, up_to_versions, why};
 use crate::words::Source;
 
 /// If memory has more cells than this, only those are shown that the execution touches.
@@ -31,27 +31,28 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         model: model.name(),
         property: &checked.property.name,
         at: At::new(source, (stated != Span::default()).then_some(stated)),
+        meaning: meaning(source, &checked.property),
         verdict,
         reason,
         engine: checked.engine.as_str(),
         checked: checked.checked(),
         seconds: micros(checked.seconds),
         check_seconds: micros(checked.check_seconds),
-        states: checked.states,
-        transitions: checked.transitions,
-        symmetry: &checked.symmetry,
+        states: checked.work.states,
+        transitions: checked.work.transitions,
+        symmetry: &checked.work.symmetry,
         versions: up_to_versions(checked),
-        executions: checked.executions.map(|e| Executions {
+        executions: checked.work.executions.map(|e| Executions {
             complete: e.complete,
             blocked: e.blocked,
             endless: e.cut,
             events: e.events,
         }),
         slices: slices(source, checked),
-        memory_mib: (checked.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
+        memory_mib: (checked.work.bytes as f64 / 1024.0 / 1024.0 * 100.0).round() / 100.0,
         growth: growth.collect(),
         tried: checked.tried.iter().map(TriedObject::from).collect(),
-        rounds: checked.rounds.iter().map(RoundObject::from).collect(),
+        rounds: checked.work.rounds.iter().map(RoundObject::from).collect(),
         remarks: source.into(),
         trace: checked.trace().map(|replayed| Trace::new(source, replayed)),
     };
@@ -160,6 +161,8 @@ struct Result<'a> {
     property: &'a str,
     #[serde(flatten)]
     at: At<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning: Option<&'static str>,
     verdict: &'static str,
     reason: Option<String>,
     engine: &'a str,

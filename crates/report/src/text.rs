@@ -34,7 +34,8 @@ const MOST_SHOWN: usize = 40;
 
 /// Which threads were exchanged, if any were.
 fn symmetry(checked: &Checked) -> String {
-    let classes: Vec<String> = checked.symmetry.iter().map(|threads| escape(&threads.join(", "))).collect();
+    let classes: Vec<String> =
+        checked.work.symmetry.iter().map(|threads| escape(&threads.join(", "))).collect();
     if classes.is_empty() {
         String::new()
     } else {
@@ -48,7 +49,7 @@ pub(crate) fn count(n: u64, what: &str) -> String {
 
 /// What was explored: states, or executions.
 fn explored(checked: &Checked) -> String {
-    let Some(executions) = checked.executions else { return count(checked.states, "state") };
+    let Some(executions) = checked.work.executions else { return count(checked.work.states, "state") };
     let all = executions.complete + executions.blocked + executions.cut;
     let of_these = match (executions.blocked, executions.cut) {
         (0, 0) => String::new(),
@@ -105,7 +106,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         symmetry(checked),
         if up_to_versions(checked) { " up to the order of versions" } else { "" },
         in_slices(source, checked),
-        checked.transitions.map_or_else(String::new, |n| format!(", {}", count(n, "transition"))),
+        checked.work.transitions.map_or_else(String::new, |n| format!(", {}", count(n, "transition"))),
         seconds(checked.seconds),
     );
     let how = match (checked.verdict(), checked.evidence()) {
@@ -123,8 +124,23 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked, style:
         }
     };
     line.push_str(&how);
+    if let Some(meaning) = meaning(source, &checked.property) {
+        let _ = write!(line, " [{meaning}]");
+    }
     line.push('\n');
     line
+}
+
+/// What a property means where its name alone does not say it: who counts as blocked in a deadlock.
+pub(crate) fn meaning(source: Source<'_>, property: &Property) -> Option<&'static str> {
+    let is_deadlock = property.kind == PropertyKind::NoDeadlock && property.name == Property::deadlock().name;
+    match source.front_end.is_c() {
+        _ if !is_deadlock => None,
+        true => Some(
+            "mutexes, joins, condition variables and semaphores block; threads that spin can move: --property termination",
+        ),
+        false => Some("await, assume and locks block; a loop that is written out can move"),
+    }
 }
 
 /// Why there is no verdict. Where a translation ends what it models, the name of the open array there says what it would have taken.
@@ -182,7 +198,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
         text.push_str("  No final state satisfies it; all of them were seen.\n");
     }
     let counted = !matches!(checked.verdict(), Verdict::Safe);
-    for round in checked.rounds.iter().filter(|_| counted) {
+    for round in checked.work.rounds.iter().filter(|_| counted) {
         let (states, time) = (grouped(round.states), seconds(round.seconds));
         let _ = writeln!(text, "  {}: {states} states, {time}", contexts(round.contexts as usize));
     }

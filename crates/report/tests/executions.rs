@@ -44,8 +44,8 @@ fn checked_with(options: Options, loaded: &Loaded, model: MemoryModel, property:
     let mut result = results.remove(0);
     result.seconds = 0.25;
     result.check_seconds = 0.125;
-    result.bytes = 3 << 19;
-    result.states = 1_234;
+    result.work.bytes = 3 << 19;
+    result.work.states = 1_234;
     result
 }
 
@@ -133,7 +133,7 @@ fn a_proof_that_nobody_confirmed() {
     let task = Task::new(&loaded.program, MemoryModel::Sc, loaded.program.properties.clone());
     let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
     results[0].seconds = 12.25;
-    results[0].states = 1_234_567;
+    results[0].work.states = 1_234_567;
     insta::assert_snapshot!(shown_result(&loaded, MemoryModel::Sc, &results[0]));
 }
 
@@ -214,7 +214,7 @@ fn a_bound_that_was_reached() {
     let task = Task::new(&loaded.program, MemoryModel::Tso, loaded.program.properties.clone());
     let mut results = check(&engine, &task, &Limits::default(), &Progress::default(), Confirm::default());
     results[0].seconds = 0.25;
-    results[0].states = 1;
+    results[0].work.states = 1;
     insta::assert_snapshot!(shown_result(&loaded, MemoryModel::Tso, &results[0]));
 }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use fencewright_engines::{Confirm, Limits};
-use fencewright_lang::{COptions, FrontEnd, Options, Spins, front_end};
+use fencewright_lang::{COptions, FrontEnd, Options, front_end};
 use fencewright_program::MemoryModel;
 
 use crate::stop;
 
 use super::values::{Limit, define, memory, timeout};
-use super::{C_PROGRAMS, DEADLOCK, OUTPUT, TERMINATION};
+use super::{C_PROGRAMS, OUTPUT};
 
 /// How to read a program.
 #[derive(Args, Clone)]
@@ -36,34 +36,28 @@ pub struct InputArgs {
     /// What `--no-reuse` turns off is the default now.
     #[arg(long, hide = true, conflicts_with = "no_reuse")]
     pub reuse: bool,
-    /// What becomes of loops that only wait: what is asked for decides that.
+    /// The properties that are asked for, which decide how waiting is read.
     #[arg(skip)]
-    pub spins: Spins,
-    /// Whether waiting ends only by a signal: what is asked for decides that.
-    #[arg(skip)]
-    pub exact_waits: bool,
+    pub asked: Vec<String>,
 }
 
 impl InputArgs {
-    /// Derives what follows from the properties that are asked for.
+    /// Says which properties are asked for.
     pub fn settle(&mut self, properties: &[String]) {
-        let asked = |name: &str| properties.iter().any(|property| property == name);
-        let (termination, deadlock) = (asked(TERMINATION), asked(DEADLOCK));
-        self.spins = if deadlock && !termination { Spins::Loop } else { Spins::Step };
-        self.exact_waits = termination || deadlock;
+        self.asked = properties.to_vec();
     }
 
     /// What is said about a program outside of its text.
     pub fn options(&self) -> Options {
-        let folders = self.folders.clone();
         let c = COptions {
-            folders,
+            folders: self.folders.clone(),
             heap: self.heap,
             no_reuse: self.no_reuse,
-            spins: self.spins,
-            exact_waits: self.exact_waits,
+            ..COptions::default()
         };
-        Options { defines: self.define.clone(), c }
+        let mut options = Options { defines: self.define.clone(), c, ..Options::default() };
+        options.ask(&self.asked);
+        options
     }
 }
 

@@ -49,7 +49,7 @@ impl LspArgs {
             models: self.model.models().to_vec(),
             timeout: self.limits.timeout.get(),
             memory: self.limits.memory.get(),
-            options: Options { defines: self.define.clone(), c },
+            options: Options { defines: self.define.clone(), c, ..Options::default() },
             own_solver: self.solver.no_z3,
             check_on_save: !self.no_check_on_save,
             ..Settings::default()

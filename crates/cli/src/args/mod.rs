@@ -114,22 +114,16 @@ pub enum Command {
 }
 
 impl Command {
-    /// Derives what follows from several options together.
+    /// Tells the options about reading which properties are asked for.
     pub fn settle(&mut self) {
-        let (input, properties) = match self {
-            Command::Check(args) => (&mut args.common.input, &args.property),
-            Command::Certify(args) => (&mut args.input, &args.property),
-            _ => return,
-        };
-        input.settle(properties);
+        if let Command::Check(args) = self {
+            args.common.input.settle(&args.property);
+        }
     }
 }
 
 /// What C programs can be asked for: that no thread waits for ever in a loop.
 pub const TERMINATION: &str = "termination";
-
-/// That some thread can always take a step until all have ended.
-pub const DEADLOCK: &str = "deadlock";
 
 #[cfg(test)]
 mod tests {

@@ -412,7 +412,7 @@ impl Asking<'_> {
                     property: numbers[k],
                     told: told(k, checked),
                     gathered,
-                    bytes: checked.bytes,
+                    bytes: checked.work.bytes,
                 }),
                 false => _ = parts.insert(numbers[k], gathered),
             }

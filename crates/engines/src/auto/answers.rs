@@ -3,14 +3,14 @@
 use fencewright_program::MemoryModel;
 
 use crate::domain::DomainName;
-use crate::task::{Answer, Engine, EngineName, Reason, Report, Task, Tried};
+use crate::task::{Answer, Author, Engine, EngineName, Reason, Report, Task, Tried, Work};
 
 impl Report {
     /// No answer to any of so many properties.
     pub(super) fn unanswered(properties: usize) -> Report {
         Report {
             answers: vec![Answer::Open; properties],
-            engines: vec![EngineName::Auto; properties],
+            authors: vec![Author { engine: EngineName::Auto, work: Work::default() }; properties],
             tried: vec![Vec::new(); properties],
             ..Report::default()
         }
@@ -58,8 +58,8 @@ impl Report {
         domain: Option<DomainName>,
         model: MemoryModel,
     ) -> Report {
-        if self.engines.is_empty() {
-            self.engines = vec![engine.name(); self.answers.len()];
+        if self.authors.is_empty() {
+            self.authors = vec![Author { engine: engine.name(), work: self.work() }; self.answers.len()];
         }
         if self.tried.is_empty() {
             let tried = |answer: &Answer| match answer {
@@ -81,11 +81,11 @@ impl Report {
 
     /// Takes the answers to the properties with these numbers from a later report, where they say more.
     pub(super) fn adopt(&mut self, numbers: &[usize], later: Report) {
-        let answers = later.answers.into_iter().zip(later.engines);
-        for (&n, (answer, engine)) in numbers.iter().zip(answers) {
+        let answers = later.answers.into_iter().zip(later.authors);
+        for (&n, (answer, author)) in numbers.iter().zip(answers) {
             if rank(&answer) > rank(&self.answers[n]) {
                 self.answers[n] = answer;
-                self.engines[n] = engine;
+                self.authors[n] = author;
             }
         }
         for (&n, tried) in numbers.iter().zip(later.tried) {

@@ -140,7 +140,7 @@ impl Engine for Auto {
             return known;
         }
         let open = known.open(task);
-        let part = Part::new(task, &open, known.states);
+        let part = Part::new(task, &open, 0);
         let rest = self.rest(&part.task(), limits, progress);
         known.reopen();
         known.adopt(&open, rest);
@@ -198,7 +198,7 @@ impl Auto {
         if under_sc == all && known.is_decided(task) {
             return known;
         }
-        let part = Part::new(task, &open, known.states);
+        let part = Part::new(task, &open, 0);
         let position = |n: &usize| open.binary_search(n).ok();
         let under_sc =
             if under_sc == all { Vec::new() } else { under_sc.iter().filter_map(position).collect() };
@@ -226,7 +226,7 @@ impl Auto {
             return known;
         }
         let open = known.open(task);
-        let later = few_contexts(&Part::new(task, &open, known.states).task());
+        let later = few_contexts(&Part::new(task, &open, 0).task());
         known.reopen();
         known.adopt(&open, later);
         known
@@ -240,10 +240,8 @@ impl Auto {
     /// Tells a definite answer without evidence, which counts if nothing better follows.
     fn offer(&self, task: &Task<'_>, n: usize, known: &Report) {
         if known.answers[n].is_definite() {
-            let (states, bytes, rounds) = (known.states, known.bytes, known.rounds.clone());
-            let (answer, engine) = (known.answers[n].clone(), known.engines[n]);
-            let (symmetry, executions, transitions) = (known.symmetry.clone(), known.executions, None);
-            task.tell(n, Early { answer, engine, states, bytes, rounds, symmetry, executions, transitions });
+            let (answer, author) = (known.answers[n].clone(), known.authors[n].clone());
+            task.tell(n, Early { answer, author });
         }
     }
 

@@ -150,15 +150,9 @@ impl<'a> Known<'a> {
 
     /// Takes in what a member reports at its end, and tells what it has not told before.
     fn take(&mut self, member: &Member, report: Report) {
-        for (answer, (&n, &engine)) in report.answers.iter().zip(member.numbers.iter().zip(&report.engines)) {
+        for (answer, (&n, author)) in report.answers.iter().zip(member.numbers.iter().zip(&report.authors)) {
             if answer.is_definite() && !self.task.is_settled(n) {
-                let (states, bytes, rounds) = (report.states, report.bytes, report.rounds.clone());
-                let (symmetry, executions, transitions) = (report.symmetry.clone(), report.executions, None);
-                let answer = answer.clone();
-                self.task.tell(
-                    n,
-                    Early { answer, engine, states, bytes, rounds, symmetry, executions, transitions },
-                );
+                self.task.tell(n, Early { answer: answer.clone(), author: author.clone() });
             }
         }
         let by_states = report.executions.is_none();
@@ -167,7 +161,7 @@ impl<'a> Known<'a> {
         for &n in &member.numbers {
             let answer = &self.report.answers[n];
             if answer.is_definite() && !answer.has_evidence() {
-                self.unproved[n].get_or_insert(match self.report.engines[n] {
+                self.unproved[n].get_or_insert(match self.report.authors[n].engine {
                     // A symbolic engine rarely proves what has so many states that there is no room for a proof.
                     EngineName::Explicit if by_states => Instant::now(),
                     _ => until,

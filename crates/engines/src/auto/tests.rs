@@ -544,6 +544,10 @@ fn executions_are_gone_through_where_there_are_too_many_states() {
     let limits = Limits::starting_now(Some(Duration::from_secs(60)), Some(1 << 30), Default::default());
     let found = check(&Auto::default(), &task, &limits, &Progress::default(), Confirm::default());
     assert!(matches!(found[0].verdict(), Verdict::Safe), "{:?}", found[0].verdict());
+    // The figures are those of the engine that answered: it went through executions, and counts neither states nor steps between them.
+    let work = &found[0].work;
+    let executions = work.executions.expect("executions were explored one by one");
+    assert_eq!((work.states, work.transitions), (executions.events, None));
     // A lock that is taken again and again has no last execution.
     let endless = self::program("shared x; thread p { loop { x = 1; x = 0; } } forbid two: x == 2;");
     assert!(!Traces::are_promising(&endless));

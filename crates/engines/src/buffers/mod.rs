@@ -21,7 +21,9 @@ use fencewright_program::{MemoryModel, PropertyKind};
 
 use crate::explicit::abstracted::{self, Outcome};
 use crate::explicit::{self, Abstraction};
-use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task};
+use crate::task::{
+    About, Answer, Author, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task,
+};
 use path::{Examined, Spurious, examine};
 
 /// How buffers forget.
@@ -254,18 +256,8 @@ impl Run<'_, '_> {
 
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
-        let (states, bytes) = (self.report.states, self.report.bytes);
-        let early = Early {
-            answer: answer.clone(),
-            engine: EngineName::Buffers,
-            states,
-            bytes,
-            rounds: Vec::new(),
-            symmetry: Vec::new(),
-            executions: None,
-            transitions: None,
-        };
-        self.task.tell(n, early);
+        let author = Author { engine: EngineName::Buffers, work: self.report.work() };
+        self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }
 

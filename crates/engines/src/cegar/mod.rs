@@ -25,7 +25,8 @@ use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
 use crate::task::{
-    About, Answer, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason, Report, Task,
+    About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason,
+    Report, Task,
 };
 
 /// How precise the abstraction is at the start.
@@ -243,20 +244,8 @@ impl Run<'_, '_> {
 
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
-        let (states, bytes, rounds) = (self.report.states, self.report.bytes, Vec::new());
-        self.task.tell(
-            n,
-            Early {
-                answer: answer.clone(),
-                engine: EngineName::Cegar,
-                states,
-                bytes,
-                rounds,
-                symmetry: Vec::new(),
-                executions: None,
-                transitions: None,
-            },
-        );
+        let author = Author { engine: EngineName::Cegar, work: self.report.work() };
+        self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }
 

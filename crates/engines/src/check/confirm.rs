@@ -13,7 +13,7 @@ use fencewright_smt::Prover;
 use super::Beside;
 use super::proof::proof;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
-use crate::task::{Answer, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
+use crate::task::{Answer, Author, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
 
 /// Confirms answers. The exploration and the check of each invariant are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
@@ -51,14 +51,18 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         let start = Instant::now();
         let property = &self.task.properties[n];
         let (verdict, evidence) = self.admit(property, early.answer);
+        let Author { engine, mut work } = early.author;
+        if engine != EngineName::Explicit {
+            work.symmetry.clear();
+        }
         let tried = match &verdict {
             Verdict::Unknown(_) if !tried.is_empty() => tried.to_vec(),
             Verdict::Unknown(reason) => vec![Tried {
-                engine: early.engine,
+                engine,
                 domain: None,
                 model: self.task.model,
                 threads: Vec::new(),
-                states: early.states,
+                states: work.states,
                 seconds,
                 reason: reason.to_string(),
             }],
@@ -75,17 +79,12 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             happens_under_sc,
             verdict,
             evidence,
-            engine: early.engine,
+            engine,
             property: property.clone(),
             seconds,
             check_seconds: start.elapsed().as_secs_f64(),
-            states: early.states,
-            bytes: early.bytes,
+            work,
             growth: if unknown { growth.to_vec() } else { Vec::new() },
-            rounds: early.rounds,
-            executions: early.executions,
-            transitions: early.transitions,
-            symmetry: if early.engine == EngineName::Explicit { early.symmetry } else { Vec::new() },
             tried,
         }
     }

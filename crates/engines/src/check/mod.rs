@@ -28,7 +28,7 @@ use std::time::Instant;
 use fencewright_program::Span;
 
 use crate::task::{
-    Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task, Tried,
+    Answer, Author, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task, Tried,
 };
 pub(crate) use confirm::accepted;
 use confirm::{Confirmation, contradiction};
@@ -164,16 +164,9 @@ impl<'a, 'p> Door<'a, 'p> {
         report.answers.resize_with(self.verdicts.len(), missing);
         let seconds = self.start.elapsed().as_secs_f64();
         for (n, answer) in std::mem::take(&mut report.answers).into_iter().enumerate() {
-            let early = Early {
-                answer,
-                engine: report.engines.get(n).copied().unwrap_or(engine),
-                states: report.states,
-                bytes: report.bytes,
-                rounds: report.rounds.clone(),
-                symmetry: report.symmetry.clone(),
-                executions: report.executions,
-                transitions: report.transitions,
-            };
+            let own = report.authors.get(n).filter(|author| author.engine != EngineName::Auto).cloned();
+            let author = own.unwrap_or_else(|| Author { engine, work: report.work() });
+            let early = Early { answer, author };
             let beside =
                 Beside { growth: &report.growth, tried: report.tried.get(n).map_or(&[], Vec::as_slice) };
             self.admit(n, early, seconds, beside);
@@ -244,7 +237,7 @@ impl<'a, 'p> Door<'a, 'p> {
             Verdict::Unknown(_) => false,
         };
         if disagree {
-            let checked = disagreement(known, early.engine, holds);
+            let checked = disagreement(known, early.author.engine, holds);
             self.pronounce(n, checked);
         }
     }

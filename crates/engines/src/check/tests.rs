@@ -17,8 +17,8 @@ use crate::explicit::{Explicit, Options, Order};
 use crate::finals::Condition;
 use crate::lazy::Lazy;
 use crate::task::{
-    About, Answer, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report, Seen,
-    Task,
+    About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report,
+    Seen, Task, Work,
 };
 
 /// `easy` and `later` are violated, `hard` holds and no engine can show it: sums of i * i - 2 * i are never 7.
@@ -135,7 +135,7 @@ fn several_violations_come_one_after_the_other() {
         let mut heard: BTreeMap<usize, u64> = BTreeMap::new();
         let mut on_verdict = |n: usize, checked: &Checked| {
             if let Verdict::Unsafe = checked.verdict() {
-                heard.insert(n, checked.states);
+                heard.insert(n, checked.work.states);
             }
             if heard.len() == 2 {
                 limits.token.cancel();
@@ -218,16 +218,8 @@ impl Engine for Fickle {
     }
 
     fn run(&self, task: &Task<'_>, _: &Limits, _: &Progress) -> Report {
-        let early = Early {
-            answer: self.first.clone(),
-            engine: EngineName::Explicit,
-            states: 1,
-            bytes: 1,
-            rounds: Vec::new(),
-            symmetry: Vec::new(),
-            executions: None,
-            transitions: None,
-        };
+        let author = Author { engine: EngineName::Explicit, work: Work::default() };
+        let early = Early { answer: self.first.clone(), author };
         task.tell(0, early);
         Report { answers: vec![self.then.clone()], ..Report::default() }
     }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use fencewright_certify::Certificate;
 use fencewright_program::{Property, Replayed, Span};
 
-use crate::dynamic::Executions;
-use crate::task::{EngineName, Reason, Round, Statistics, Tried};
+use crate::task::{EngineName, Reason, Statistics, Tried, Work};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -53,20 +52,10 @@ pub struct Checked {
     pub seconds: f64,
     /// How long confirming the answer took.
     pub check_seconds: f64,
-    /// States stored.
-    pub states: u64,
-    /// Bytes used at most.
-    pub bytes: u64,
+    /// The figures of this engine alone.
+    pub work: Work,
     /// What grew without end, if there is no verdict.
     pub growth: Vec<(String, Option<Span>)>,
-    /// What each number of contexts took, if the engine counts them.
-    pub rounds: Vec<Round>,
-    /// The names of threads that were exchanged, if the answer comes from a search up to symmetry.
-    pub symmetry: Vec<Vec<String>>,
-    /// How many executions were explored, if the answer comes from a search that goes through them one by one.
-    pub executions: Option<Executions>,
-    /// How many steps were taken from state to state, if the engine counts them.
-    pub transitions: Option<u64>,
     /// What was tried, engine by engine, if there is no verdict.
     pub tried: Vec<Tried>,
 }

@@ -24,7 +24,9 @@ use crate::cegar::Cegar;
 use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
 use crate::examine::{self, Examined};
 use crate::search::explore::{Counterexample, Unmodelled};
-use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Round, Task};
+use crate::task::{
+    About, Answer, Author, Early, Engine, EngineName, Limits, Progress, Reason, Report, Round, Task,
+};
 use layers::{Layers, Next, most_groups};
 use machine::Contexts;
 use relevance::Relevance;
@@ -222,20 +224,8 @@ impl Run<'_, '_> {
 
     /// Tells an answer at once.
     fn tell(&self, n: usize, answer: Answer) {
-        let (states, bytes, rounds) = (self.report.states, self.report.bytes, self.report.rounds.clone());
-        self.task.tell(
-            n,
-            Early {
-                answer,
-                engine: EngineName::Contexts,
-                states,
-                bytes,
-                rounds,
-                symmetry: Vec::new(),
-                executions: None,
-                transitions: None,
-            },
-        );
+        let author = Author { engine: EngineName::Contexts, work: self.report.work() };
+        self.task.tell(n, Early { answer, author });
     }
 
     /// Explores the executions with the present number of contexts and with more, for the open properties.

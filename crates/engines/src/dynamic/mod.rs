@@ -77,7 +77,7 @@ use fencewright_program::{EvalError, Event, Formula, Init, Observable, Program, 
 
 use crate::explicit::initial;
 use crate::loops::loop_depths;
-use crate::task::{Answer, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task};
+use crate::task::{Answer, Author, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task, Work};
 pub use awaits::Waiting;
 pub use explore::Executions;
 use explore::{Observer, Search};
@@ -254,16 +254,9 @@ impl<'a> Judge<'a> {
         let exists = self.task.properties[property].kind.is_existence();
         let answer = if exists { Answer::Holds(Some(trace)) } else { Answer::Violated(Some(trace)) };
         self.answers[property] = Some(answer.clone());
-        let early = Early {
-            answer,
-            engine: EngineName::Explicit,
-            states: self.count.events,
-            bytes: self.bytes,
-            rounds: Vec::new(),
-            symmetry: Vec::new(),
-            executions: Some(self.count),
-            transitions: None,
-        };
+        let (states, bytes, executions) = (self.count.events, self.bytes, Some(self.count));
+        let work = Work { states, bytes, executions, ..Work::default() };
+        let early = Early { answer, author: Author { engine: EngineName::Explicit, work } };
         self.task.tell(property, early);
     }
 

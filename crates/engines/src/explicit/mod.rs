@@ -43,7 +43,9 @@ use fencewright_program::{MemoryModel, Program, Property, Thread};
 
 use crate::constants::constants;
 use crate::dynamic::{self, Endless};
-use crate::task::{About, Answer, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task};
+use crate::task::{
+    About, Answer, Author, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task, Work,
+};
 
 pub use crate::task::Order;
 pub(crate) use abstract_buffer::Abstraction;
@@ -168,11 +170,11 @@ impl Engine for Explicit {
                 let answer = shown(task, &code, decided, &samples, options, limits);
                 answers[decided.property] = Some(answer.clone());
                 let states = decided.stores.iter().map(|s| s.len() as u64).sum();
-                let (bytes, rounds, symmetry) = (decided.bytes, Vec::new(), symmetry.clone());
-                let (engine, executions, transitions) = (self.name(), None, Some(decided.transitions));
-                let early =
-                    Early { answer, engine, states, bytes, rounds, symmetry, executions, transitions };
-                task.tell(decided.property, early);
+                let (bytes, symmetry) = (decided.bytes, symmetry.clone());
+                let transitions = Some(decided.transitions);
+                let work = Work { states, bytes, symmetry, transitions, ..Work::default() };
+                let author = Author { engine: self.name(), work };
+                task.tell(decided.property, Early { answer, author });
             };
             let found =
                 search::search(task, &code, options, &samples, &known, limits, progress, &mut on_decided);

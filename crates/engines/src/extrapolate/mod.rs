@@ -28,7 +28,7 @@ use fencewright_program::{MemoryModel, Property, Span, Trace};
 
 use crate::cegar::path;
 use crate::task::{
-    About, Answer, Early, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task,
+    About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task,
 };
 use abstraction::{Abstraction, Ended, Precision};
 use entailment::Judge;
@@ -178,19 +178,8 @@ impl Run<'_> {
 
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
-        self.task.tell(
-            n,
-            Early {
-                answer: answer.clone(),
-                engine: EngineName::Extrapolate,
-                states: self.report.states,
-                bytes: self.report.bytes,
-                rounds: Vec::new(),
-                symmetry: Vec::new(),
-                executions: None,
-                transitions: None,
-            },
-        );
+        let author = Author { engine: EngineName::Extrapolate, work: self.report.work() };
+        self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }
 

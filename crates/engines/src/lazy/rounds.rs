@@ -10,7 +10,7 @@ use fencewright_transform::extend::{AttackingStore, Conclusion, Extended, Refuse
 use super::Lazy;
 use super::conclude;
 use super::oracle::{Advice, Oracle};
-use crate::task::{Answer, Early, Engine, Limits, Listener, Progress, Reason, Report, Task};
+use crate::task::{Answer, Author, Early, Engine, Limits, Listener, Progress, Reason, Report, Task, Work};
 use crate::transformed::Prover;
 
 /// A thread is extended by at most so many paths in one round, the shortest first: the program grows with their number and length.
@@ -236,21 +236,9 @@ impl<'a> Rounds<'a> {
             return;
         }
         for &n in &shown {
-            let (answer, engine, rounds) = (Answer::Holds(None), self.lazy.name(), Vec::new());
-            let (states, bytes, symmetry) = (self.states, self.bytes, Vec::new());
-            self.task.tell(
-                n,
-                Early {
-                    answer,
-                    engine,
-                    states,
-                    bytes,
-                    rounds,
-                    symmetry,
-                    executions: None,
-                    transitions: None,
-                },
-            );
+            let work = Work { states: self.states, bytes: self.bytes, ..Work::default() };
+            let author = Author { engine: self.lazy.name(), work };
+            self.task.tell(n, Early { answer: Answer::Holds(None), author });
         }
         self.progress.say("certificate".into());
         if !self.certify_together(program, &shown) && shown.len() > 1 {
@@ -344,9 +332,11 @@ impl Listener for Original<'_> {
         // Only executions are passed on: that there is no violation under SC decides nothing yet.
         let (Answer::Violated(Some(trace)) | Answer::Holds(Some(trace))) = early.answer else { return };
         let n = self.numbers[property];
-        let (answer, engine, states) = (self.shown(n, &trace), self.lazy.name(), self.states + early.states);
+        let answer = self.shown(n, &trace);
         if !matches!(answer, Answer::Unknown(_)) {
-            self.task.tell(n, Early { answer, engine, states, ..early });
+            let (states, bytes) = (self.states + early.author.work.states, early.author.work.bytes);
+            let work = Work { states, bytes, ..Work::default() };
+            self.task.tell(n, Early { answer, author: Author { engine: self.lazy.name(), work } });
         }
     }
 

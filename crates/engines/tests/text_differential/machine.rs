@@ -57,17 +57,20 @@ pub struct Machine<'f> {
 /// A step ends in a fault, or nobody can say how; otherwise it is done or not possible.
 type Step = Result<Option<State>, Trouble>;
 
-/// Everything that can be reached, and the deadlocks among it.
+/// Everything that can be reached, and whether there is a deadlock among it.
 pub struct Reachable {
     pub states: HashSet<State>,
+    /// Where `await` is a loop: nothing can move.
     pub deadlock: bool,
+    /// Where `await` blocks: nothing can move but threads that would come back to an `await` and change nothing.
+    pub blocked: bool,
 }
 
 impl<'f> Machine<'f> {
     pub fn explore(&self, limit: usize) -> Result<Reachable, Incomplete> {
         let mut queue: VecDeque<State> = self.initial().into();
         let mut states: HashSet<State> = queue.iter().cloned().collect();
-        let mut deadlock = false;
+        let (mut deadlock, mut blocked) = (false, false);
         while let Some(state) = queue.pop_front() {
             if states.len() > limit {
                 return Err(Incomplete::TooManyStates);
@@ -75,13 +78,65 @@ impl<'f> Machine<'f> {
             let successors = self.successors(&state).map_err(|_| Incomplete::Limit)?;
             let waiting = state.threads.iter().any(|t| !t.faulted && !t.position.is_empty());
             deadlock |= successors.is_empty() && waiting;
+            blocked |= waiting && self.is_blocked(&state).map_err(|_| Incomplete::Limit)?;
             for next in successors {
                 if states.insert(next.clone()) {
                     queue.push_back(next);
                 }
             }
         }
-        Ok(Reachable { states, deadlock })
+        Ok(Reachable { states, deadlock, blocked })
+    }
+
+    /// No store can leave a buffer, and no thread can do more than wait at an `await`.
+    fn is_blocked(&self, state: &State) -> Result<bool, Trouble> {
+        for (t, thread) in state.threads.iter().enumerate() {
+            let mut flushed = Vec::new();
+            self.flushes(state, t, &mut flushed);
+            if !flushed.is_empty() || !thread.faulted && self.departs(state, t, &thread.position)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a thread has a step from `position` that is not part of an `await` whose condition fails and changes nothing.
+    fn departs(&self, state: &State, t: usize, position: &Position) -> Result<bool, Trouble> {
+        let code = &self.codes[t];
+        match code.statement(position).map(|statement| &statement.kind) {
+            Some(StatementKind::Choose(blocks)) => {
+                for block in blocks {
+                    let start = code.settle(code.enter(position, block, None));
+                    if is_entered(block) || self.departs(state, t, &start)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Some(StatementKind::Await(e)) if code.has_access(e) && state.threads[t].log.is_empty() => {
+                let (mut now, mut log) = (state.clone(), Vec::new());
+                loop {
+                    let need = match self.evaluation(&now, t, position, &log).truth(e) {
+                        Ok(holds) => return Ok(holds || now != *state),
+                        Err(need) => need,
+                    };
+                    match self.perform(&now, t, need) {
+                        Ok(Some((next, answer))) => {
+                            now = next;
+                            log.push(answer);
+                        }
+                        Ok(None) => return Ok(false),
+                        Err(Trouble::Fault) => return Ok(true),
+                        Err(Trouble::Limit) => return Err(Trouble::Limit),
+                    }
+                }
+            }
+            _ => {
+                let mut next = Vec::new();
+                self.steps(state, t, position, &mut next)?;
+                Ok(!next.is_empty())
+            }
+        }
     }
 
     /// All threads have ended and all buffers are drained.

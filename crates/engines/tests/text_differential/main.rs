@@ -18,10 +18,11 @@ mod shrink;
 
 use std::collections::BTreeSet;
 
-use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
+use fencewright_engines::explicit::{self, Explicit, Order, Reduction};
 use fencewright_engines::{Condition, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_lang::ast::File;
-use fencewright_lang::{fw, load};
+use fencewright_lang::load::Failure;
+use fencewright_lang::{Awaits, LoadError, Loaded, Loader, Options, Stop, fw, load};
 use fencewright_program::{
     Expr, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier, RegisterId,
 };
@@ -48,9 +49,14 @@ enum Outcome {
 }
 
 /// Compares the interpreters on one program; what differs, in words.
-fn compare(generated: &Generated, model: MemoryModel, engine: Option<&Explicit>) -> Result<Outcome, String> {
+fn compare(
+    generated: &Generated,
+    model: MemoryModel,
+    engine: Option<&Explicit>,
+    awaits: Awaits,
+) -> Result<Outcome, String> {
     let text = fw::print(&generated.file);
-    let loaded = match load("test.fw", text.as_bytes(), None, &generated.defines) {
+    let loaded = match read(&text, &generated.defines, awaits) {
         Ok(loaded) => loaded,
         // Several conditions in copies of a `for`: a limit of lowering.
         Err(e) if e.diagnostics[0].message.contains("ways lead through this block") => {
@@ -70,7 +76,7 @@ fn compare(generated: &Generated, model: MemoryModel, engine: Option<&Explicit>)
     let codes: Vec<Code<'_>> = declared.threads.iter().map(|t| Code::new(&declared, t)).collect();
     let asserted = loaded.program.properties.iter().any(|p| p.name == "assertions");
     // States of the two are not the same ones: a thread in the middle of a statement remembers other things.
-    let direct = observe::of_text(&declared, &codes, model, &labels, 8 * MOST_STATES, asserted);
+    let direct = observe::of_text(&declared, &codes, model, &labels, 8 * MOST_STATES, asserted, awaits);
     let (views, finals, verdicts) = match (&lowered, &direct) {
         (_, Observed::TooLarge) => return Ok(Outcome::TooLarge),
         (Observed::Limit, Observed::Limit) => return Ok(Outcome::Limit),
@@ -100,7 +106,7 @@ fn compare(generated: &Generated, model: MemoryModel, engine: Option<&Explicit>)
     // A formula without a value makes the engine give up on the others too.
     let computable = verdicts.values().all(Option::is_some);
     if let Some(engine) = engine.filter(|_| computable) {
-        let answers = explicit(engine, &loaded.program, model);
+        let answers = decide(engine, &loaded.program, model);
         let expected: Vec<(String, Option<bool>)> =
             verdicts.iter().map(|(name, holds)| (name.clone(), *holds)).collect();
         if answers != expected {
@@ -122,6 +128,17 @@ fn compare(generated: &Generated, model: MemoryModel, engine: Option<&Explicit>)
     })
 }
 
+fn read(text: &str, defines: &[(String, i64)], awaits: Awaits) -> Result<Loaded, Box<LoadError>> {
+    let defines = defines.iter().map(|(name, value)| (name.clone(), Some(value.to_string()))).collect();
+    let options = Options { defines, awaits, ..Options::default() };
+    let open = |_: &str| Err(String::new());
+    let loader = Loader { front_end: None, options: &options, stop: &Stop::never(), open: &open };
+    loader.load("test.fw", text.as_bytes()).map_err(|failure| match failure {
+        Failure::Wrong(error) => error,
+        Failure::Stopped(_) => unreachable!("nobody asks to stop"),
+    })
+}
+
 /// Whether something in the text wraps around.
 fn text_has_types(file: &File) -> bool {
     let text = format!("{file:?}");
@@ -129,7 +146,7 @@ fn text_has_types(file: &File) -> bool {
 }
 
 /// What the explicit engine says of each property, and of deadlocks, in the order of names.
-fn explicit(engine: &Explicit, program: &Program, model: MemoryModel) -> Vec<(String, Option<bool>)> {
+fn decide(engine: &Explicit, program: &Program, model: MemoryModel) -> Vec<(String, Option<bool>)> {
     let properties = program.properties.iter().cloned().chain([Property::deadlock()]).collect();
     let task = Task::new(program, model, properties);
     let answers = check(engine, &task, &Limits::default(), &Progress::default(), Confirm::NOTHING);
@@ -164,7 +181,8 @@ fn engine(seed: u64) -> Explicit {
     let order = if seed & 1 == 0 { Order::BreadthFirst } else { Order::DepthFirst };
     let live_variables = seed & 2 == 0;
     let reduction = if seed & 4 == 0 { Reduction::Local } else { Reduction::None };
-    Explicit { options: Options { order, live_variables, reduction, workers: 1, ..Options::default() } }
+    let options = explicit::Options { order, live_variables, reduction, workers: 1, ..Default::default() };
+    Explicit { options }
 }
 
 /// Compares one program under all models: true if it was small enough. Panics if there is a difference.
@@ -174,7 +192,11 @@ fn examine(seed: u64, coverage: &mut Coverage) -> bool {
     let mut noted: BTreeSet<&str> = BTreeSet::new();
     for (n, model) in MemoryModel::ALL.into_iter().enumerate() {
         let engine = (seed % 3 == n as u64).then(|| engine(seed / 3));
-        match compare(&generated, model, engine.as_ref()) {
+        let both = |generated: &Generated| {
+            compare(generated, model, engine.as_ref(), Awaits::Block)?;
+            compare(generated, model, engine.as_ref(), Awaits::Spin)
+        };
+        match both(&generated) {
             Ok(Outcome::TooLarge) => decided = false,
             Ok(Outcome::Limit) => drop(noted.insert("a limit")),
             Ok(Outcome::Compared { fault, deadlock, ends }) => {
@@ -183,15 +205,13 @@ fn examine(seed: u64, coverage: &mut Coverage) -> bool {
             }
             Err(difference) => {
                 let kind = |difference: &str| difference.split(' ').next().map(str::to_owned);
-                let fails = |smaller: &Generated| {
-                    compare(smaller, model, engine.as_ref()).is_err_and(|e| kind(&e) == kind(&difference))
-                };
+                let fails = |smaller: &Generated| both(smaller).is_err_and(|e| kind(&e) == kind(&difference));
                 // A text that is not accepted shows a mistake of the generator: what is removed makes others.
                 let smallest = match difference.starts_with("not accepted") {
                     true => generated.clone(),
                     false => shrink::shrink(&generated, &fails),
                 };
-                let difference = compare(&smallest, model, engine.as_ref()).err().unwrap_or_default();
+                let difference = both(&smallest).err().unwrap_or_default();
                 let text = fw::print(&smallest.file);
                 let model = model.name();
                 panic!("seed {seed}, {model}, -D {:?}: {difference}\n\n{text}", smallest.defines);

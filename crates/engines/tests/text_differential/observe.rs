@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_executions::oracle::{self, explore};
+use fencewright_lang::Awaits;
 use fencewright_lang::ast::*;
 use fencewright_program::{BinaryOp, MemoryModel, Program, Reference};
 
@@ -109,6 +110,7 @@ pub fn of_text(
     labels: &[String],
     most_states: usize,
     asserted: bool,
+    awaits: Awaits,
 ) -> Observed {
     let machine = Machine { declared, codes, model };
     let reachable = match machine.explore(most_states) {
@@ -142,7 +144,13 @@ pub fn of_text(
     if asserted || faults {
         verdicts.insert("assertions".into(), Some(!faults));
     }
-    verdicts.insert("deadlock".into(), Some(!reachable.deadlock));
+    verdicts.insert(
+        "deadlock".into(),
+        Some(!match awaits {
+            Awaits::Spin => reachable.deadlock,
+            Awaits::Block => reachable.blocked,
+        }),
+    );
     Observed::All { views, finals, verdicts }
 }
 

@@ -11,7 +11,7 @@ use fencewright_program::{
 use super::array::Binding;
 use super::call::Argument;
 use super::graph::Node;
-use super::thread::ThreadLowering;
+use super::thread::{ThreadLowering, Within};
 use crate::ast::{self, ExprKind, Name, Place};
 use crate::diagnostic::Diagnostic;
 
@@ -134,7 +134,7 @@ impl<'a> ThreadLowering<'a, '_> {
         place: &'a Place,
         before: &mut Vec<Before<'a>>,
     ) -> Result<(Address, Vec<Pure>)> {
-        if self.in_atomic {
+        if matches!(self.within, Within::Snapshot | Within::Atomic) {
             return Err(Diagnostic::new(
                 e.span,
                 "a read-modify-write operation cannot stand inside an atomic block",

@@ -15,13 +15,14 @@ pub type Edges = Vec<(Edge, ())>;
 /// A graph under construction.
 pub struct ControlFlow {
     builder: ThreadBuilder<()>,
+    labels: Vec<(Node, String)>,
     /// The call whose copy of a procedure is being made.
     pub call: CallId,
 }
 
 impl ControlFlow {
     pub fn new(name: String, family: Option<(String, i64)>) -> Self {
-        ControlFlow { builder: ThreadBuilder::new(name, family), call: CallId::default() }
+        ControlFlow { builder: ThreadBuilder::new(name, family), labels: Vec::new(), call: CallId::default() }
     }
 
     /// A place in the text as the copy that is being made has it. What an importer copied itself says already which call led to it.
@@ -42,7 +43,18 @@ impl ControlFlow {
     }
 
     pub fn label(&mut self, node: Node, label: &str) {
+        self.labels.push((node, label.to_owned()));
         self.builder.label(node, label);
+    }
+
+    /// Gives a location all labels of another one, so that no formula tells them apart.
+    pub fn label_like(&mut self, node: Node, like: Node) {
+        let like = self.find(like);
+        for (labelled, label) in &self.labels {
+            if self.builder.find(*labelled) == like {
+                self.builder.label(node, label);
+            }
+        }
     }
 
     /// An edge from `at` (or a new node) to `to`; gives its start.
@@ -52,6 +64,11 @@ impl ControlFlow {
         self.builder.starts(from, span);
         self.builder.edge(from, to, action, span, ());
         from
+    }
+
+    /// Another edge like this one, from `from`.
+    pub fn copy(&mut self, edge: &Edge, from: Node) {
+        self.builder.edge(from, edge.to, edge.action.clone(), edge.span, ());
     }
 
     /// Makes `at`, if given, the same place as `to`. If it is already, an empty loop was written: it gets a step of its own.

@@ -12,6 +12,7 @@ mod property;
 mod scope;
 mod thread;
 mod types;
+mod wait;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroU32;
@@ -23,6 +24,7 @@ use fencewright_program::{
 
 use crate::ast::{self, Item, Name};
 use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
+use crate::options::Awaits;
 use crate::stop::Stop;
 use effort::{Effort, TOO_LARGE};
 pub(crate) use scope::{Constants, values_of};
@@ -86,7 +88,7 @@ pub type Defines = [(String, i64)];
 
 /// Lowers a file. `defines` override its top-level constants.
 pub fn lower(file: &ast::File, defines: &Defines) -> Result<Program, Vec<Diagnostic>> {
-    lower_unless(&Stop::never(), file, &[], defines)
+    lower_unless(&Stop::never(), file, &[], defines, Awaits::Spin)
 }
 
 /// Lowers a file whose spans name these calls as [`lower`] does, unless `stop` says to stop: then the error that comes back means nothing.
@@ -95,9 +97,11 @@ pub fn lower_unless<'a>(
     file: &'a ast::File,
     calls: &[Call],
     defines: &'a Defines,
+    awaits: Awaits,
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut lowering = Lowering {
         defines,
+        awaits,
         program: Program::default(),
         names: Names { procedures: procedures(file), ..Names::default() },
         notes: Notes { calls: calls.to_vec(), ..Notes::default() },
@@ -159,6 +163,7 @@ pub fn lower_unless<'a>(
 
 struct Lowering<'a> {
     defines: &'a Defines,
+    awaits: Awaits,
     program: Program,
     names: Names<'a>,
     notes: Notes,
@@ -324,8 +329,16 @@ impl<'a> Lowering<'a> {
         if self.program.threads.len() == MOST_THREADS {
             return Err(Diagnostic::new(thread.name.span, format!("more than {MOST_THREADS} threads")));
         }
-        let Lowering { program, names, notes, constants, effort, .. } = self;
-        let surroundings = thread::Surroundings { program, names, notes, constants, effort };
+        let &mut Lowering {
+            awaits,
+            ref program,
+            ref names,
+            ref mut notes,
+            ref mut constants,
+            ref mut effort,
+            ..
+        } = self;
+        let surroundings = thread::Surroundings { program, names, notes, constants, effort, awaits };
         thread::lower(surroundings, thread, name, family).map_err(|mut errors| {
             let first = errors.remove(0);
             self.diagnostics.append(&mut errors);

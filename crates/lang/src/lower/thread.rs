@@ -16,9 +16,11 @@ use super::effort::Effort;
 use super::expression::{Before, Pure};
 use super::graph::{ControlFlow, Node};
 use super::scope::Constants;
+use super::wait::Wait;
 use super::{Names, Notes, nearest};
 use crate::ast::{self, Block, Name, Place, Statement, StatementKind};
 use crate::diagnostic::{Diagnostic, MAX_DIAGNOSTICS};
+use crate::options::Awaits;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -31,6 +33,18 @@ const MOST_NESTED: usize = 200;
 /// More ways through one atomic block than this are too many.
 const MOST_PATHS: usize = 1 << 10;
 
+/// What is being lowered: steps of their own, or parts of an indivisible one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    Steps,
+    /// `snapshot { ... }`, which cannot store.
+    Snapshot,
+    /// `atomic { ... }`, which is a read-modify-write operation itself and contains none.
+    Atomic,
+    /// The condition of an `await`, evaluated in one step.
+    Evaluation,
+}
+
 /// What a thread is lowered with.
 pub struct Surroundings<'a, 's> {
     pub program: &'a Program,
@@ -38,6 +52,7 @@ pub struct Surroundings<'a, 's> {
     pub notes: &'a mut Notes,
     pub constants: &'a mut Constants,
     pub effort: &'a mut Effort<'s>,
+    pub awaits: Awaits,
 }
 
 /// The lowering of one thread instance.
@@ -63,8 +78,9 @@ pub struct ThreadLowering<'a, 's> {
     /// How many blocks are around the current one, those of callers included.
     nesting: usize,
     end: Node,
-    pub in_atomic: bool,
-    atomic_may_store: bool,
+    pub within: Within,
+    pub awaits: Awaits,
+    pub waits: Vec<Wait>,
     pub diagnostics: Vec<Diagnostic>,
     /// Whether lowering has been given up.
     pub given_up: bool,
@@ -77,7 +93,7 @@ pub fn lower<'a>(
     name: String,
     family: Option<(String, i64)>,
 ) -> std::result::Result<Thread, Vec<Diagnostic>> {
-    let Surroundings { program, names, notes, constants, effort } = surroundings;
+    let Surroundings { program, names, notes, constants, effort, awaits } = surroundings;
     let mut graph = ControlFlow::new(name, family);
     let end = graph.node();
     let mut lowering = ThreadLowering {
@@ -97,8 +113,9 @@ pub fn lower<'a>(
         copies: 0,
         nesting: 0,
         end,
-        in_atomic: false,
-        atomic_may_store: false,
+        within: Within::Steps,
+        awaits,
+        waits: Vec::new(),
         diagnostics: Vec::new(),
         given_up: false,
     };
@@ -109,6 +126,7 @@ pub fn lower<'a>(
     if !lowering.diagnostics.is_empty() {
         return Err(lowering.diagnostics);
     }
+    lowering.complete_waits();
     Ok(lowering.graph.finish(lowering.registers, entry, end))
 }
 
@@ -250,7 +268,7 @@ impl<'a> ThreadLowering<'a, '_> {
 
     fn lower_statement(&mut self, statement: &'a Statement, at: Option<Node>, next: Node) -> Result<Node> {
         let span = statement.span;
-        if self.in_atomic {
+        if self.within != Within::Steps {
             self.check_atomic(statement)?;
         }
         let simple = |this: &mut Self, action| Ok(this.graph.arc(at, next, action, span));
@@ -309,8 +327,7 @@ impl<'a> ThreadLowering<'a, '_> {
                 if !self.has_access(e) {
                     return self.condition(e, at, Some(next), None);
                 }
-                let head = at.unwrap_or_else(|| self.graph.node());
-                self.condition(e, Some(head), Some(next), Some(head))
+                self.wait(e, at, next, span)
             }
             StatementKind::If(e, then, otherwise) => {
                 let then = self.block(then, None, next);
@@ -510,7 +527,7 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     fn store_allowed(&self, span: Span) -> Result<()> {
-        match self.in_atomic && !self.atomic_may_store {
+        match self.within == Within::Snapshot {
             true => {
                 Err(Diagnostic::new(span, "a `snapshot` block cannot store").help("use `atomic { ... }`"))
             }
@@ -560,7 +577,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// An indivisible step: the block is lowered to a small graph of its own, and every way through it becomes one edge.
+    /// An indivisible step: every way through the block becomes one edge.
     fn atomic(
         &mut self,
         body: &'a Block,
@@ -569,24 +586,39 @@ impl<'a> ThreadLowering<'a, '_> {
         next: Node,
         span: Span,
     ) -> Result<Node> {
+        let within = if drains { Within::Atomic } else { Within::Snapshot };
+        let ways = self.ways(within, span, |this, exit| Ok(this.block(body, None, exit)))?;
+        let from = at.unwrap_or_else(|| self.graph.node());
+        for ops in ways {
+            self.graph.arc(Some(from), next, Action::Atomic { ops, drains }, span);
+        }
+        Ok(from)
+    }
+
+    /// The ways through what is lowered indivisibly, in the order of the text. It is lowered to a small graph of its own, up to a given exit.
+    pub fn ways(
+        &mut self,
+        within: Within,
+        span: Span,
+        lower: impl FnOnce(&mut Self, Node) -> Result<Node>,
+    ) -> Result<Vec<Vec<Op>>> {
         let outer_edges = self.graph.exchange_edges(Vec::new());
-        (self.in_atomic, self.atomic_may_store) = (true, drains);
+        self.within = within;
         let exit = self.graph.node();
-        let entry = self.block(body, None, exit);
-        (self.in_atomic, self.atomic_may_store) = (false, false);
+        let entry = lower(self, exit);
+        self.within = Within::Steps;
         let edges = self.graph.exchange_edges(outer_edges);
+        let entry = entry?;
         let mut leaving: HashMap<Node, Vec<usize>> = HashMap::new();
         for (n, (edge, ())) in edges.iter().enumerate() {
             leaving.entry(self.graph.find(edge.from)).or_default().push(n);
         }
-        let from = at.unwrap_or_else(|| self.graph.node());
         let mut paths: Vec<(Node, Vec<Op>)> = vec![(self.graph.find(entry), Vec::new())];
-        let mut ways = 0;
+        let mut ways = Vec::new();
         // Depth first with the first branch on top, so that edges keep the order of the text.
         while let Some((node, ops)) = paths.pop() {
             if node == self.graph.find(exit) {
-                ways += 1;
-                self.graph.arc(Some(from), next, Action::Atomic { ops, drains }, span);
+                ways.push(ops);
             } else {
                 let extended = |mut ops: Vec<Op>, edge: &Edge, graph: &ControlFlow| {
                     ops.extend(edge.action.ops().iter().filter(|op| **op != Op::Skip).cloned());
@@ -603,14 +635,14 @@ impl<'a> ThreadLowering<'a, '_> {
                     paths.insert(position, extended(ops, last, &self.graph));
                 }
             }
-            if paths.len() + ways > MOST_PATHS {
+            if paths.len() + ways.len() > MOST_PATHS {
                 return Err(Diagnostic::new(
                     span,
                     format!("more than {MOST_PATHS} ways lead through this block"),
                 ));
             }
         }
-        Ok(from)
+        Ok(ways)
     }
 
     fn check_atomic(&self, statement: &Statement) -> Result<()> {

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use fencewright_executions::oracle::explore;
-use fencewright_lang::load;
+use fencewright_lang::{Loader, Options, Stop, load};
 use fencewright_program::{MemoryModel, Program, Property};
 
 pub fn program(text: &str) -> Program {
@@ -27,8 +27,21 @@ pub fn check(text: &str, expected: &[MemoryModel]) {
     }
 }
 
+/// The program as it is read for `deadlock`.
+pub fn blocking(text: &str) -> Result<Program, String> {
+    let mut options = Options::default();
+    options.ask(&["deadlock".into()]);
+    let open = |_: &str| Err(String::new());
+    let loader = Loader { front_end: None, options: &options, stop: &Stop::never(), open: &open };
+    match loader.load("test.fw", text.as_bytes()) {
+        Ok(loaded) => Ok(loaded.program),
+        Err(failure) => Err(format!("{failure:?}")),
+    }
+}
+
+#[track_caller]
 pub fn check_deadlock(text: &str, free: bool) {
-    let program = program(text);
+    let program = blocking(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     for model in MemoryModel::ALL {
         assert_eq!(holds(&program, model, &Property::deadlock()), free, "{model:?}: {text}");
     }

@@ -125,7 +125,7 @@ impl Page {
             Verdict::Unsafe => ("unsafe", "bad"),
             Verdict::Unknown(_) => ("unknown", "unsure"),
         };
-        let mut facts = vec![checked.engine.to_string(), format!("{} states", grouped(checked.states))];
+        let mut facts = vec![checked.engine.to_string(), format!("{} states", grouped(checked.work.states))];
         facts.push(seconds(checked.seconds));
         let property = &checked.property;
         let mut body = stated(source, property);

@@ -23,7 +23,7 @@ use super::answers::rank;
 use super::by_way_of::{Certificates, claimed, proofs_of};
 use super::portfolio::{self, Member};
 use super::{Auto, EngineName};
-use crate::task::{About, Answer, Early, Engine, Limits, Listener, Progress, Report, Task};
+use crate::task::{About, Answer, Author, Early, Engine, Limits, Listener, Progress, Report, Task};
 use crate::turns;
 
 /// If there are more slices than this, the other properties are about the whole program: each slice takes threads of its own.
@@ -163,11 +163,13 @@ impl<'a> Sliced<'a> {
         for (q, answer) in std::mem::take(&mut report.answers).into_iter().enumerate() {
             self.learn(q, &answer);
         }
-        let (engines, mut tried) = (std::mem::take(&mut report.engines), std::mem::take(&mut report.tried));
+        let (authors, mut tried) = (std::mem::take(&mut report.authors), std::mem::take(&mut report.tried));
         for n in 0..self.task.properties.len() {
             let (decisive, answer) = self.answer(n);
             report.answers.push(answer);
-            report.engines.push(engines[decisive]);
+            let author = authors[decisive].clone();
+            let others = self.questions_of(n).filter(|q| *q != decisive).map(|q| &authors[q]);
+            report.authors.push(others.fold(author, Author::together));
             report.tried.push(self.questions_of(n).flat_map(|q| std::mem::take(&mut tried[q])).collect());
         }
         report

@@ -241,7 +241,8 @@ impl<'a> Statements<'a> {
         StatementKind::Atomic(build::block(vec![load, store], span))
     }
 
-    /// Waiting in a loop is `await` where the condition looks at the cell once, and nobody wants to know what was there.
+    /// Waiting in a loop needs no register where the condition looks at the cell once, and nobody wants to know what was there. It is no `await`, which
+    /// would block: the author wrote a loop.
     fn wait(
         &mut self,
         register: Register,
@@ -256,7 +257,10 @@ impl<'a> Statements<'a> {
         let once = condition.count(register) == 1 && condition.is_strict_in(register);
         let direct = once && !self.reads.is_read_outside_waiting(register);
         let statements = match (waiting, direct) {
-            (Waiting::Loop, true) => return StatementKind::Await(replaced(test, &place, &load)),
+            (Waiting::Loop, true) => {
+                let not_yet = build::unary(UnaryOp::Not, replaced(test, &place, &load), span);
+                return StatementKind::While(not_yet, build::block(Vec::new(), span));
+            }
             (Waiting::Step, true) => vec![build::assume(replaced(test, &place, &load), span)],
             (Waiting::Step, false) => vec![build::assign(place, load, span), build::assume(test, span)],
             (Waiting::Loop, false) => {
