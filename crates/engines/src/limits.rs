@@ -5,6 +5,10 @@
 //! from it, solvers and traces. Before a large allocation, its size is added ([`Limits::exceeded_with`]).
 //!
 //! Runs side by side share what they may use: see [`turns`](crate::turns). Looking at the limits is where they wait for each other.
+//!
+//! A run stops where it looks, so it must look often: at least once in 50 ms of processor time. [`gaps`] finds the places where it does not.
+
+pub mod gaps;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -140,12 +144,15 @@ impl Limits {
     }
 
     /// Why to stop now, if there is a reason; `bytes` is what the engine itself has stored.
+    #[track_caller]
     pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
         self.exceeded_with(bytes, 0)
     }
 
     /// Why to stop now instead of allocating `more` bytes, if there is a reason; `bytes` is what the engine itself has stored.
+    #[track_caller]
     pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
+        gaps::look();
         // Whoever finishes has found something, and does not wait.
         if let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) {
             seat.store(bytes);
