@@ -10,7 +10,7 @@ use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::races;
 use fencewright_engines::{
     Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
-    contexts, extrapolate, registry,
+    contexts, discard, extrapolate, registry,
 };
 use fencewright_lang::source::escape;
 use fencewright_lang::{Diagnostic, Loaded};
@@ -303,10 +303,13 @@ impl Checker<'_> {
             }
             _ => status,
         };
-        match &self.args.certificate {
+        let status = match &self.args.certificate {
             Some(path) => status.and(write_certificate(path, &results, common.json, out)),
             None => status,
-        }
+        };
+        // Proofs may be as large as what was searched.
+        discard(results.iter().map(|checked| checked.bytes).sum(), results);
+        status
     }
 
     /// Prints one verdict, at once.

@@ -512,7 +512,6 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
 
 impl<M: Machine, D: Domain> Drop for Search<'_, M, D> {
     fn drop(&mut self) {
-        let states = self.nodes.len();
-        discard(states, (take(&mut self.nodes), take(&mut self.controls), take(&mut self.steps)));
+        discard(self.bytes, (take(&mut self.nodes), take(&mut self.controls), take(&mut self.steps)));
     }
 }
