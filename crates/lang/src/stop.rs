@@ -63,3 +63,23 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_pieces_of_work_are_asked_about_more_often() {
+        for (pieces, most) in [(1, STRIDE), (STRIDE / 4, 4), (STRIDE, 1), (usize::MAX, 1)] {
+            let asked = Cell::new(0);
+            let ask = || {
+                asked.set(asked.get() + 1);
+                asked.get() == 2
+            };
+            let stop = Stop::when(&ask);
+            let done = (1..).take_while(|_| !stop.after(pieces)).count();
+            assert!(done < 2 * most, "{done} pieces of {pieces} are done before it stops");
+            assert!(stop.was_stopped() && stop.or_go_on().is_err());
+        }
+    }
+}

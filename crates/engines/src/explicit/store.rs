@@ -276,3 +276,37 @@ fn place(table: &mut [u64], shift: u32, hash: u64, slot: u64) {
     }
     table[position] = slot;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_table_grows_as_a_whole_or_not_at_all() {
+        // As many states as a large table has room for.
+        let count = LARGE_TABLE as u64 / 4 * 3;
+        for words in [1, 2] {
+            let mut store = Store::new(words);
+            let insert = |store: &mut Store, n: u64| {
+                let state = vec![n; words];
+                store.insert(&state, hash(&state), NONE)
+            };
+            assert!((0..count).all(|n| insert(&mut store, n).is_some()));
+            assert_eq!(store.table.len(), LARGE_TABLE);
+            let needed = store.bytes_to_grow(1_000);
+            assert!(needed >= 2 * LARGE_TABLE * 8, "{needed}");
+            // There is no more time when half of it is done.
+            let mut asked = 0;
+            store.make_room(1_000, &mut || {
+                asked += 1;
+                asked <= LARGE_TABLE / MOVED_SLOTS / 2
+            });
+            assert_eq!((store.table.len(), asked), (LARGE_TABLE, LARGE_TABLE / MOVED_SLOTS / 2 + 1));
+            assert!((0..count).all(|n| insert(&mut store, n).is_none()));
+            store.make_room(1_000, &mut || true);
+            assert_eq!(store.table.len(), 2 * LARGE_TABLE);
+            assert!((0..count).all(|n| insert(&mut store, n).is_none()));
+            assert!((count..count + 1_000).all(|n| insert(&mut store, n).is_some()));
+        }
+    }
+}

@@ -135,6 +135,8 @@ impl<'a> Checker<'a> {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
                 progress.frontier.store(self.frontier.len() as u64, Ordering::Relaxed);
                 progress.bytes.store(self.bytes, Ordering::Relaxed);
+            }
+            if expanded.is_multiple_of(8) {
                 self.limits.exceeded(self.bytes).map_or(Ok(()), Err)?;
             }
             if !self.nodes[n].covered
