@@ -51,6 +51,9 @@ pub enum Apart {
     Limits {
         /// Only programs and modes whose names have one of these parts
         parts: Vec<String>,
+        /// Tell also where a thread computes longer than this without a look at its limits
+        #[arg(long, value_name = "MILLISECONDS")]
+        gaps: Option<u64>,
     },
     /// Ask the command about the algorithms of the corpora: answers, engines, times
     Algorithms {

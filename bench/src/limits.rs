@@ -2,16 +2,20 @@
 //!
 //! This measures the real command, as a process: how long it runs and computes, and the most memory it has at a time. A run that is over the
 //! bar is repeated, because other processes of the machine may have disturbed it; the best of all repetitions counts.
+//!
+//! With `--gaps`, the command also tells where it computes for long without a look at its limits: that is why a run is late, and processor
+//! time, which it is measured in, is the same on a busy machine.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use fencewright_generate::automata::{intersection, random_automata};
 use fencewright_generate::bakery::bakery;
 use fencewright_generate::lossy::{channel, random_lossy};
 use fencewright_testing::hard;
-use fencewright_testing::measure::{Measured, measure};
+use fencewright_testing::measure::{Measured, measure_with};
 
 use crate::table::print;
 use crate::{command, out};
@@ -131,6 +135,25 @@ struct Row {
     time: Duration,
     memory: u64,
     measured: Measured,
+    gaps: Vec<Gap>,
+}
+
+/// A stretch without a look at the limits, and the places of the looks before and after it.
+struct Gap {
+    milliseconds: u64,
+    places: [String; 2],
+}
+
+impl Gap {
+    /// The gaps that a command has written to its standard error, one to a line.
+    fn all(errors: &str) -> Vec<Gap> {
+        let gap = |line: &str| {
+            let mut columns = line.strip_prefix("gap\t")?.split('\t');
+            let milliseconds = columns.next()?.parse().ok()?;
+            Some(Gap { milliseconds, places: [columns.next()?.into(), columns.next()?.into()] })
+        };
+        errors.lines().filter_map(gap).collect()
+    }
 }
 
 impl Row {
@@ -174,16 +197,27 @@ impl Row {
     }
 }
 
-fn run(command: &Path, file: &Path, hard: &Hard, mode: (&'static str, &[&str]), setting: (u64, u64)) -> Row {
+fn run(
+    command: &Path,
+    file: &Path,
+    hard: &Hard,
+    mode: (&'static str, &[&str]),
+    setting: (u64, u64),
+    gaps: Option<u64>,
+) -> Row {
     let (time, memory) = (Duration::from_millis(setting.0), setting.1 << 20);
     let once = || {
+        let errors = file.with_extension("errors");
         let mut process = Command::new(command);
         process.args(mode.1).args(["--timeout", &format!("{}ms", setting.0)]);
         process.args(["--memory", &format!("{}M", setting.1)]);
         hard.defines.iter().for_each(|define| _ = process.args(["-D", define]));
-        let measured = measure(process.arg(file), time + PATIENCE);
+        gaps.iter().for_each(|most| _ = process.env("FENCEWRIGHT_GAPS", most.to_string()));
+        let told = std::fs::File::create(&errors).map_or_else(|_| Stdio::null(), Stdio::from);
+        let measured = measure_with(process.arg(file), time + PATIENCE, told);
         let measured = measured.unwrap_or_else(|e| panic!("{}: {e}", command.display()));
-        Row { program: hard.name, mode: mode.0, time, memory, measured }
+        let gaps = Gap::all(&std::fs::read_to_string(&errors).unwrap_or_default());
+        Row { program: hard.name, mode: mode.0, time, memory, measured, gaps }
     };
     let mut best = once();
     for _ in 0..REPETITIONS {
@@ -199,8 +233,32 @@ fn run(command: &Path, file: &Path, hard: &Hard, mode: (&'static str, &[&str]), 
     best
 }
 
-/// Runs programs and modes whose names contain one of the parts, or all, and prints the worst runs; fails if one is over the bar.
-pub fn table(parts: &[String]) -> Result<bool, String> {
+/// Prints the longest gap between each two places, and in which run it was.
+fn print_gaps(rows: &[Row]) {
+    let mut longest: BTreeMap<&[String; 2], (u64, usize, &Row)> = BTreeMap::new();
+    for row in rows {
+        for gap in &row.gaps {
+            let known = longest.entry(&gap.places).or_insert((0, 0, row));
+            known.1 += 1;
+            if gap.milliseconds > known.0 {
+                (known.0, known.2) = (gap.milliseconds, row);
+            }
+        }
+    }
+    let mut longest: Vec<_> = longest.into_iter().collect();
+    longest.sort_by_key(|(_, (milliseconds, ..))| std::cmp::Reverse(*milliseconds));
+    let cells = longest.into_iter().map(|([from, to], (milliseconds, times, row))| {
+        let run = format!("{}/{}", row.program, row.mode);
+        vec![format!("{milliseconds} ms"), times.to_string(), from.clone(), to.clone(), run]
+    });
+    out::line("The longest gaps between two looks at the limits, in processor time:\n");
+    print(&["longest", "times", "from", "to", "run"], &cells.collect::<Vec<_>>());
+    out::line("");
+}
+
+/// Runs programs and modes whose names contain one of the parts, or all, and prints the worst runs; fails if one is over the bar. With
+/// `gaps`, it also prints the gaps that are longer than so many milliseconds.
+pub fn table(parts: &[String], gaps: Option<u64>) -> Result<bool, String> {
     let command = command()?;
     let folder = tempfile::tempdir().expect("a folder for the programs");
     let mut rows: Vec<Row> = Vec::new();
@@ -213,7 +271,7 @@ pub fn table(parts: &[String]) -> Result<bool, String> {
                 continue;
             }
             for setting in SETTINGS {
-                rows.push(run(&command, &file, hard, (name, arguments), setting));
+                rows.push(run(&command, &file, hard, (name, arguments), setting, gaps));
             }
         }
     }
@@ -231,6 +289,9 @@ pub fn table(parts: &[String]) -> Result<bool, String> {
     worst(&|row| row.late().as_micros() as u64, &mut rows);
     out::line("The runs that went furthest beyond their memory:\n");
     worst(&Row::excess, &mut rows);
+    if gaps.is_some() {
+        print_gaps(&rows);
+    }
     out::line(&format!(
         "{} runs, {over} over the bar; the worst {:.2} s late, {} MiB too large",
         rows.len(),

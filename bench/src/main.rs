@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     stop::install();
     let done = match &cli.command {
-        Some(Apart::Limits { parts }) => limits::table(parts),
+        Some(Apart::Limits { parts, gaps }) => limits::table(parts, *gaps),
         Some(Apart::Algorithms { parts }) => algorithms::table(parts),
         Some(Apart::Tasks { folder, examples }) => tasks::write(folder, examples).map(|count| {
             out::line(&format!("{count} tasks in {}", folder.display()));

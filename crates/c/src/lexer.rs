@@ -68,6 +68,16 @@ const PUNCTUATORS: [(&str, &str); 54] = [
 
 /// All tokens of a file, each line closed by a [`Kind::Newline`]; an error if a comment is not closed.
 pub fn lex(text: &str, file: FileId, names: &mut Names) -> Result<Vec<Token>, Error> {
+    lex_unless(text, file, names, &|| false)
+}
+
+/// The same, unless `stop`, which is asked for every token, says so.
+pub fn lex_unless(
+    text: &str,
+    file: FileId,
+    names: &mut Names,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Token>, Error> {
     let mut lexer = Lexer { text: text.as_bytes(), at: 0, file, names, spelling: Vec::new() };
     let mut tokens = Vec::new();
     let newline = lexer.names.symbol("\n");
@@ -76,6 +86,10 @@ pub fn lex(text: &str, file: FileId, names: &mut Names) -> Result<Vec<Token>, Er
         let start = lexer.skip_splices(lexer.at);
         lexer.at = start;
         let Some(byte) = lexer.peek(0) else { break };
+        if stop() {
+            let span = lexer.token(Kind::Newline, newline, start, false).span;
+            return Err(Error::new(span, "stopped while this was read"));
+        }
         match byte {
             b'\n' => {
                 lexer.bump();

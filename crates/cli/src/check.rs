@@ -10,7 +10,7 @@ use fencewright_engines::lazy::{self, OracleName};
 use fencewright_engines::races;
 use fencewright_engines::{
     Checked, Engine, EngineInfo, EngineOptions, Limits, Progress, Task, Verdict, buffers, cegar, check_each,
-    contexts, extrapolate, registry,
+    contexts, discard, extrapolate, registry,
 };
 use fencewright_lang::source::escape;
 use fencewright_lang::{Diagnostic, Loaded};
@@ -27,7 +27,7 @@ use crate::gathered::Gathered;
 use crate::input::{describe, display_name, each_file, load_or_tell, stops_when_asked, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
-use crate::{certificate, files, folder, gathered, progress, stop};
+use crate::{certificate, files, folder, gathered, memory, progress, stop};
 
 /// Checks all files. These options are `given` on the command line, with their dashes.
 pub fn run(args: &CheckArgs, given: &[String], out: &mut Output) -> Status {
@@ -129,7 +129,10 @@ fn run_all(
         };
         let Some(engine) = engine(args, args.jobs, bound, record.clone()) else { return Status::Bad };
         let mut checker = Checker { args, engine: &*engine, record: record.as_deref(), gathered };
-        checker.check_file(&loaded, limits, out)
+        let status = checker.check_file(&loaded, limits, out);
+        // A program may be large too.
+        discard(memory::used(), loaded);
+        status
     })
 }
 
@@ -303,10 +306,13 @@ impl Checker<'_> {
             }
             _ => status,
         };
-        match &self.args.certificate {
+        let status = match &self.args.certificate {
             Some(path) => status.and(write_certificate(path, &results, common.json, out)),
             None => status,
-        }
+        };
+        // Proofs may be as large as what was searched.
+        discard(results.iter().map(|checked| checked.work.bytes).sum(), results);
+        status
     }
 
     /// Prints one verdict, at once.

@@ -13,6 +13,7 @@ mod fences;
 mod files;
 mod folder;
 mod format;
+mod gaps;
 mod gathered;
 mod generate;
 mod input;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.command.settle();
     stop::install();
+    gaps::watch();
     let mut out = Output::new();
     let status = match &cli.command {
         Command::Check(args) => check::run(args, &args::given(&matches), &mut out),

@@ -74,6 +74,58 @@ fn properties_with_very_many_cases() {
     keeps_limits_on(&file, &["check", "-D", "N=64", "--engine", "contexts"], 500, 128);
 }
 
+/// What `termination` says about a C program names every place where a thread waits, and all locations of a thread that can be there.
+#[test]
+fn properties_that_name_very_many_locations() {
+    let files = Files::new(&[("stack.c", &stack(200))]);
+    let file = files.text("stack.c");
+    keeps_limits_on(Path::new(&file), &["check", "--property", "termination"], 2000, 1024);
+}
+
+/// A thread that pushes so many objects, and one that pops and frees them.
+fn stack(objects: usize) -> String {
+    let push = "{ struct s *s = malloc(sizeof *s); s->a = 1; s->n = head; head = s; }\n".repeat(objects);
+    let pop = "{ struct s *s = head; if (s) { head = s->n; free(s); } }\n".repeat(objects);
+    let create = "pthread_create(&a, 0, pushes, 0); pthread_create(&b, 0, pops, 0);";
+    format!(
+        "#include <pthread.h>\n#include <stdlib.h>\nstruct s {{ int a; struct s *n; }};\nstruct s *_Atomic head;\n\
+         void *pushes(void *p) {{\n{push}return 0; }}\nvoid *pops(void *p) {{\n{pop}return 0; }}\n\
+         int main(void) {{ pthread_t a, b; {create} pthread_join(a, 0); pthread_join(b, 0); return 0; }}\n"
+    )
+}
+
+/// Long lists are looked at part by part.
+#[test]
+fn c_programs_with_very_many_initial_values() {
+    let values = "1, ".repeat(700_000);
+    let text = format!("int a[] = {{ {values} }};\nint main(void) {{ return a[3]; }}\n");
+    let files = Files::new(&[("list.c", &text)]);
+    keeps_limits_on(Path::new(&files.text("list.c")), &["check"], 100, 512);
+}
+
+/// A line for each stretch without a look at the limits, for those who work on Fencewright; for nobody else.
+#[test]
+fn gaps_are_told_if_somebody_asks() {
+    let files = Files::new(&[("counters.fw", &hard::counters(2))]);
+    let path = files.text("counters.fw");
+    let arguments = ["check", "--engine", "explicit", "--timeout", "300ms", &path];
+    let told = |milliseconds: Option<&str>| {
+        let mut asked = command();
+        milliseconds.into_iter().for_each(|most| _ = asked.env("FENCEWRIGHT_GAPS", most));
+        let outcome = finish(asked.args(arguments).spawn().expect("the command starts"));
+        assert_eq!(outcome.status, 3, "{outcome:?}");
+        let gaps = outcome.stderr.lines().filter(|line| line.starts_with("gap\t"));
+        gaps.map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let gaps = told(Some("0"));
+    assert!(
+        gaps.iter().any(|gap| gap[2].contains("worker.rs:") && gap[3].contains("worker.rs:")),
+        "{gaps:?}"
+    );
+    assert!(gaps.iter().all(|gap| gap.len() == 4 && gap[1].parse::<u64>().is_ok()), "{gaps:?}");
+    assert!(told(None).is_empty() && told(Some("much")).is_empty());
+}
+
 #[test]
 fn very_many_fences() {
     let text = hard::jumps(2_000);
@@ -114,8 +166,9 @@ fn messages_name_the_limits_of_the_user() {
     let path = files.text("counters.fw");
     let outcome = run(["check", "--timeout", "none", "--memory", "24M", &path]);
     assert!(outcome.stdout.contains("no answer within 24 MiB of memory"), "{outcome:?}");
-    let outcome = run(["check", "--timeout", "700ms", &path]);
-    assert!(outcome.stdout.contains("no answer within 0.700 s"), "{outcome:?}");
+    // On a busy machine, reading a program may take as long as a short limit.
+    let outcome = run(["check", "--timeout", "2s", &path]);
+    assert!(outcome.stdout.contains("no answer within 2 s"), "{outcome:?}");
 }
 
 /// Ctrl-C is noticed soon whatever the engines are doing.
@@ -123,12 +176,11 @@ fn messages_name_the_limits_of_the_user() {
 #[test]
 fn an_interrupt_ends_every_engine() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/treiber-stack.fw");
-    let child = command().args(["check", "-D", "N=64"]).arg(&file).spawn().expect("the command starts");
-    std::thread::sleep(Duration::from_millis(1500));
-    let start = Instant::now();
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(killed.expect("kill is there").success());
-    let outcome = finish(child);
-    assert_eq!(outcome.status, 3, "{outcome:?}");
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    // Other processes may keep this one waiting, so what counts is how long it computes, before the signal and after it.
+    let script = "\"$@\" & sleep 1.5; kill -INT $!; wait $!";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh", env!("CARGO_BIN_EXE_fencewright"), "check", "-D", "N=64"]).arg(&file);
+    let measured = measure(&mut shell, Duration::from_secs(120)).expect("the shell runs");
+    assert_eq!(measured.status.code(), Some(3), "{measured:?}");
+    assert!(measured.computed < Duration::from_secs(3) + 2 * LATE, "{measured:?}");
 }

@@ -65,7 +65,7 @@ pub use check::{
     check, check_each,
 };
 pub use finals::Condition;
-pub use limits::wait_until_freed;
+pub use limits::{discard, gaps, wait_until_freed};
 pub use task::{
     About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token, Tried, Work,
 };

@@ -5,6 +5,10 @@
 //! from it, solvers and traces. Before a large allocation, its size is added ([`Limits::exceeded_with`]).
 //!
 //! Runs side by side share what they may use: see [`turns`](crate::turns). Looking at the limits is where they wait for each other.
+//!
+//! A run stops where it looks, so it must look often: at least once in 50 ms of processor time. [`gaps`] finds the places where it does not.
+
+pub mod gaps;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -150,12 +154,15 @@ impl Limits {
     }
 
     /// Why to stop now, if there is a reason; `bytes` is what the engine itself has stored.
+    #[track_caller]
     pub fn exceeded(&self, bytes: u64) -> Option<Reason> {
         self.exceeded_with(bytes, 0)
     }
 
     /// Why to stop now instead of allocating `more` bytes, if there is a reason; `bytes` is what the engine itself has stored.
+    #[track_caller]
     pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
+        gaps::look();
         // Whoever finishes has found something, and does not wait.
         if let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) {
             seat.store(bytes);
@@ -205,10 +212,10 @@ impl Limits {
     }
 }
 
-/// Frees what a search of `states` states has stored. Freeing millions of small pieces takes seconds, which a command that has reached its
+/// Frees what takes about so many bytes. Freeing millions of small pieces takes seconds, which a command that has reached its
 /// limit does not have. So a thread of its own frees them, and the process may end before it is done.
-pub fn discard<T: Send + 'static>(states: usize, garbage: T) {
-    if states > SOON_FREED {
+pub fn discard<T: Send + 'static>(bytes: u64, garbage: T) {
+    if bytes > SOON_FREED {
         let counted = Discarding::begin();
         // Without a thread they are freed here.
         let _ = std::thread::Builder::new().spawn(move || {
@@ -218,10 +225,10 @@ pub fn discard<T: Send + 'static>(states: usize, garbage: T) {
     }
 }
 
-/// How many searches are being freed.
+/// How many threads free something.
 static DISCARDED: AtomicUsize = AtomicUsize::new(0);
 
-/// As long as this lives, a search is being freed.
+/// As long as this lives, something is being freed.
 struct Discarding(());
 
 impl Discarding {
@@ -237,7 +244,7 @@ impl Drop for Discarding {
     }
 }
 
-/// Waits until what searches have stored is freed, for at most this long: whoever begins another search wants the memory.
+/// Waits until what was [discarded](discard) is freed, for at most this long: whoever begins another search wants the memory.
 pub fn wait_until_freed(most: Duration) {
     let end = Instant::now() + most;
     while DISCARDED.load(Ordering::Relaxed) > 0 && Instant::now() < end {
@@ -245,8 +252,8 @@ pub fn wait_until_freed(most: Duration) {
     }
 }
 
-/// Up to this many states are freed at once: that is quick, and the memory is available when the next search begins.
-const SOON_FREED: usize = 20_000;
+/// Up to this many bytes are freed at once: that takes some milliseconds, and the memory is available when the next search begins.
+const SOON_FREED: u64 = 4 << 20;
 
 #[cfg(test)]
 mod tests {

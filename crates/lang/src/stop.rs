@@ -2,13 +2,17 @@
 
 use std::cell::Cell;
 
+use fencewright_program::Span;
+
+use crate::diagnostic::Diagnostic;
+
 /// How much is done between two questions: asking may cost as much as a system call.
-const STRIDE: u32 = 1 << 10;
+const STRIDE: usize = 1 << 10;
 
 /// Tells when to stop loading: because time or memory is used up, or because somebody does not want to wait any more.
 pub struct Stop<'a> {
     ask: Option<&'a dyn Fn() -> bool>,
-    calls: Cell<u32>,
+    calls: Cell<usize>,
     stopped: Cell<bool>,
 }
 
@@ -25,9 +29,14 @@ impl<'a> Stop<'a> {
 
     /// Whether to stop now. To be called once for each small piece of work: a token, a statement.
     pub fn now(&self) -> bool {
-        let calls = self.calls.get() + 1;
+        self.after(1)
+    }
+
+    /// The same for a piece of work that is as large as so many small ones.
+    pub fn after(&self, pieces: usize) -> bool {
+        let calls = self.calls.get().saturating_add(pieces);
         self.calls.set(calls % STRIDE);
-        if calls == STRIDE && !self.stopped.get() {
+        if calls >= STRIDE && !self.stopped.get() {
             self.stopped.set(self.ask.is_some_and(|ask| ask()));
         }
         self.stopped.get()
@@ -41,8 +50,36 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 
+    /// The same as an error, which nobody sees: whoever loads says that it was stopped.
+    pub fn or_go_on(&self) -> Result<(), Vec<Diagnostic>> {
+        match self.at_once() {
+            true => Err(vec![Diagnostic::new(Span::default(), "stopped")]),
+            false => Ok(()),
+        }
+    }
+
     /// Whether something was left undone.
     pub fn was_stopped(&self) -> bool {
         self.stopped.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_pieces_of_work_are_asked_about_more_often() {
+        for (pieces, most) in [(1, STRIDE), (STRIDE / 4, 4), (STRIDE, 1), (usize::MAX, 1)] {
+            let asked = Cell::new(0);
+            let ask = || {
+                asked.set(asked.get() + 1);
+                asked.get() == 2
+            };
+            let stop = Stop::when(&ask);
+            let done = (1..).take_while(|_| !stop.after(pieces)).count();
+            assert!(done < 2 * most, "{done} pieces of {pieces} are done before it stops");
+            assert!(stop.was_stopped() && stop.or_go_on().is_err());
+        }
     }
 }

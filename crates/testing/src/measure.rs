@@ -24,8 +24,13 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// Runs a command without a terminal, and measures it; kills it after `patience`. Its output is discarded.
 pub fn measure(command: &mut Command, patience: Duration) -> io::Result<Measured> {
+    measure_with(command, patience, Stdio::null())
+}
+
+/// The same, with a place for what the command writes to its standard error.
+pub fn measure_with(command: &mut Command, patience: Duration, errors: Stdio) -> io::Result<Measured> {
     let start = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn()?;
     let mut killed = false;
     loop {
         if let Some(end) = child.try_wait4()? {

@@ -288,6 +288,7 @@ impl Parser<'_> {
             parser.expect("{")?;
             let mut values = Vec::new();
             while !parser.takes("}") {
+                parser.go_on()?;
                 let designators = parser.designators()?;
                 values.push((designators, parser.initializer()?));
                 if !parser.takes(",") && !parser.is("}") {

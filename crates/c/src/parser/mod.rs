@@ -82,7 +82,7 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
     parse_unless(text, &|| false)
 }
 
-/// Parses what the preprocessor gives, unless `stop`, which is asked for every statement, says so.
+/// Parses what the preprocessor gives, unless `stop`, which is asked for every statement and every part of a list, says so.
 pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit, Vec<Error>> {
     let last = text.tokens.last().map_or(Span::default(), |last| text.written(last));
     let end = last.point(last.end);
@@ -107,9 +107,7 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
     let mut items: Vec<Item> = Vec::new();
     while parser.at < parser.tokens.len() && parser.errors.len() < MOST_ERRORS {
         let before = parser.at;
-        if stop() {
-            return Err(vec![Error::new(parser.span(), "stopped while this was read")]);
-        }
+        parser.go_on().map_err(|stopped| vec![stopped])?;
         match parser.item() {
             Ok(found) => items.extend(found),
             Err(error) => {
@@ -127,6 +125,14 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
 }
 
 impl Parser<'_> {
+    /// Whether there is time for more.
+    fn go_on(&self) -> Read<()> {
+        match (self.stop)() {
+            true => Err(Error::new(self.span(), "stopped while this was read")),
+            false => Ok(()),
+        }
+    }
+
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at)
     }

@@ -324,6 +324,7 @@ impl Parser<'_> {
         if self.takes("{") {
             let mut first = true;
             while !self.takes("}") {
+                self.go_on()?;
                 let name = self.name("the name of an enumerator")?;
                 self.skip_attributes()?;
                 let value = match self.takes("=") {

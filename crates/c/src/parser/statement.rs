@@ -67,9 +67,7 @@ impl Parser<'_> {
     /// A statement, or a declaration.
     fn statement(&mut self) -> Read<Statement> {
         let (start, expansion) = (self.span(), self.expansion());
-        if (self.stop)() {
-            return Err(Error::new(start, "stopped while this was read"));
-        }
+        self.go_on()?;
         let first = self.at;
         let starts = self.is_between_uses(first);
         self.skip_attributes()?;

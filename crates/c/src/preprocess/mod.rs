@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::hidden::HiddenSets;
 use self::macros::{Computed, Macro};
 use crate::error::Error;
-use crate::lexer::lex;
+use crate::lexer::{lex, lex_unless};
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
 
 /// Files that include files that include files, so deep.
@@ -251,6 +251,9 @@ impl Preprocessor<'_> {
         let mut text: Vec<Token> = Vec::new();
         for line in tokens.split_inclusive(|token| token.kind == Kind::Newline) {
             let line = &line[..line.len() - 1];
+            if (self.stop)() {
+                return Err(Error::new(included_at, "stopped while lines were looked at"));
+            }
             let counts = counts(&branches);
             match line.split_first() {
                 Some((hash, directive)) if hash.is(self.words.hash) => {
@@ -282,7 +285,7 @@ impl Preprocessor<'_> {
             return Ok(known.clone());
         }
         let text = self.files.text(file);
-        let tokens: Rc<[Token]> = lex(&text, file, &mut self.names)?.into();
+        let tokens: Rc<[Token]> = lex_unless(&text, file, &mut self.names, self.stop)?.into();
         self.lexed.insert(file, tokens.clone());
         Ok(tokens)
     }

@@ -160,6 +160,9 @@ impl Typer<'_> {
         }
         let mut stack = vec![Aggregate { ty: ty.clone(), path, next: 0 }];
         for (designators, value) in list {
+            if (self.stop)() {
+                return Err(Error::new(span, "stopped while types were looked at"));
+            }
             let mut repeat = None;
             match designators.is_empty() {
                 false => repeat = self.designated(&mut stack, designators, span, open)?,

@@ -36,10 +36,12 @@ impl<'a> Table<'a> {
     pub fn new(states: &'a [u64], words: usize, workers: usize, stop: &Stop) -> Option<Self> {
         let seed = RandomState::new().hash_one(words);
         let shard = |own: usize| {
-            let count =
-                states.chunks_exact(words).filter(|s| shard_of(hash(s, seed), workers) == own).count();
-            if stop() {
-                return None;
+            let mut count = 0;
+            for part in states.chunks(POLLED * words) {
+                if stop() {
+                    return None;
+                }
+                count += part.chunks_exact(words).filter(|s| shard_of(hash(s, seed), workers) == own).count();
             }
             let mut slots = vec![0u64; (count * 3 / 2 + 1).next_power_of_two()];
             let mask = slots.len() - 1;

@@ -11,7 +11,7 @@ use fencewright_program::{EventKind, MemoryModel, Program, Property, Replayed, T
 use fencewright_smt::Prover;
 
 use super::Beside;
-use super::proof::proof;
+use super::proof::proof_unless;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
 use crate::task::{Answer, Author, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
 
@@ -143,8 +143,12 @@ impl<'a, 'p> Confirmation<'a, 'p> {
             None => {
                 let program = self.task.program;
                 let claim = Claim::Safe { properties: invariant.properties.clone() };
-                let proofs = vec![proof(program, invariant)];
-                let certificate = Arc::new(Certificate::new(fingerprint(program), claim, proofs));
+                let finishing = self.limits.finishing();
+                let stop = || finishing.exceeded(0).is_some();
+                let Some(proof) = proof_unless(program, invariant, &stop) else {
+                    return (Verdict::Unknown(Reason::NotConfirmed), Evidence::None);
+                };
+                let certificate = Arc::new(Certificate::new(fingerprint(program), claim, vec![proof]));
                 self.invariants.push((Arc::clone(invariant), Arc::clone(&certificate)));
                 certificate
             }

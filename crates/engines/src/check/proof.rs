@@ -11,6 +11,11 @@ use crate::task::Invariant;
 
 /// An invariant of a program, as certificates write it.
 pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
+    proof_unless(program, invariant, &|| false).expect("nobody stops it")
+}
+
+/// The same; nothing if `stop`, which is asked for every control state, says so.
+pub fn proof_unless(program: &Program, invariant: &Invariant, stop: &dyn Fn() -> bool) -> Option<Proof> {
     let machine = BufferMachine::new(program, invariant.buffers);
     let mut cells = BTreeMap::new();
     let mut constraint = |constraint: &fencewright_memory::Constraint| {
@@ -21,11 +26,11 @@ pub fn proof(program: &Program, invariant: &Invariant) -> Proof {
     };
     let states = invariant.states.iter().map(|(control, cubes)| {
         let invariant = cubes.iter().map(|cube| cube.iter().map(&mut constraint).collect());
-        state(control, invariant.collect())
+        (!stop()).then(|| state(control, invariant.collect()))
     });
-    let states = states.collect();
+    let states = states.collect::<Option<_>>()?;
     let (machine, symmetry) = (name(invariant.buffers), invariant.symmetry.clone());
-    Proof::Invariant(InductiveInvariant { machine, symmetry, cells, states })
+    Some(Proof::Invariant(InductiveInvariant { machine, symmetry, cells, states }))
 }
 
 fn state(control: &Control, invariant: Vec<Vec<Constraint>>) -> StateInvariant {

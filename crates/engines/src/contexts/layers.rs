@@ -148,8 +148,11 @@ impl<'s, 'a, 'p, D: Domain> Layers<'s, 'a, 'p, D> {
     fn search_on(&mut self, limits: &Limits, progress: &Progress) -> Result<Next<'a, 'p>, Reason> {
         let mut rounds = 0u32;
         loop {
-            if let Some(finding) = self.findings.pop() {
-                return Ok(Next::Evidence(self.search.counterexample(&finding)));
+            if let Some(finding) = self.findings.last() {
+                // Until there is its path, a finding is not done with.
+                let path = self.search.counterexample(finding)?;
+                self.findings.pop();
+                return Ok(Next::Evidence(path));
             }
             rounds = rounds.wrapping_add(1);
             if rounds.is_multiple_of(1024) {

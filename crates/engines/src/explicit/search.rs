@@ -239,6 +239,15 @@ impl Shared<'_> {
         !decided.is_empty() && self.task.observed.is_empty() && decided.iter().enumerate().all(settled)
     }
 
+    /// Whether there is time and memory for more of what takes long; if not, the search stops.
+    pub(super) fn goes_on(&self) -> bool {
+        let used = self.bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
+        if let Some(reason) = self.limits.exceeded(used) {
+            self.stop_because(reason);
+        }
+        !self.stop.load(Ordering::Relaxed)
+    }
+
     pub(super) fn stop_because(&self, reason: Reason) {
         self.stopped.lock().expect("no worker panicked").get_or_insert(reason);
         self.stop.store(true, Ordering::Relaxed);

@@ -5,6 +5,9 @@
 //! state, so a look-up touches a stored state only if it is very likely the one looked for. In both cases the place of a slot
 //! comes from the upper bits of the hash and can be computed from the slot alone: a table grows by one pass from
 //! front to back over the old and the new one.
+//!
+//! That pass takes seconds for a table of gigabytes. A large table therefore grows between two rounds of the search ([`Store::make_room`]),
+//! and the limits are looked at on the way; the old table remains what it was until the new one is complete.
 
 use super::code::Code;
 use super::layout::{Layout, LiveSlots};
@@ -17,7 +20,13 @@ pub const NONE: u32 = u32::MAX;
 const EMPTY: u64 = 0;
 
 /// After so many words of states in a new layout it is asked whether there is time for more: some milliseconds.
-const REPACKED_WORDS: usize = 1 << 18;
+const REPACKED_WORDS: usize = 1 << 16;
+
+/// After so many slots of a table that grows it is asked whether there is time for more: about a millisecond.
+const MOVED_SLOTS: usize = 1 << 16;
+
+/// A table with fewer slots grows when it has to: that takes no time to speak of.
+const LARGE_TABLE: usize = 1 << 18;
 
 /// A set of packed states with, for each, the state it was reached from.
 pub struct Store {
@@ -96,7 +105,7 @@ impl Store {
 
     /// How many more bytes are needed at once to add `more` states: for a table twice as large beside the present one, and for the states.
     pub fn bytes_to_grow(&self, more: usize) -> usize {
-        let table = match (self.len() + more) * 4 > self.table.len() * 3 {
+        let table = match self.is_full(more) {
             true => self.table.len() * 16,
             false => 0,
         };
@@ -107,13 +116,23 @@ impl Store {
         table + states
     }
 
-    /// Makes room for `more` states. Capacity grows by a quarter, where a vector would double it.
-    pub fn make_room(&mut self, more: usize) {
+    /// Makes room for `more` states, unless `go_on`, which is asked after every few milliseconds, says no: then there is as much room as
+    /// before. Capacity grows by a quarter, where a vector would double it.
+    pub fn make_room(&mut self, more: usize, go_on: &mut dyn FnMut() -> bool) {
         if self.states.len() + more * self.words > self.states.capacity() {
             let extension = self.extension(more);
             self.states.reserve_exact(extension * self.words);
             self.parents.reserve_exact(extension);
         }
+        if self.table.len() >= LARGE_TABLE && self.is_full(more) {
+            self.enlarge(go_on);
+        }
+    }
+
+    /// Whether the table is too small for `more` states.
+    #[inline]
+    fn is_full(&self, more: usize) -> bool {
+        (self.len() + more) * 4 > self.table.len() * 3
     }
 
     fn extension(&self, more: usize) -> usize {
@@ -171,34 +190,30 @@ impl Store {
             self.states.extend_from_slice(state);
         }
         self.parents.push(parent);
-        if self.parents.len() * 4 > self.table.len() * 3 {
-            self.enlarge();
+        if self.is_full(0) {
+            self.enlarge(&mut || true);
         }
         Some(number)
     }
 
-    /// Doubles the table.
+    /// Doubles the table, unless `go_on` says no.
     #[cold]
-    fn enlarge(&mut self) {
-        let mut old = std::mem::take(&mut self.table);
-        self.shift -= 1;
-        self.table = vec![EMPTY; old.len() * 2];
+    fn enlarge(&mut self, go_on: &mut dyn FnMut() -> bool) {
+        let shift = self.shift - 1;
+        let mut larger = vec![EMPTY; self.table.len() * 2];
         // A run of slots may wrap around the end of the old table; starting behind an empty slot keeps the order.
-        let start = old.iter().position(|&slot| slot == EMPTY).unwrap_or(0);
-        old.rotate_left(start);
-        for slot in old.into_iter().filter(|&slot| slot != EMPTY) {
-            let hash = if self.words == 1 { hash_word(slot) } else { slot };
-            self.place(hash, slot);
+        let start = self.table.iter().position(|&slot| slot == EMPTY).unwrap_or(0);
+        let (wrapped, first) = self.table.split_at(start);
+        for slots in first.chunks(MOVED_SLOTS).chain(wrapped.chunks(MOVED_SLOTS)) {
+            if !go_on() {
+                return;
+            }
+            for &slot in slots.iter().filter(|&&slot| slot != EMPTY) {
+                let hash = if self.words == 1 { hash_word(slot) } else { slot };
+                place(&mut larger, shift, hash, slot);
+            }
         }
-    }
-
-    fn place(&mut self, hash: u64, slot: u64) {
-        let mask = self.table.len() - 1;
-        let mut position = (hash >> self.shift) as usize;
-        while self.table[position] != EMPTY {
-            position = (position + 1) & mask;
-        }
-        self.table[position] = slot;
+        (self.table, self.shift) = (larger, shift);
     }
 
     /// The same states in a wider layout, without the states they were reached from, which [`Store::adopt`] takes along. That may take seconds: there is nothing if `go_on`,
@@ -232,8 +247,8 @@ impl Store {
             let hash = hash(to);
             match *to {
                 [EMPTY] => wider.has_empty = true,
-                [word] => wider.place(hash, word),
-                _ => wider.place(hash, (hash >> 32 << 32) | (n as u64 + 1)),
+                [word] => place(&mut wider.table, wider.shift, hash, word),
+                _ => place(&mut wider.table, wider.shift, hash, (hash >> 32 << 32) | (n as u64 + 1)),
             }
         }
         wider.states = states;
@@ -249,5 +264,49 @@ impl Store {
     /// How many bytes [`Store::repacked`] takes.
     pub fn bytes_to_repack(&self, words: usize) -> usize {
         (self.len() * words + self.table.len()) * 8
+    }
+}
+
+/// Puts a slot into the first free place of a table from where its hash belongs.
+fn place(table: &mut [u64], shift: u32, hash: u64, slot: u64) {
+    let mask = table.len() - 1;
+    let mut position = (hash >> shift) as usize;
+    while table[position] != EMPTY {
+        position = (position + 1) & mask;
+    }
+    table[position] = slot;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_table_grows_as_a_whole_or_not_at_all() {
+        // As many states as a large table has room for.
+        let count = LARGE_TABLE as u64 / 4 * 3;
+        for words in [1, 2] {
+            let mut store = Store::new(words);
+            let insert = |store: &mut Store, n: u64| {
+                let state = vec![n; words];
+                store.insert(&state, hash(&state), NONE)
+            };
+            assert!((0..count).all(|n| insert(&mut store, n).is_some()));
+            assert_eq!(store.table.len(), LARGE_TABLE);
+            let needed = store.bytes_to_grow(1_000);
+            assert!(needed >= 2 * LARGE_TABLE * 8, "{needed}");
+            // There is no more time when half of it is done.
+            let mut asked = 0;
+            store.make_room(1_000, &mut || {
+                asked += 1;
+                asked <= LARGE_TABLE / MOVED_SLOTS / 2
+            });
+            assert_eq!((store.table.len(), asked), (LARGE_TABLE, LARGE_TABLE / MOVED_SLOTS / 2 + 1));
+            assert!((0..count).all(|n| insert(&mut store, n).is_none()));
+            store.make_room(1_000, &mut || true);
+            assert_eq!(store.table.len(), 2 * LARGE_TABLE);
+            assert!((0..count).all(|n| insert(&mut store, n).is_none()));
+            assert!((count..count + 1_000).all(|n| insert(&mut store, n).is_some()));
+        }
     }
 }

@@ -26,6 +26,8 @@ const ROUND: usize = 4096;
 const BATCH: usize = 64;
 /// A round also ends when it has made so many successors: a single state may have tens of thousands.
 const SUCCESSORS: usize = 1 << 15;
+/// Or successors of so many words: what a step takes grows with the size of a state, and between two rounds the limits are looked at.
+const WORDS: usize = 1 << 17;
 
 /// One worker.
 pub struct Worker<'a, 's> {
@@ -173,8 +175,9 @@ impl<'a, 's> Worker<'a, 's> {
         let depth_first = self.shared.options.order == Order::DepthFirst;
         // A single worker is strictly depth first: a state's successors are stored before the next state is taken.
         let batch = if depth_first { 1 } else { BATCH };
+        let successors = SUCCESSORS.min(WORDS / self.layout.words).max(1);
         for _ in 0..ROUND {
-            if self.made >= SUCCESSORS || self.shared.stop.load(Ordering::Relaxed) {
+            if self.made >= successors || self.shared.stop.load(Ordering::Relaxed) {
                 break;
             }
             let woken = self.sleep.as_ref().and_then(Sleep::next);
@@ -415,7 +418,12 @@ impl<'a, 's> Worker<'a, 's> {
         }
         match shared.limits.exceeded_with(used, sum(&shared.more)) {
             Some(reason) => shared.stop_because(reason),
-            None => self.store.make_room(SUCCESSORS),
+            None => {
+                self.store.make_room(SUCCESSORS, &mut || shared.goes_on());
+                if let Some(sleep) = &mut self.sleep {
+                    sleep.make_room(&self.store, SUCCESSORS, &mut || shared.goes_on());
+                }
+            }
         }
         if shared.task.is_heard() {
             self.deciding.retain(|&n| !shared.task.is_settled(n));
@@ -458,13 +466,7 @@ impl<'a, 's> Worker<'a, 's> {
     /// A wider layout with all states in it; nothing if a limit is reached before they are, and then the search stops.
     pub(super) fn widened(&mut self, growth: &[Growth]) -> Option<Wider> {
         let (shared, code) = (self.shared, self.shared.code);
-        let mut go_on = || {
-            let used = shared.bytes.iter().map(|c| c.load(Ordering::Relaxed)).sum();
-            if let Some(reason) = shared.limits.exceeded(used) {
-                shared.stop_because(reason);
-            }
-            !shared.stop.load(Ordering::Relaxed)
-        };
+        let mut go_on = || shared.goes_on();
         let mut sizes = self.sizes.clone();
         growth.iter().for_each(|growth| sizes.grow(code, *growth));
         let layout = Layout::new(code, &sizes);
@@ -474,6 +476,11 @@ impl<'a, 's> Worker<'a, 's> {
             return None;
         }
         let store = self.store.repacked(code, &self.layout, &layout, &mut go_on)?;
+        if let Some(sleep) = &mut self.sleep
+            && !sleep.rehash(&store, &mut go_on)
+        {
+            return None;
+        }
         Some(Wider { sizes, layout, store })
     }
 
@@ -481,9 +488,6 @@ impl<'a, 's> Worker<'a, 's> {
     pub(super) fn adopt(&mut self, wider: Option<Wider>) {
         let Some(wider) = wider.filter(|_| !self.shared.stop.load(Ordering::Relaxed)) else { return };
         self.store.adopt(wider.store);
-        if let Some(sleep) = &mut self.sleep {
-            sleep.rehash(&self.store);
-        }
         self.layout = wider.layout;
         self.sizes = wider.sizes;
     }

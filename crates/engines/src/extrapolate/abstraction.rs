@@ -153,8 +153,8 @@ impl<'a> Abstraction<'a> {
         self.effort.check_seconds += start.elapsed().as_secs_f64();
         self.effort.states = checker.states();
         self.effort.bytes = self.effort.bytes.max(checker.bytes());
-        let found = found?;
-        Ok((program, found))
+        drop(checker);
+        Ok((program, found?))
     }
 
     /// Leaves out predicates one by one, where the rest is enough, as long as that takes few questions.

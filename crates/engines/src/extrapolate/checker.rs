@@ -9,6 +9,7 @@
 //! will not be read are forgotten.
 
 use std::collections::{HashMap, VecDeque};
+use std::mem::take;
 use std::sync::atomic::Ordering;
 
 use fencewright_memory::linear::ways;
@@ -19,6 +20,7 @@ use super::entailment::Judge;
 use super::program::{BooleanProgram, Case};
 use super::transformer::{Transformer, transformer};
 use super::vector::{Literal, Vector};
+use crate::limits::discard;
 use crate::search::live::LiveCells;
 use crate::search::reduced::Path;
 use crate::task::{Limits, Progress, Reason};
@@ -133,6 +135,8 @@ impl<'a> Checker<'a> {
                 progress.states.store(self.nodes.len() as u64, Ordering::Relaxed);
                 progress.frontier.store(self.frontier.len() as u64, Ordering::Relaxed);
                 progress.bytes.store(self.bytes, Ordering::Relaxed);
+            }
+            if expanded.is_multiple_of(8) {
                 self.limits.exceeded(self.bytes).map_or(Ok(()), Err)?;
             }
             if !self.nodes[n].covered
@@ -266,5 +270,12 @@ impl<'a> Checker<'a> {
         }
         path.reverse();
         path
+    }
+}
+
+impl Drop for Checker<'_> {
+    fn drop(&mut self) {
+        let states = (take(&mut self.nodes), take(&mut self.places), take(&mut self.numbers));
+        discard(self.bytes, (states, take(&mut self.conditions)));
     }
 }

@@ -245,9 +245,9 @@ impl Run<'_> {
         let mut judge = Judge::new(self.limits.budget());
         let mut all = Vec::with_capacity(states.len());
         for (control, vectors) in states {
-            self.limits.exceeded(0).map_or(Ok(()), Err)?;
             let mut cubes = Vec::new();
             for vector in vectors {
+                self.limits.exceeded(0).map_or(Ok(()), Err)?;
                 let many = || Reason::Unsupported("a state of the proof has too many cases".into(), None);
                 cubes.extend(proof::cubes(&program.vocabulary, vector, &mut judge).ok_or_else(many)?);
             }

@@ -184,10 +184,10 @@ fn edges(
     let threads = machine.program.threads.len() as u32;
     let mut edges = Vec::new();
     for (thread, code) in machine.program.threads() {
-        limits.exceeded(0).map_or(Ok(()), Err)?;
         let another = ThreadId((thread.0 + 1) % threads);
         let mut own = vec![BooleanEdge::default(); code.edges.len()];
         for (n, (edge, made)) in code.edges.iter().zip(&mut own).enumerate() {
+            limits.exceeded(0).map_or(Ok(()), Err)?;
             let mut control = machine.initial();
             control.locations[thread.index()] = edge.from;
             for holder in HOLDERS {

@@ -333,7 +333,7 @@ impl<'a> Construction<'a> {
 
     /// Looks at the limits now and then.
     fn poll(&mut self) -> Result<(), Reason> {
-        const EVERY: u64 = 2_000;
+        const EVERY: u64 = 200;
         if self.judge.questions - self.looked < EVERY {
             return Ok(());
         }

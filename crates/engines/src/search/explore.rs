@@ -317,6 +317,10 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             match target {
                 Ok(target) => {
                     for (branch, state) in &successors {
+                        // So does comparing a state with many others.
+                        if !self.domain.is_discrete() {
+                            self.poll()?;
+                        }
                         let origin = Origin { parent: node, step, branch: *branch };
                         if let Some(new) = self.add(target, state, origin) {
                             added(self, new)?;
@@ -370,8 +374,10 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         Ok(())
     }
 
-    /// The path to a finding; the machine makes its steps again.
-    pub fn counterexample(&self, finding: &Finding) -> Counterexample<M> {
+    /// The path to a finding. The machine makes its steps again, all that leave each control state, which takes longer than the search
+    /// took for one of them: so the limits are looked at, with the little more that there is for what was found at the last moment.
+    pub fn counterexample(&self, finding: &Finding) -> Result<Counterexample<M>, Reason> {
+        let finishing = self.limits.finishing();
         let mut node = &self.nodes[finding.node as usize];
         let mut steps = Vec::new();
         while let Origin { parent, step, branch } = node.origin
@@ -379,7 +385,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
         {
             node = &self.nodes[parent as usize];
             let branch = self.domain.tells_branches().then_some(branch);
-            steps.push((self.step(node.control, step), branch));
+            steps.push((self.step(node.control, step, &finishing)?, branch));
         }
         steps.reverse();
         let start = self.controls[node.control as usize].control.clone();
@@ -387,15 +393,18 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
             self.machine.evidence(self.control_of(finding.node), &self.properties[finding.property]);
         let is_it = |evidence: &Evidence| evidence.case == finding.case;
         let evidence = evidence.into_iter().flatten().find(is_it).expect("a machine always says the same");
-        Counterexample { property: finding.property, start, steps, evidence }
+        Ok(Counterexample { property: finding.property, start, steps, evidence })
     }
 
     /// A step that leaves a control state, by its number in the list of all steps.
-    fn step(&self, control: u32, number: u32) -> StepOf<M> {
+    fn step(&self, control: u32, number: u32, limits: &Limits) -> Result<StepOf<M>, Reason> {
         let ControlNode { control, steps, .. } = &self.controls[control as usize];
         let (phase, range) = steps.iter().find(|(_, range)| range.contains(&number)).expect("it was taken");
-        let again = self.machine.steps_in(*phase, control, &|| false).expect("nobody stops it");
-        again.into_iter().nth((number - range.start) as usize).expect("a machine always does the same")
+        let stop = || limits.exceeded(self.bytes).is_some();
+        let Some(again) = self.machine.steps_in(*phase, control, &stop) else {
+            return Err(limits.exceeded(self.bytes).unwrap_or(Reason::Cancelled));
+        };
+        Ok(again.into_iter().nth((number - range.start) as usize).expect("a machine always does the same"))
     }
 
     fn poll(&self) -> Result<(), Reason> {
@@ -512,7 +521,6 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
 
 impl<M: Machine, D: Domain> Drop for Search<'_, M, D> {
     fn drop(&mut self) {
-        let states = self.nodes.len();
-        discard(states, (take(&mut self.nodes), take(&mut self.controls), take(&mut self.steps)));
+        discard(self.bytes, (take(&mut self.nodes), take(&mut self.controls), take(&mut self.steps)));
     }
 }

@@ -76,7 +76,10 @@ impl<'a, M: Machine<Phase = ()>, D: Domain> Reach<'a, M, D> {
     /// Searches to the end, the first evidence or a limit.
     pub fn run(&mut self, limits: &Limits, progress: &Progress) -> Reached<M, D::State> {
         match self.explore(limits, progress) {
-            Err(Stop::Evidence(finding)) => Reached::Evidence(self.search.counterexample(&finding)),
+            Err(Stop::Evidence(finding)) => match self.search.counterexample(&finding) {
+                Ok(path) => Reached::Evidence(path),
+                Err(reason) => Reached::Stopped(reason),
+            },
             Err(Stop::Limit(reason)) => Reached::Stopped(reason),
             Ok(()) => match self.search.unmodelled() {
                 Some(unmodelled) => Reached::Unmodelled(unmodelled.clone()),

@@ -30,6 +30,8 @@ mod paths;
 mod reorder;
 mod unroll;
 
+use std::collections::BTreeMap;
+
 use fencewright_kit::choices::faulting_choices;
 use fencewright_kit::formulas::{relocate, relocate_kind};
 use fencewright_kit::{Built, ThreadBuilder};
@@ -147,8 +149,7 @@ impl Extended {
     fn adapt_formulas(&mut self) {
         self.program.properties = self.properties.clone();
         self.program.hints.predicates = self.predicates.clone();
-        let threads = &self.threads;
-        relocate(&mut self.program, &|thread, locations| copies(&threads[thread.index()], locations));
+        relocate(&mut self.program, &copies(&self.threads));
         self.program.hints.spared.clear();
         self.program.hints.costs.clear();
     }
@@ -156,7 +157,7 @@ impl Extended {
     /// A property of the original program, as one of this program.
     pub fn property(&self, property: &Property) -> Property {
         let mut adapted = property.clone();
-        relocate_kind(&mut adapted.kind, &|thread, at| copies(&self.threads[thread.index()], at));
+        relocate_kind(&mut adapted.kind, &copies(&self.threads));
         adapted
     }
 
@@ -210,10 +211,17 @@ impl Extended {
     }
 }
 
-/// All copies of some original locations.
-fn copies(mapping: &Mapping, originals: &[LocationId]) -> Vec<LocationId> {
-    let all = mapping.locations.iter().zip((0..).map(LocationId));
-    all.filter(|(original, _)| originals.contains(original)).map(|(_, copy)| copy).collect()
+/// Says which locations are the copies of some original ones of a thread. Properties may name very many, so copies are found by originals.
+fn copies(threads: &[Mapping]) -> impl Fn(ThreadId, &[LocationId]) -> Vec<LocationId> {
+    let mut copies = vec![BTreeMap::<LocationId, Vec<LocationId>>::new(); threads.len()];
+    for (copies, mapping) in copies.iter_mut().zip(threads) {
+        let all = mapping.locations.iter().zip((0..).map(LocationId));
+        all.for_each(|(original, copy)| copies.entry(*original).or_default().push(copy));
+    }
+    move |thread, originals| {
+        let known = originals.iter().filter_map(|original| copies[thread.index()].get(original));
+        known.flatten().copied().collect()
+    }
 }
 
 /// An auxiliary register. Its name cannot be one of the source.

@@ -55,6 +55,12 @@ struct Entry {
 /// After so many states in a new layout it is asked whether there is time for more.
 const CARRIED: usize = 256;
 
+/// The same for entries that get another place.
+const MOVED: usize = 1 << 14;
+
+/// A table with fewer entries grows when it has to: that takes no time to speak of.
+const LARGE_TABLE: usize = 1 << 18;
+
 const EMPTY: Entry = Entry { asleep: 0, set: 0, number: NONE };
 
 /// Takes the steps of persistent sets that are not asleep.
@@ -87,7 +93,7 @@ impl<'c> Sleep<'c> {
 
     /// How many more bytes are needed at once for `more` states.
     pub fn bytes_to_grow(&self, more: usize) -> usize {
-        let table = match (self.used + more) * 4 > self.entries.len() * 3 {
+        let table = match self.is_full(more) {
             true => self.entries.len() * 2 * size_of::<Entry>(),
             false => 0,
         };
@@ -114,13 +120,37 @@ impl<'c> Sleep<'c> {
         if asleep == 0 {
             return;
         }
-        if (self.used + 1) * 4 > self.entries.len() * 3 {
-            let larger = vec![EMPTY; self.entries.len() * 2];
-            let old = std::mem::replace(&mut self.entries, larger);
-            old.into_iter().filter(|entry| entry.number != NONE).for_each(|entry| self.place(store, entry));
+        if self.is_full(1) {
+            self.replace(store, self.entries.len() * 2, &mut || true);
         }
         self.used += 1;
-        self.place(store, Entry { asleep, set: 0, number });
+        place(&mut self.entries, store, Entry { asleep, set: 0, number });
+    }
+
+    /// Makes room for `more` entries, unless `go_on`, which is asked after every few milliseconds, says no: then there is as much as before.
+    pub fn make_room(&mut self, store: &Store, more: usize, go_on: &mut dyn FnMut() -> bool) {
+        if self.entries.len() >= LARGE_TABLE && self.is_full(more) {
+            self.replace(store, self.entries.len() * 2, go_on);
+        }
+    }
+
+    /// Whether the table is too small for `more` entries.
+    fn is_full(&self, more: usize) -> bool {
+        (self.used + more) * 4 > self.entries.len() * 3
+    }
+
+    /// Goes over to a table of that length, with every entry where it belongs; false, and nothing has changed, if `go_on` says no.
+    fn replace(&mut self, store: &Store, length: usize, go_on: &mut dyn FnMut() -> bool) -> bool {
+        let mut table = vec![EMPTY; length];
+        for entries in self.entries.chunks(MOVED) {
+            if !go_on() {
+                return false;
+            }
+            let used = entries.iter().filter(|entry| entry.number != NONE);
+            used.for_each(|entry| place(&mut table, store, *entry));
+        }
+        self.entries = table;
+        true
     }
 
     /// A known state was reached again with this sleep set.
@@ -220,27 +250,13 @@ impl<'c> Sleep<'c> {
         true
     }
 
-    /// Puts every sleep set where it belongs after the states have been packed anew.
-    pub fn rehash(&mut self, store: &Store) {
-        let empty = vec![EMPTY; self.entries.len()];
-        let old = std::mem::replace(&mut self.entries, empty);
-        old.into_iter().filter(|entry| entry.number != NONE).for_each(|entry| self.place(store, entry));
-    }
-
-    fn slot(&self, hash: u64) -> usize {
-        (hash >> (64 - self.entries.len().trailing_zeros())) as usize
-    }
-
-    fn place(&mut self, store: &Store, entry: Entry) {
-        let mut slot = self.slot(hash(store.state(entry.number)));
-        while self.entries[slot].number != NONE {
-            slot = (slot + 1) & (self.entries.len() - 1);
-        }
-        self.entries[slot] = entry;
+    /// Puts every sleep set where it belongs after the states have been packed anew; false if `go_on` says that there is no time for it.
+    pub fn rehash(&mut self, store: &Store, go_on: &mut dyn FnMut() -> bool) -> bool {
+        self.replace(store, self.entries.len(), go_on)
     }
 
     fn find(&self, store: &Store, state: &[u64], hash: u64) -> Option<usize> {
-        let mut slot = self.slot(hash);
+        let mut slot = slot(&self.entries, hash);
         loop {
             match self.entries[slot].number {
                 NONE => return None,
@@ -249,6 +265,20 @@ impl<'c> Sleep<'c> {
             }
         }
     }
+}
+
+/// Where in a table the entry of a state with this hash belongs.
+fn slot(entries: &[Entry], hash: u64) -> usize {
+    (hash >> (64 - entries.len().trailing_zeros())) as usize
+}
+
+/// Puts an entry into the first free place from where it belongs.
+fn place(entries: &mut [Entry], store: &Store, entry: Entry) {
+    let mut slot = slot(entries, hash(store.state(entry.number)));
+    while entries[slot].number != NONE {
+        slot = (slot + 1) & (entries.len() - 1);
+    }
+    entries[slot] = entry;
 }
 
 /// A state of which some parts are awake.

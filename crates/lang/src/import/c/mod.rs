@@ -56,6 +56,7 @@ fn translated(
         // Structures that are found by way of their members are the same in what follows.
         let mut united = nodes.clone();
         memory::unite_containers(&core, &mut united)?;
+        stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, united))
     };
     // Where nothing comes back, the addresses of more objects are known.
@@ -67,9 +68,9 @@ fn translated(
     parsed.warnings.extend(reuse::warnings(&core, &united, reuse));
     elaborate::forget_unfollowed(&mut core, &united);
     views::convert(&mut core, &united);
-    if !stop.at_once() {
-        elaborate::simplify(&mut core, &nodes, options.exact_waits);
-    }
+    stop.or_go_on()?;
+    elaborate::simplify(&mut core, &nodes, options.exact_waits, stop);
+    stop.or_go_on()?;
     let heap = options.heap.unwrap_or(memory::Options::default().heap);
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;

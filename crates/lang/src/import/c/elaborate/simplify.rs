@@ -11,6 +11,7 @@ mod propagate;
 use super::super::core::{Access, Core, Object, Register, Stmt, StmtKind, each_statement};
 use super::super::nodes::Nodes;
 use super::clean;
+use crate::stop::Stop;
 
 use defined::Defined;
 use fold::Whole;
@@ -22,7 +23,7 @@ const ROUNDS: usize = 4;
 const MOST_WORK: usize = 20_000_000;
 
 /// Makes the code of all threads smaller. With `exact_waits`, a thread that waits for others before it ends still does.
-pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool) {
+pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'_>) {
     let mut whole = Whole { nodes, ended: Default::default() };
     for statement in core.threads.iter().flat_map(|thread| row(&thread.code)) {
         if let StmtKind::End(object) = &statement.kind {
@@ -37,12 +38,15 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool) {
         let mut changed = private::promote(core, nodes);
         let (defined, mut own) = (Defined::of(core), private::own_variables(core));
         for (number, thread) in core.threads.iter_mut().enumerate() {
+            if stop.at_once() {
+                return;
+            }
             if size(&thread.code) * thread.registers.len() > MOST_WORK {
                 continue;
             }
             let start = Start { registers: &thread.registers, variables: std::mem::take(&mut own[number]) };
             let is_defined = |register: Register| defined.is(number, register);
-            if propagate::propagate(&mut thread.code, &start, &whole, &is_defined) {
+            if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) {
                 changed = true;
                 // What the flow of control says about the start of the thread is in `initial` already.
                 let code = std::mem::take(&mut thread.code);

@@ -23,8 +23,6 @@ mod tests;
 mod tidy;
 mod uses;
 
-use fencewright_program::Span;
-
 use super::core::Core;
 use super::nodes::Nodes;
 use crate::ast::File;
@@ -69,23 +67,26 @@ pub fn emit(
     stop: &Stop<'_>,
 ) -> Result<File, Vec<Diagnostic>> {
     unite_containers(core, &mut nodes)?;
+    stop.or_go_on()?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
         return Err(clashes);
     }
     open_arrays::set_lengths(core, &mut nodes)?;
     let layout = Layout::new(core, &nodes, options)?;
+    stop.or_go_on()?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options)?;
+    stop.or_go_on()?;
     program.threads.iter_mut().for_each(fresh::forget);
     for thread in program.threads.iter_mut().filter(|thread| sharing::has_many_registers(thread)) {
         tidy::tidy(thread);
+        stop.or_go_on()?;
         sharing::share(thread);
     }
-    if stop.at_once() {
-        return Err(vec![Diagnostic::new(Span::default(), "stopped while memory was laid out")]);
-    }
+    stop.or_go_on()?;
     flow::check(&mut program, &layout);
     for thread in &mut program.threads {
+        stop.or_go_on()?;
         checks::join(&mut thread.code);
         failures::move_failures(thread);
         tidy::tidy(thread);
@@ -94,5 +95,6 @@ pub fn emit(
         }
     }
     joins::gather(&mut program, &layout);
+    stop.or_go_on()?;
     Ok(emit::emit(core, &layout, &program))
 }

@@ -224,6 +224,9 @@ fn holds(condition: &Value, chosen: i64) -> bool {
     condition.eval(&mut |_| chosen).is_ok_and(|value| value != 0)
 }
 
+/// A way, however short, takes as long as so many small pieces of work.
+const PIECES_OF_A_WAY: usize = 32;
+
 /// The ways to departures from the head of a loop; nothing if that is not decided.
 pub(super) fn departures(part: Part<'_>, head: LocationId, stop: &Stop<'_>) -> Option<Departures> {
     let mut ways: Vec<Vec<Op>> = Vec::new();
@@ -231,7 +234,10 @@ pub(super) fn departures(part: Part<'_>, head: LocationId, stop: &Stop<'_>) -> O
     let (mut pieces, mut comes_back) = (0, false);
     while let Some(mut way) = open.pop() {
         pieces += 1;
-        if pieces > MOST_PIECES || ways.len() > MOST_WAYS || way.length() > LONGEST || stop.now() {
+        if pieces > MOST_PIECES || ways.len() > MOST_WAYS || way.length() > LONGEST {
+            return None;
+        }
+        if stop.after(PIECES_OF_A_WAY + way.length()) {
             return None;
         }
         if way.has_been_here(part) {

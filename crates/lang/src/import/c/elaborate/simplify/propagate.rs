@@ -14,6 +14,7 @@ use super::super::super::core::{
 use super::super::facts;
 use super::fold::{IsDefined, Whole, fold, fold_place};
 use super::has_label;
+use crate::stop::Stop;
 
 /// What registers hold, and variables that only this thread writes. What is not there is not known.
 #[derive(Clone, Default)]
@@ -22,7 +23,14 @@ struct Facts {
     variables: FxHashMap<ObjectId, Value>,
 }
 
+/// So many facts are changed in the time that a small piece of work takes.
+const FACTS_IN_A_PIECE: usize = 16;
+
 impl Facts {
+    fn count(&self) -> usize {
+        self.registers.len() + self.variables.len()
+    }
+
     /// The register is written: what was known about it, and by it, is not any more.
     fn forget(&mut self, written: Register) {
         self.registers.remove(&written);
@@ -42,6 +50,7 @@ pub(super) struct Start<'a> {
 struct Propagation<'a> {
     whole: &'a Whole<'a>,
     is_defined: IsDefined<'a>,
+    stop: &'a Stop<'a>,
     /// The variables that nobody else writes.
     own: FxHashSet<ObjectId>,
     /// For each label how many jumps go there, how many were passed, and what is known at those.
@@ -64,11 +73,13 @@ pub(super) fn propagate(
     start: &Start<'_>,
     whole: &Whole<'_>,
     is_defined: IsDefined<'_>,
+    stop: &Stop<'_>,
 ) -> bool {
     let mut labels: FxHashMap<Label, Jumps> = FxHashMap::default();
     jumps(code, &mut |label| labels.entry(label).or_default().all += 1);
     let own = start.variables.iter().map(|(variable, _)| *variable).collect();
-    let mut propagation = Propagation { whole, is_defined, own, labels, left: Vec::new(), changed: false };
+    let mut propagation =
+        Propagation { whole, is_defined, stop, own, labels, left: Vec::new(), changed: false };
     let registers = (0..).map(Register).zip(start.registers);
     let registers = registers.filter_map(|(register, info)| Some((register, Value::Number(info.initial?))));
     let variables = start.variables.iter();
@@ -108,6 +119,11 @@ impl Propagation<'_> {
     fn block(&mut self, code: &mut Vec<Stmt>, mut facts: Option<Facts>) -> Option<Facts> {
         let mut kept = Vec::new();
         for mut statement in std::mem::take(code) {
+            // A statement may make others of all that is known. Nobody reads the code if there is no time for the rest of it.
+            if self.stop.after(1 + facts.as_ref().map_or(0, Facts::count) / FACTS_IN_A_PIECE) {
+                kept.push(statement);
+                continue;
+            }
             if facts.is_none() && !has_label(std::slice::from_ref(&statement)) {
                 self.changed = true;
                 continue;

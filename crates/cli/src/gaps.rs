@@ -1,0 +1,29 @@
+//! `FENCEWRIGHT_GAPS=MILLISECONDS`: for those who work on Fencewright, the standard error has a line for every stretch of a thread that
+//! computes longer than that without a look at its limits. With `RUST_BACKTRACE=1` there is also where the stretch ended. A run under `fencewright-bench limits --gaps` sets the variable.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::panic::Location;
+use std::time::Duration;
+
+use fencewright_engines::gaps::{self, Gap};
+
+use crate::output::write_error;
+
+/// Watches gaps, if somebody asks for it.
+pub fn watch() {
+    let asked = std::env::var("FENCEWRIGHT_GAPS").ok();
+    if let Some(milliseconds) = asked.and_then(|text| text.parse().ok()) {
+        gaps::watch(Duration::from_millis(milliseconds), tell);
+    }
+}
+
+/// Columns are separated by tabs: the word `gap`, milliseconds, and the places of the two looks.
+fn tell(gap: &Gap) {
+    let place = |at: Option<&Location<'_>>, else_: &str| at.map_or_else(|| else_.into(), Location::to_string);
+    let (from, to) = (place(gap.from, "the beginning of a thread"), place(gap.to, "the end of a thread"));
+    write_error(&format!("gap\t{}\t{from}\t{to}\n", gap.time.as_millis()));
+    let backtrace = Backtrace::capture();
+    if backtrace.status() == BacktraceStatus::Captured {
+        write_error(&format!("{backtrace}\n"));
+    }
+}
