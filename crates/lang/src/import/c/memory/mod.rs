@@ -12,6 +12,7 @@ mod heap;
 mod joins;
 mod layout;
 mod open_arrays;
+mod plain;
 mod property;
 mod ranges;
 mod resolve;
@@ -21,6 +22,8 @@ mod statements;
 mod tests;
 mod tidy;
 mod uses;
+
+use std::collections::HashSet;
 
 use fencewright_program::Span;
 
@@ -61,13 +64,22 @@ pub fn unite_containers(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagno
 }
 
 /// The program as a file of `.fw`.
+#[derive(Debug)]
+pub struct Emitted {
+    /// The file.
+    pub file: File,
+    /// The accesses in it that a compiler may move.
+    pub plain: HashSet<Span>,
+}
+
+/// Lays memory out, and writes the program as a file of `.fw`.
 pub fn emit(
     core: &Core,
     mut nodes: Nodes,
     sources: &Sources,
     options: Options,
     stop: &Stop<'_>,
-) -> Result<File, Vec<Diagnostic>> {
+) -> Result<Emitted, Vec<Diagnostic>> {
     unite_containers(core, &mut nodes)?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
@@ -94,5 +106,5 @@ pub fn emit(
         }
     }
     joins::gather(&mut program, &layout);
-    Ok(emit::emit(core, &layout, &program))
+    Ok(Emitted { file: emit::emit(core, &layout, &program), plain: plain::plain(&program) })
 }
