@@ -240,6 +240,11 @@ impl Elaborator<'_> {
             let message = format!("recursion is not understood: {}", cycle.join(" calls "));
             return self.error(span, message, "write it as a loop");
         }
+        // Threads that start `main` again create threads that do so too, without end.
+        if self.instances.first().is_some_and(|main| main.start.function == function) {
+            let message = "recursion is not understood: a thread other than the first one calls `main`";
+            return self.error(span, message, "put what both do into a function of its own");
+        }
         if frames.len() >= MOST_CALLS {
             return self.error(
                 span,

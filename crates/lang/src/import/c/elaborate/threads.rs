@@ -31,7 +31,7 @@ const MOST_PER_SITE: usize = 16;
 /// What a thread starts with.
 #[derive(Debug)]
 pub(super) struct Start {
-    function: FunctionId,
+    pub(super) function: FunctionId,
     /// The values of its parameters, or the variables that pass them on.
     parameters: Vec<Parameter>,
     span: Span,
