@@ -336,128 +336,135 @@ pub fn mutated(random: &mut Random, text: &str) -> String {
 }
 
 fn once(random: &mut Random, text: &str) -> String {
-    let tokens = tokens(text);
-    if tokens.is_empty() {
+    let source = Source { text, tokens: tokens(text) };
+    if source.tokens.is_empty() {
         return text.to_owned();
     }
-    let at = random.below(tokens.len());
-    let token = tokens[at].clone();
-    let ends = |words: &[&str]| -> Vec<usize> {
-        tokens
-            .iter()
-            .filter(|token| words.contains(&&text[(*token).clone()]))
-            .map(|token| token.end)
-            .collect()
-    };
-    let behind = |random: &mut Random, words: &[&str], inserted: &str| {
-        let ends = ends(words);
-        let at = if ends.is_empty() { text.len() } else { *random.pick(&ends) };
-        with(text, at..at, &format!("\n{inserted}\n"))
-    };
+    let (statement, typed) = (*random.pick(STATEMENTS), *random.pick(TYPED));
+    let (value, declaration) = (*random.pick(EXPRESSIONS), *random.pick(DECLARATIONS));
+    let token = *random.pick(TOKENS);
     match random.below(28) {
-        14..=20 => {
-            let statement = format!("{{ {} }}", *random.pick(TYPED));
-            behind(random, &[";", "{"], &statement)
+        0..=2 => source.insert_behind(random, &[";", "{", "}"], statement),
+        3..=9 => source.insert_behind(random, &[";", "{"], &format!("{{ {typed} }}")),
+        10..=12 => source.alike(random),
+        13..=14 => source.operand(random, value),
+        15 => format!("{declaration}\n{text}"),
+        16 => source.insert_behind(random, &["}"], declaration),
+        17 => source.surround(random),
+        18..=19 => source.without_statement(random),
+        20..=21 => source.twice(random),
+        22 => with(text, source.any(random), ""),
+        23 => with(text, source.any(random), &format!(" {token} ")),
+        24 => with(text, source.any(random), &text[source.any(random)]),
+        25 => text[..source.any(random).end].to_owned(),
+        26 => source.without_some(random),
+        _ => source.swap(random),
+    }
+}
+
+/// A text that is being changed.
+struct Source<'t> {
+    text: &'t str,
+    tokens: Vec<Range<usize>>,
+}
+
+impl Source<'_> {
+    fn any(&self, random: &mut Random) -> Range<usize> {
+        random.pick(&self.tokens).clone()
+    }
+
+    /// Where these tokens end.
+    fn ends(&self, words: &[&str]) -> Vec<usize> {
+        let is_one = |token: &&Range<usize>| words.contains(&&self.text[(*token).clone()]);
+        self.tokens.iter().filter(is_one).map(|token| token.end).collect()
+    }
+
+    /// From the end of one statement to that of the next, or of one a few further on.
+    fn statements(&self, random: &mut Random, most: usize) -> Option<Range<usize>> {
+        let ends = self.ends(&[";", "{", "}"]);
+        let first = random.below(ends.len().checked_sub(1).filter(|n| *n > 0)?);
+        let last = (first + 1 + random.below(most)).min(ends.len() - 1);
+        Some(ends[first]..ends[last])
+    }
+
+    fn insert_behind(&self, random: &mut Random, words: &[&str], inserted: &str) -> String {
+        let ends = self.ends(words);
+        let at = if ends.is_empty() { self.text.len() } else { *random.pick(&ends) };
+        with(self.text, at..at, &format!("\n{inserted}\n"))
+    }
+
+    /// Another number, operator or type, as good as the one that is there, but not what the program needs.
+    fn alike(&self, random: &mut Random) -> String {
+        const ALIKE: &[&[&str]] = &[
+            &["0", "1", "2", "3", "7", "-1", "64", "2147483647"],
+            &["+", "-", "*", "/", "%", "&", "|", "^"],
+            &["<", ">"],
+            &["int", "long", "char", "unsigned", "short", "_Bool"],
+            &["break", "continue", "return 0"],
+            &["static", "volatile", "_Atomic"],
+            &["if", "while"],
+        ];
+        let alike =
+            |token: &Range<usize>| ALIKE.iter().find(|words| words.contains(&&self.text[token.clone()]));
+        let places: Vec<_> = self.tokens.iter().filter_map(|token| Some((token, *alike(token)?))).collect();
+        if places.is_empty() {
+            return self.text.to_owned();
         }
-        21..=23 => {
-            // Numbers, operators and types that are as good as the ones there, but not what the program needs.
-            const ALIKE: &[&[&str]] = &[
-                &["0", "1", "2", "3", "7", "-1", "64", "2147483647"],
-                &["+", "-", "*", "/", "%", "&", "|", "^"],
-                &["<", ">"],
-                &["int", "long", "char", "unsigned", "short", "_Bool"],
-                &["break", "continue", "return 0"],
-                &["static", "volatile", "_Atomic"],
-                &["if", "while"],
-            ];
-            let alike =
-                |token: &Range<usize>| ALIKE.iter().find(|words| words.contains(&&text[token.clone()]));
-            let places: Vec<_> = tokens.iter().filter_map(|token| Some((token, *alike(token)?))).collect();
-            if places.is_empty() {
-                return text.to_owned();
-            }
-            let (token, words) = *random.pick(&places);
-            with(text, token.clone(), *random.pick(words))
+        let (token, words) = *random.pick(&places);
+        with(self.text, token.clone(), *random.pick(words))
+    }
+
+    /// This in place of a name or a number.
+    fn operand(&self, random: &mut Random, value: &str) -> String {
+        let is_operand = |token: &&Range<usize>| self.text[(*token).clone()].starts_with(is_word);
+        let operands: Vec<_> = self.tokens.iter().filter(is_operand).collect();
+        match operands.as_slice() {
+            [] => self.text.to_owned(),
+            operands => with(self.text, (*random.pick(operands)).clone(), value),
         }
-        24 | 25 => {
-            // A statement is gone.
-            let ends = ends(&[";", "{", "}"]);
-            if ends.len() < 2 {
-                return text.to_owned();
-            }
-            let first = random.below(ends.len() - 1);
-            with(text, ends[first]..ends[first + 1], ";")
+    }
+
+    /// Statements in a loop, a case or an expression of their own.
+    fn surround(&self, random: &mut Random) -> String {
+        let (before, behind) = *random.pick(&[
+            ("for (int around = 0; around < 3; around++) {", "}"),
+            ("switch (1) { case 1:", "}"),
+            ("while (calls_hash(1)) {", "}"),
+            ("({", "});"),
+            ("if (hash_of(1)) {", "} else { calls_hash(1); }"),
+        ]);
+        let Some(range) = self.statements(random, 3) else { return self.text.to_owned() };
+        let inside = &self.text[range.clone()];
+        with(self.text, range, &format!("\n{before} {inside} {behind}\n"))
+    }
+
+    fn without_statement(&self, random: &mut Random) -> String {
+        let range = self.statements(random, 1);
+        range.map_or_else(|| self.text.to_owned(), |range| with(self.text, range, ";"))
+    }
+
+    /// A statement stands somewhere else too.
+    fn twice(&self, random: &mut Random) -> String {
+        let Some(range) = self.statements(random, 1) else { return self.text.to_owned() };
+        self.insert_behind(random, &[";"], &self.text[range])
+    }
+
+    /// A few tokens are gone.
+    fn without_some(&self, random: &mut Random) -> String {
+        let first = random.below(self.tokens.len());
+        let last = (first + random.below(12)).min(self.tokens.len() - 1);
+        with(self.text, self.tokens[first].start..self.tokens[last].end, "")
+    }
+
+    /// Two tokens stand in each other's place.
+    fn swap(&self, random: &mut Random) -> String {
+        let (one, other) = (self.any(random), self.any(random));
+        let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
+        if first == second {
+            return self.text.to_owned();
         }
-        26 | 27 => {
-            // A statement stands somewhere else too.
-            let ends = ends(&[";"]);
-            if ends.len() < 2 {
-                return text.to_owned();
-            }
-            let first = random.below(ends.len() - 1);
-            let statement = text[ends[first]..ends[first + 1]].to_owned();
-            behind(random, &[";"], &statement)
-        }
-        0 | 1 | 2 => {
-            let statement = *random.pick(STATEMENTS);
-            behind(random, &[";", "{", "}"], statement)
-        }
-        3 | 4 => {
-            let value = *random.pick(EXPRESSIONS);
-            let operands: Vec<&Range<usize>> =
-                tokens.iter().filter(|token| text[(*token).clone()].starts_with(is_word)).collect();
-            match operands.as_slice() {
-                [] => text.to_owned(),
-                operands => with(text, (*random.pick(operands)).clone(), value),
-            }
-        }
-        5 => {
-            let declaration = *random.pick(DECLARATIONS);
-            match random.one_in(2) {
-                true => format!("{declaration}\n{text}"),
-                false => behind(random, &["}"], declaration),
-            }
-        }
-        6 => with(text, token, ""),
-        7 => with(text, token.end..token.end, &format!(" {}", &text[token.clone()])),
-        8 => with(text, token, &format!(" {} ", random.pick(TOKENS))),
-        9 => {
-            let other = random.pick(&tokens).clone();
-            with(text, token, &text[other])
-        }
-        10 => {
-            let last = (at + random.below(12)).min(tokens.len() - 1);
-            with(text, token.start..tokens[last].end, "")
-        }
-        11 => text[..token.end].to_owned(),
-        12 => {
-            // Statements stand in a loop or a case of their own.
-            let around = *random.pick(&[
-                ("for (int around = 0; around < 3; around++) {", "}"),
-                ("switch (1) { case 1:", "}"),
-                ("while (calls_hash(1)) {", "}"),
-                ("({", "});"),
-                ("if (hash_of(1)) {", "} else { calls_hash(1); }"),
-            ]);
-            let ends = ends(&[";"]);
-            if ends.len() < 2 {
-                return text.to_owned();
-            }
-            let first = random.below(ends.len() - 1);
-            let (start, end) = (ends[first], ends[(first + 1 + random.below(3)).min(ends.len() - 1)]);
-            with(text, start..end, &format!("\n{} {} {}\n", around.0, &text[start..end], around.1))
-        }
-        _ => {
-            let other = random.pick(&tokens).clone();
-            let (first, second) = if token.start <= other.start { (token, other) } else { (other, token) };
-            match first.end <= second.start {
-                true => {
-                    let late = with(text, second.clone(), &text[first.clone()]);
-                    with(&late, first, &text[second])
-                }
-                false => text.to_owned(),
-            }
-        }
+        let late = with(self.text, second.clone(), &self.text[first.clone()]);
+        with(&late, first, &self.text[second])
     }
 }
 
