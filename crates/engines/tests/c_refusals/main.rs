@@ -1,5 +1,5 @@
 //! C that is refused: programs that are changed at random so that something stands in them that is not understood, or is no C. Loading one ends soon,
-//! without a panic, in a program or in an error with its place; and what is accepted can be checked, printed and looked at for races.
+//! without a panic, in a program or in an error with its place, or stops when it is asked to; and what is accepted can be checked, printed and looked at for races.
 //!
 //! A normal run takes 1,000 programs, made from the examples and, where there are some, the corpora; `FENCEWRIGHT_PROGRAMS=N` takes N of them, and
 //! `FENCEWRIGHT_SEED=N` takes that one and shows it.
@@ -27,8 +27,12 @@ use fencewright_program::MemoryModel;
 use fencewright_testing::corpora::{VARIABLE, tell_skipped};
 use fencewright_testing::{Random, programs_or};
 
-/// No thread may compute longer to load a program.
+/// When a program has been loaded for so long, it is asked to stop.
+const LIMIT: Duration = Duration::from_secs(10);
+/// No thread may compute longer for a program, with what is done with those that are accepted.
 const LONGEST: Duration = Duration::from_secs(20);
+/// At most one program in so many may need to be stopped: those that create dozens of threads in functions that other threads call in loops.
+const STOPPED: usize = 1_000;
 /// A program that is not done by then hangs, however little of the machine was left for it.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Of so many accepted programs, one is checked.
@@ -71,7 +75,7 @@ impl Original {
 
     fn load(&self, files: &BTreeMap<String, String>, options: &Options) -> Result<Loaded, Failure> {
         let start = computed();
-        let stop = move || computed() - start > LONGEST;
+        let stop = move || computed() - start > LIMIT;
         let open = |name: &str| match files.get(name) {
             Some(text) => Ok(text.clone().into_bytes()),
             None => fs::read(name).map_err(|error| error.to_string()),
@@ -87,6 +91,8 @@ impl Original {
 enum Outcome {
     Accepted,
     Refused(String),
+    /// It was not loaded in time.
+    Stopped,
 }
 
 /// The programs of a folder that has a table of them, with what they define.
@@ -160,7 +166,7 @@ fn attempt(original: &Original, seed: u64) -> Outcome {
     let mut random = Random::new(seed);
     let (files, options) = changed(original, &mut random);
     match original.load(&files, &options) {
-        Err(Failure::Stopped(at)) => panic!("it takes too long to load: {at:?}"),
+        Err(Failure::Stopped(_)) => Outcome::Stopped,
         Err(Failure::Wrong(error)) => {
             places(&error.sources, &error.diagnostics);
             Outcome::Refused(error.diagnostics[0].message.clone())
@@ -230,6 +236,7 @@ struct Tally {
     accepted: usize,
     refused: BTreeMap<String, usize>,
     slowest: (Duration, u64),
+    stopped: Vec<u64>,
     panicked: Vec<(u64, String)>,
 }
 
@@ -266,6 +273,7 @@ fn whatever_is_refused_is_refused_in_words() {
             match outcome {
                 Ok(Outcome::Accepted) => tally.accepted += 1,
                 Ok(Outcome::Refused(why)) => *tally.refused.entry(why).or_default() += 1,
+                Ok(Outcome::Stopped) => tally.stopped.push(seed),
                 Err(panic) => tally.panicked.push((seed, in_words(&*panic))),
             }
         }
@@ -283,17 +291,20 @@ fn whatever_is_refused_is_refused_in_words() {
     let tally = tally.into_inner().expect("nobody panics");
     let refused: usize = tally.refused.values().sum();
     println!(
-        "{} programs of {}: {} accepted, {refused} refused with {} messages, {} panicked; the slowest took {:?} (seed {})",
+        "{} programs of {}: {} accepted, {refused} refused with {} messages, {} panicked, stopped {:?}; the slowest took {:?} (seed {})",
         seeds.len(),
         originals.len(),
         tally.accepted,
         tally.refused.len(),
         tally.panicked.len(),
+        tally.stopped,
         tally.slowest.0,
         tally.slowest.1,
     );
     let kinds: BTreeSet<&String> = tally.panicked.iter().map(|(_, why)| why).collect();
     assert!(tally.panicked.is_empty(), "{:?}\n{kinds:#?}", tally.panicked);
+    assert!(tally.slowest.0 < LONGEST, "seed {} took {:?}", tally.slowest.1, tally.slowest.0);
+    assert!(tally.stopped.len() <= 1 + seeds.len() / STOPPED, "{:?}", tally.stopped);
     if asked.is_none() {
         assert!(
             tally.accepted * 10 > seeds.len() && refused * 4 > seeds.len(),
