@@ -8,6 +8,7 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use fencewright_lang::Sources;
@@ -92,10 +93,11 @@ pub fn overwrite_with(path: &Path, contents: Contents<'_>) -> io::Result<()> {
 /// Writes the contents of a file; it may be called more than once.
 pub type Contents<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
-/// Writes all contents into a file.
+/// Writes all contents into a file. A panic while they are made is an error, so that the old contents are put back.
 fn fill(file: &File, contents: Contents<'_>) -> io::Result<()> {
     let mut to = BufWriter::new(file);
-    contents(&mut to)?;
+    let made = catch_unwind(AssertUnwindSafe(|| contents(&mut to)));
+    made.unwrap_or_else(|_| Err(refusal("a bug in fencewright")))?;
     to.flush()
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 use fencewright_engines::explicit::Options;
@@ -119,18 +120,25 @@ impl Tester<'_> {
         let next = AtomicUsize::new(0);
         let workers = if self.args.jobs == 0 { Options::default().workers } else { self.args.jobs.into() };
         let (results, arriving) = mpsc::channel();
-        std::thread::scope(|scope| {
-            for _ in 0..workers.min(files.len()) {
-                let (results, next) = (results.clone(), &next);
-                scope.spawn(move || {
-                    loop {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(file) = files.get(number) else { return };
-                        if results.send((number, self.test_file(file))).is_err() {
-                            return;
-                        }
+        thread::scope(|scope| {
+            let test = |results: mpsc::Sender<(usize, FileResult)>| {
+                while let Some((number, file)) = {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    files.get(number).map(|file| (number, file))
+                } {
+                    if results.send((number, self.test_file(file))).is_err() {
+                        return;
                     }
-                });
+                }
+            };
+            let start = |_: usize| {
+                let results = results.clone();
+                thread::Builder::new().spawn_scoped(scope, move || test(results)).is_ok()
+            };
+            // Fewer workers than wanted take longer.
+            let started = (0..workers.min(files.len())).take_while(|&n| start(n)).count();
+            if started == 0 {
+                test(results.clone());
             }
             drop(results);
             let mut early = BTreeMap::new();

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bug;
 mod certificate;
 mod certify;
 mod check;
@@ -31,13 +32,14 @@ mod stop;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 use output::{Output, complain};
 use status::Status;
 
 fn main() -> ExitCode {
+    bug::install();
     // Usage errors end here with status 2, --help and --version with status 0.
     let matches = args::command_line().get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -45,29 +47,12 @@ fn main() -> ExitCode {
     stop::install();
     gaps::watch();
     let mut out = Output::new();
-    let status = match &cli.command {
-        Command::Check(args) => check::run(args, &args::given(&matches), &mut out),
-        Command::Fences(args) => fences::run(args, &mut out),
-        Command::Robust(args) => robust::run(args, &mut out),
-        Command::Certify(args) => certify::run(args, &mut out),
-        Command::Litmus(args) => litmus::run(args, &mut out),
-        Command::Run(args) => simulate::run(args, &mut out),
-        Command::Show(args) => show::run(args, &mut out),
-        Command::Fmt(args) => format::run(args, &mut out),
-        Command::Convert(args) => convert::run(args, &mut out),
-        Command::Reduce(args) => reduce::run(args, &mut out),
-        Command::Generate(args) => generate::run(args, &mut out),
-        // Its output is all written, unless nobody reads it: then nothing must wait for that.
-        Command::Lsp(args) => return ExitCode::from(lsp::run(args) as u8),
-        Command::Engines(args) => engines::run(args, &mut out),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut args::command_line(), "fencewright", &mut script);
-            out.print(&String::from_utf8_lossy(&script));
-            Status::Fine
-        }
-        Command::Man { command } => manual(command.as_deref(), &mut out),
-    };
+    // Its output is all written, unless nobody reads it: then nothing must wait for that.
+    if let Command::Lsp(args) = &cli.command {
+        return ExitCode::from(bug::guarded(false, &mut out, |_| lsp::run(args)) as u8);
+    }
+    let json = args::given(&matches).iter().any(|option| option == "--json");
+    let status = bug::guarded(json, &mut out, |out| run(&cli.command, &matches, out));
     let status = match out.finish() {
         Ok(()) => status,
         Err(error) => {
@@ -76,6 +61,32 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(status as u8)
+}
+
+/// Runs a command; its status.
+fn run(command: &Command, matches: &ArgMatches, out: &mut Output) -> Status {
+    match command {
+        Command::Check(args) => check::run(args, &args::given(matches), out),
+        Command::Fences(args) => fences::run(args, out),
+        Command::Robust(args) => robust::run(args, out),
+        Command::Certify(args) => certify::run(args, out),
+        Command::Litmus(args) => litmus::run(args, out),
+        Command::Run(args) => simulate::run(args, out),
+        Command::Show(args) => show::run(args, out),
+        Command::Fmt(args) => format::run(args, out),
+        Command::Convert(args) => convert::run(args, out),
+        Command::Reduce(args) => reduce::run(args, out),
+        Command::Generate(args) => generate::run(args, out),
+        Command::Lsp(args) => lsp::run(args),
+        Command::Engines(args) => engines::run(args, out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut args::command_line(), "fencewright", &mut script);
+            out.print(&String::from_utf8_lossy(&script));
+            Status::Fine
+        }
+        Command::Man { command } => manual(command.as_deref(), out),
+    }
 }
 
 /// Prints a manual page.

@@ -49,7 +49,8 @@ pub fn shown<T>(show: bool, progress: &Progress, work: impl FnOnce() -> T) -> T 
     }
     std::thread::scope(|scope| {
         let (done, waiting) = mpsc::channel::<()>();
-        scope.spawn(move || watch(progress, &waiting));
+        // Without another thread nothing is shown.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, move || watch(progress, &waiting));
         let result = work();
         // The watcher ends when its channel closes, and the scope waits for it.
         drop(done);

@@ -154,3 +154,25 @@ fn a_hundred_thousand_lines() {
     long("reads", program("", &tenth(lines(&|n| format!("    if (y == {}) x = 1;\n", n + 2)))));
     long("asserts", program("", &tenth(lines(&|n| format!("    assert(y != {});\n", n + 2)))));
 }
+
+/// What is refused inside of a function that a loop or a switch calls is refused there.
+#[test]
+fn refusals_in_called_functions() {
+    let called = "int hash(int);\nstatic int add(int x) { return hash(x); }\nint main(void) {\n";
+    let calls = [
+        "for (int i = 0; i < 8; i++) add(i);",
+        "int i = 0; while (i < 8) { i++; add(i); }",
+        "int i = 0; do add(i); while (i++ < 8);",
+        "for (int i = 0; i < 2; i++) for (int k = 0; k < 2; k++) { int z = ({ add(k); }); (void)z; }",
+        "switch (1) { case 1: add(1); }",
+        "for (int i = 0; i < 2; i++) switch (i) { case 1: if (add(1) && add(2)) break; default: add(3) ? add(4) : 0; }",
+        "again: if (add(1)) goto again;",
+    ];
+    for (n, call) in calls.iter().enumerate() {
+        let text = format!("{called}    {call}\n}}\n");
+        refused(&format!("called{n}.c"), text.as_bytes(), &format!("called{n}.c:2:"), "hash");
+    }
+    let recursive = "#include <pthread.h>\nint main(void);\nvoid *w(void *p) { main(); return 0; }\n\
+                     int main(void) { pthread_t t; pthread_create(&t, 0, w, 0); }\n";
+    refused("again.c", recursive.as_bytes(), "again.c:3:", "recursion");
+}

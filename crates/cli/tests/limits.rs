@@ -4,7 +4,7 @@
 mod common;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -183,4 +183,21 @@ fn an_interrupt_ends_every_engine() {
     let measured = measure(&mut shell, Duration::from_secs(120)).expect("the shell runs");
     assert_eq!(measured.status.code(), Some(3), "{measured:?}");
     assert!(measured.computed < Duration::from_secs(3) + 2 * LATE, "{measured:?}");
+}
+
+/// Where the system starts fewer threads than `--jobs` asks for, that is told, or fewer work.
+#[test]
+fn more_jobs_than_the_system_starts() {
+    let counters = "shared x, y, z;\nthread p { var i; while i < 60 { x = i; i = i + 1; } }\n\
+                    thread q { var i; while i < 60 { y = i; i = i + 1; } }\n\
+                    thread r { var i; while i < 60 { z = i; i = i + 1; } }\nforbid f: x == 99;\n";
+    let files = Files::new(&[("counters.fw", counters)]);
+    for engine in ["auto", "explicit"] {
+        let mut shell = Command::new("sh");
+        let script = "ulimit -v 1500000; exec \"$0\" check --model tso --timeout 20s --jobs 256 --engine \"$1\" \"$2\"";
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_fencewright"), engine, &files.text("counters.fw")]);
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // That it does not panic is part of this.
+        finish(shell.spawn().expect("there is a shell"));
+    }
 }

@@ -212,6 +212,11 @@ impl Limits {
     }
 }
 
+/// The system starts no thread for an engine.
+pub(crate) fn no_thread() -> Reason {
+    Reason::Unsupported("the system starts no other thread: too many run, or memory is short".into(), None)
+}
+
 /// Frees what takes about so many bytes. Freeing millions of small pieces takes seconds, which a command that has reached its
 /// limit does not have. So a thread of its own frees them, and the process may end before it is done.
 pub fn discard<T: Send + 'static>(bytes: u64, garbage: T) {

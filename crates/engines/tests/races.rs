@@ -47,3 +47,56 @@ fn races_far_into_an_execution_are_found_and_endless_programs_end() {
     let endless = "shared x[200];\nthread p[i in 0..200] {\n  var r;\n  loop {\n    x[i] = r;\n    r = r + 1;\n  }\n}\n";
     assert_eq!(racing(endless), []);
 }
+
+/// The lines of the accesses of a C program that race.
+fn racing_in_c(text: &str) -> Vec<(usize, usize)> {
+    let loaded = load("a.c", text.as_bytes(), None, &[]).expect("it loads");
+    let line = |span| loaded.sources.position(span).line;
+    let races = races(&loaded.program, &|span| loaded.plain.contains(&span), &Limits::default());
+    races.iter().map(|race| (line(race.plain), line(race.other))).collect()
+}
+
+/// A consumer that keeps what it has read of an atomic variable in a plain one, which nobody else has.
+const CACHED: &str = "#include <pthread.h>
+#include <stdatomic.h>
+static struct { _Atomic int tail; int cache; int slot[2]; } q;
+static void *producer(void *p) {
+    for (int i = 0; i < 2; i++) {
+        q.slot[i] = 1;
+        atomic_store_explicit(&q.tail, i + 1, memory_order_release);
+    }
+    return p;
+}
+static void *consumer(void *p) {
+    for (int i = 0; i < 2; i++) {
+        while (i == q.cache)
+            q.cache = atomic_load_explicit(&q.tail, memory_order_acquire);
+        p = (void *)(long)q.slot[i];
+    }
+    return p;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, producer, 0);
+    pthread_create(&b, 0, consumer, 0);
+}
+";
+
+#[test]
+fn an_atomic_load_into_memory_of_one_thread_stays_atomic() {
+    assert_eq!(racing_in_c(CACHED), []);
+}
+
+#[test]
+fn a_plain_load_into_memory_of_one_thread_stays_plain() {
+    let plain = CACHED.replace("_Atomic int tail", "int tail");
+    let plain =
+        plain.replace("atomic_store_explicit(&q.tail, i + 1, memory_order_release)", "q.tail = i + 1");
+    let plain = plain.replace("atomic_load_explicit(&q.tail, memory_order_acquire)", "q.tail");
+    let found = racing_in_c(&plain);
+    assert!(found.contains(&(7, 14)) || found.contains(&(14, 7)), "{found:?}");
+    // Without waiting, the slots race too.
+    let early = CACHED.replace("while (i == q.cache)", "if (i == q.cache)");
+    let found = racing_in_c(&early);
+    assert!(found.iter().any(|race| [(6, 15), (15, 6)].contains(race)), "{found:?}");
+}

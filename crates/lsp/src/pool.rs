@@ -50,7 +50,7 @@ pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
 fn in_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("internal error, please report it: {}", text.unwrap_or_else(|| "a panic".into()))
+    format!("this is a bug in fencewright, please report it: {}", text.unwrap_or_else(|| "a panic".into()))
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
         pool.run(move || told.send("done".into()).expect("somebody listens"), |_| {});
         assert_eq!(
             heard.into_iter().collect::<Vec<_>>(),
-            ["internal error, please report it: 3 is odd", "done"]
+            ["this is a bug in fencewright, please report it: 3 is odd", "done"]
         );
     }
 }

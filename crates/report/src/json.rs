@@ -59,6 +59,34 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
     line(&result)
 }
 
+/// A panic: a defect of this program. Every command that prints JSON prints this behind the answers that it has.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bug {
+    /// The version of this program.
+    pub version: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Where in the source of this program.
+    pub place: String,
+    /// The thread.
+    pub thread: String,
+    /// The message of the panic.
+    pub message: String,
+}
+
+impl Bug {
+    /// As one line of JSON, line break included.
+    pub fn json(&self) -> String {
+        #[derive(Serialize)]
+        struct Object<'b> {
+            error: String,
+            bug: &'b Bug,
+        }
+        let first = self.message.lines().next().unwrap_or_default();
+        line(&Object { error: format!("this is a bug in fencewright: {first}"), bug: self })
+    }
+}
+
 /// A question that could not be asked: a file cannot be read, is not a program, or does not have what was asked about. Every command that
 /// prints JSON prints this in place of an answer.
 #[derive(Clone, Debug, Serialize)]

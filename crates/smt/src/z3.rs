@@ -110,7 +110,7 @@ impl Process {
             return Err(std::io::Error::other("no pipe to the process"));
         };
         let (sender, lines) = channel();
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let mut reader = BufReader::new(output);
             loop {
                 let mut line = String::new();
@@ -119,7 +119,7 @@ impl Process {
                     _ => return,
                 }
             }
-        });
+        })?;
         Ok(Process { child, input, lines })
     }
 }

@@ -78,24 +78,27 @@ impl Reader<'_> {
 
     /// A conditional expression. What is not evaluated is read all the same, but need not make sense.
     fn conditional(&mut self, evaluated: bool) -> Result<Value, Error> {
-        self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth >= DEEPEST {
             return Err(self.error("this condition is nested too deep"));
         }
-        let condition = self.binary(0, evaluated)?;
-        let value = if self.takes("?") {
-            let then = self.conditional(evaluated && condition.bits != 0)?;
-            if !self.takes(":") {
-                return Err(self.error("expected `:`"));
-            }
-            let otherwise = self.conditional(evaluated && condition.bits == 0)?;
-            let chosen = if condition.bits != 0 { then } else { otherwise };
-            Value { unsigned: then.unsigned || otherwise.unsigned, ..chosen }
-        } else {
-            condition
-        };
+        self.depth += 1;
+        let value = self.choice(evaluated);
         self.depth -= 1;
-        Ok(value)
+        value
+    }
+
+    fn choice(&mut self, evaluated: bool) -> Result<Value, Error> {
+        let condition = self.binary(0, evaluated)?;
+        if !self.takes("?") {
+            return Ok(condition);
+        }
+        let then = self.conditional(evaluated && condition.bits != 0)?;
+        if !self.takes(":") {
+            return Err(self.error("expected `:`"));
+        }
+        let otherwise = self.conditional(evaluated && condition.bits == 0)?;
+        let chosen = if condition.bits != 0 { then } else { otherwise };
+        Ok(Value { unsigned: then.unsigned || otherwise.unsigned, ..chosen })
     }
 
     fn binary(&mut self, level: usize, evaluated: bool) -> Result<Value, Error> {

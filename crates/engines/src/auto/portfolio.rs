@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::check::STACK;
 use crate::domain::DomainName;
+use crate::limits::no_thread;
 use crate::task::{Answer, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task, Token};
 use crate::turns::{self, Seat, Turns};
 
@@ -65,6 +66,7 @@ pub fn run(
         for (n, (member, seat)) in members.iter().zip(seats).enumerate() {
             let (sender, progress) = (sender.clone(), &shown[n]);
             let limits = limits.seated(seat.clone(), tokens[n].clone());
+            let (told, left) = (sender.clone(), seat.clone());
             let run = move || {
                 let leaving = Leaving(seat);
                 let report = run_member(member, task, &limits, progress);
@@ -73,7 +75,11 @@ pub fn run(
                 let _ = sender.send((n, report));
             };
             let started = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-            started.expect("the system starts another thread");
+            if started.is_err() {
+                drop(Leaving(left));
+                let answers = member.numbers.iter().map(|_| Answer::Unknown(no_thread())).collect();
+                let _ = told.send((n, Report { answers, ..Report::default() }));
+            }
         }
         drop(sender);
         loop {

@@ -27,6 +27,7 @@ use std::time::Instant;
 
 use fencewright_program::Span;
 
+use crate::limits::no_thread;
 use crate::task::{
     Answer, Author, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task, Tried,
 };
@@ -86,7 +87,10 @@ pub(crate) fn check_run(
             engine.run(&task.heard_by(&anteroom), limits, progress)
         };
         let running = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-        let running = running.expect("the system starts another thread");
+        let Ok(running) = running else {
+            let answers = task.properties.iter().map(|_| Answer::Unknown(no_thread())).collect();
+            return Report { answers, ..Report::default() };
+        };
         for (n, early) in arriving {
             door.admit_early(n, early);
         }

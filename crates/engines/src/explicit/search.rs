@@ -162,11 +162,24 @@ pub fn search(
             Ok(Pause::Over) => break Some(crew),
             Ok(Pause::News) => {}
             Ok(Pause::Crowd) => {
+                let mut started = 0;
                 let gathered: Option<Vec<_>> = std::thread::scope(|scope| {
-                    let handles: Vec<_> =
-                        crew.into_iter().map(|worker| scope.spawn(|| worker.run())).collect();
+                    let mut handles = Vec::new();
+                    for worker in crew {
+                        let thread = std::thread::Builder::new().spawn_scoped(scope, || worker.run());
+                        // Each worker owns a part of the states: without one of them the others would wait at the gate for ever.
+                        let Ok(thread) = thread else {
+                            shared.gate.destroy();
+                            break;
+                        };
+                        started += 1;
+                        handles.push(thread);
+                    }
                     handles.into_iter().map(|h| h.join().ok().flatten()).collect()
                 });
+                if started < workers {
+                    return Err(too_few_threads(started, workers));
+                }
                 match gathered {
                     Some(gathered) => crew = gathered,
                     None => break None,
@@ -200,6 +213,12 @@ pub fn search(
     }
     found.stopped = shared.stopped.into_inner().expect("no worker panicked");
     Ok(found)
+}
+
+/// The system has started fewer threads than the search wants.
+fn too_few_threads(started: usize, workers: usize) -> Reason {
+    let what = format!("the system starts only {started} of {workers} threads; use fewer with --jobs");
+    Reason::Unsupported(what, None)
 }
 
 /// Why one thread stops doing the work of all.

@@ -251,7 +251,9 @@ fn all(
         }
     };
     let results: Vec<Result<u64, Reason>> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
+        let others: Vec<_> = (1..workers)
+            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, worker).ok())
+            .collect();
         let mut results = vec![worker()];
         results.extend(others.into_iter().map(|other| other.join().expect("a worker ends by itself")));
         results

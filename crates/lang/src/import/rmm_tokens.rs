@@ -299,9 +299,9 @@ impl<'a> Expander<'a> {
         // Plus 1 for the call itself, so that calls of empty macros count too.
         self.produced += body.len() + 1;
         self.active.push(index);
-        self.expand(&body, depth + 1, out)?;
+        let expanded = self.expand(&body, depth + 1, out);
         self.active.pop();
-        Ok(after)
+        expanded.map(|()| after)
     }
 }
 

@@ -99,15 +99,15 @@ impl<'a> ThreadLowering<'a, '_> {
             self.given_up = true;
             return Err(Diagnostic::new(span, TOO_LARGE));
         }
-        let shown: Vec<&str> = arguments.iter().map(|a| a.shown.as_str()).collect();
-        let call = self.notes.call(format!("{name}({})", shown.join(", ")), self.graph.called(span));
-        let outer_call = std::mem::replace(&mut self.graph.call, call);
-        let outer_constants = self.constants.exchange_local(LocalConstants::default());
         let returns = returns_value(&procedure.body);
         if result.is_some() && !returns {
             let message = format!("`{name}` gives no result");
             return Err(Diagnostic::new(span, message).help("it has no `return` with a value"));
         }
+        let shown: Vec<&str> = arguments.iter().map(|a| a.shown.as_str()).collect();
+        let call = self.notes.call(format!("{name}({})", shown.join(", ")), self.graph.called(span));
+        let outer_call = std::mem::replace(&mut self.graph.call, call);
+        let outer_constants = self.constants.exchange_local(LocalConstants::default());
         let inlined = Inlined { procedure, exit: next, returns, result };
         let frame = Frame { inlined: Some(inlined), ..Frame::default() };
         let outer_frame = std::mem::replace(&mut self.frame, frame);

@@ -119,11 +119,39 @@ impl Writer {
         let constants: Vec<(&ast::Const, String)> = constants.collect();
         (self.targets, self.indices) = (targets, indices);
         self.read.clear();
-        self.scopes
-            .push(head.parameters.iter().map(|(name, known)| ((*name).to_owned(), known.clone())).collect());
+        let parameters = head.parameters.iter().map(|(name, known)| ((*name).to_owned(), known.clone()));
         let outer = std::mem::take(&mut self.text);
         self.depth = 1;
-        let mut declared: Vec<(String, String)> = Vec::new();
+        let declared = self.scoped(parameters.collect(), |writer| writer.body(constants, registers, body));
+        let body = std::mem::replace(&mut self.text, outer);
+        let declared = declared?;
+        self.line_at(0, "");
+        self.line_at(0, &head.text);
+        head.lines.iter().for_each(|line| self.line_at(1, line));
+        for (_, known) in head.parameters.iter().filter(|(_, k)| k.role == Role::Register) {
+            if !self.read.contains(&known.text) {
+                self.line_at(1, &format!("(void){};", known.text));
+            }
+        }
+        for (line, name) in declared {
+            self.line_at(1, &line);
+            if !self.read.contains(&name) {
+                self.line_at(1, &format!("(void){name};"));
+            }
+        }
+        self.text.push_str(&body);
+        self.line_at(0, "}");
+        Ok(())
+    }
+
+    /// The body of a function, behind the declarations that come first in it: these, each with the name that it declares.
+    fn body(
+        &mut self,
+        constants: Vec<(&ast::Const, String)>,
+        registers: Vec<(&Declarator, String)>,
+        body: &Block,
+    ) -> Result<Vec<(String, String)>> {
+        let mut declared = Vec::new();
         for (constant, name) in constants {
             let value = self.value(&constant.value)?;
             declared.push((format!("const {} {name} = {value};", self.integer()), name.clone()));
@@ -148,25 +176,7 @@ impl Writer {
         if self.ending.is_some() {
             self.stop()?;
         }
-        let body = std::mem::replace(&mut self.text, outer);
-        self.line_at(0, "");
-        self.line_at(0, &head.text);
-        head.lines.iter().for_each(|line| self.line_at(1, line));
-        for (_, known) in head.parameters.iter().filter(|(_, k)| k.role == Role::Register) {
-            if !self.read.contains(&known.text) {
-                self.line_at(1, &format!("(void){};", known.text));
-            }
-        }
-        for (line, name) in declared {
-            self.line_at(1, &line);
-            if !self.read.contains(&name) {
-                self.line_at(1, &format!("(void){name};"));
-            }
-        }
-        self.text.push_str(&body);
-        self.line_at(0, "}");
-        self.scopes.pop();
-        Ok(())
+        Ok(declared)
     }
 
     fn line_at(&mut self, depth: usize, line: &str) {

@@ -227,6 +227,26 @@ impl Writer {
         self.names.fresh(&write::identifier(like), "n", "_")
     }
 
+    /// Writes in a scope of its own, with these names in it.
+    fn scoped<T>(
+        &mut self,
+        names: HashMap<String, Known>,
+        write: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.scopes.push(names);
+        let done = write(self);
+        self.scopes.pop();
+        done
+    }
+
+    /// Writes one level deeper.
+    fn indented<T>(&mut self, write: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.depth += 1;
+        let done = write(self);
+        self.depth -= 1;
+        done
+    }
+
     fn know(&mut self, name: &str, known: Known) {
         let scope = self.scopes.last_mut().expect("there is always the scope of the file");
         scope.insert(name.to_owned(), known);

@@ -8,17 +8,14 @@ use crate::visit::has_call_or_access;
 impl Writer {
     /// The statements of a block. Its constants hold until it ends.
     pub(super) fn statements(&mut self, block: &Block) -> Result<()> {
-        self.scopes.push(Default::default());
-        let done = block.statements.iter().try_for_each(|statement| self.statement(statement));
-        self.scopes.pop();
-        done
+        self.scoped(Default::default(), |writer| {
+            block.statements.iter().try_for_each(|statement| writer.statement(statement))
+        })
     }
 
     fn block(&mut self, head: &str, block: &Block) -> Result<()> {
         self.line(&format!("{head} {{"));
-        self.depth += 1;
-        self.statements(block)?;
-        self.depth -= 1;
+        self.indented(|writer| writer.statements(block))?;
         self.line("}");
         Ok(())
     }
@@ -94,9 +91,8 @@ impl Writer {
                 let integer = self.integer();
                 let compare = if range.inclusive { "<=" } else { "<" };
                 let head = format!("for ({integer} {name} = {low}; {name} {compare} {high}; {name}++)");
-                self.scopes.push([(index.text.clone(), Known::constant(name))].into());
-                self.block(&head, body)?;
-                self.scopes.pop();
+                let index = [(index.text.clone(), Known::constant(name))].into();
+                self.scoped(index, |writer| writer.block(&head, body))?;
             }
             StatementKind::Choose(blocks) => {
                 self.helpers.insert(Helper::Any);
@@ -110,9 +106,7 @@ impl Writer {
                         _ => format!("}} else if ({asked}) {{"),
                     };
                     self.line(if head.is_empty() { "{" } else { &head });
-                    self.depth += 1;
-                    self.statements(block)?;
-                    self.depth -= 1;
+                    self.indented(|writer| writer.statements(block))?;
                 }
                 self.line("}");
             }
@@ -128,9 +122,7 @@ impl Writer {
             StatementKind::Steps(steps) => self.statements(steps)?,
             StatementKind::Block(block) => {
                 self.line("{");
-                self.depth += 1;
-                self.statements(block)?;
-                self.depth -= 1;
+                self.indented(|writer| writer.statements(block))?;
                 self.line("}");
             }
         }
@@ -146,9 +138,7 @@ impl Writer {
     ) -> Result<()> {
         let condition = self.condition(e)?;
         self.line(&format!("{before}if ({condition}) {{"));
-        self.depth += 1;
-        self.statements(then)?;
-        self.depth -= 1;
+        self.indented(|writer| writer.statements(then))?;
         match otherwise.map(|block| (block, block.statements.as_slice())) {
             None => self.line("}"),
             Some((_, [Statement { labels, kind: StatementKind::If(e, then, otherwise), .. }]))
@@ -158,9 +148,7 @@ impl Writer {
             }
             Some((block, _)) => {
                 self.line("} else {");
-                self.depth += 1;
-                self.statements(block)?;
-                self.depth -= 1;
+                self.indented(|writer| writer.statements(block))?;
                 self.line("}");
             }
         }
@@ -183,17 +171,19 @@ impl Writer {
         };
         let (integer, index) = (self.integer(), self.value(index)?);
         self.line("{");
-        self.depth += 1;
-        self.line(&format!("{integer} position = {index};"));
-        let value = self.written(&known, value)?;
-        self.line(&format!("{integer} value = {value};"));
-        let indices = known.indices.expect("an array");
-        self.helpers.insert(Helper::At);
-        let offset =
-            if indices.low == 0 { String::new() } else { format!(" - {}", self.number(indices.low)) };
-        let at = format!("{}[at(position{offset}, {})]", known.text, self.number(indices.size() as i64));
-        self.put(&known, &at, "value");
-        self.depth -= 1;
+        self.indented(|writer| {
+            writer.line(&format!("{integer} position = {index};"));
+            let value = writer.written(&known, value)?;
+            writer.line(&format!("{integer} value = {value};"));
+            let indices = known.indices.expect("an array");
+            writer.helpers.insert(Helper::At);
+            let offset =
+                if indices.low == 0 { String::new() } else { format!(" - {}", writer.number(indices.low)) };
+            let at =
+                format!("{}[at(position{offset}, {})]", known.text, writer.number(indices.size() as i64));
+            writer.put(&known, &at, "value");
+            Ok(())
+        })?;
         self.line("}");
         Ok(())
     }

@@ -6,7 +6,6 @@ mod files;
 pub mod memory;
 pub mod nodes;
 pub mod numbers;
-mod plain;
 mod reuse;
 mod sites;
 pub(crate) mod spinning;
@@ -75,8 +74,8 @@ fn translated(
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;
     let options = memory::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
-    parsed.file = memory::emit(&core, nodes, sources, options, stop)?;
-    parsed.plain = plain::plain(&core);
+    let memory::Emitted { file, plain } = memory::emit(&core, nodes, sources, options, stop)?;
+    (parsed.file, parsed.plain) = (file, plain);
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.append(&mut core.warnings);

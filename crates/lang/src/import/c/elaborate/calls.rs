@@ -195,17 +195,16 @@ impl Elaborator<'_> {
             }
         };
         let (registers, objects) = (self.writer.registers.len(), self.objects.len());
-        self.enter(function, result.clone(), span);
-        for (n, argument) in arguments.into_iter().enumerate() {
-            let Some(&local) = callee.parameters.get(n) else { break };
-            self.pass(local, argument, span)?;
-        }
-        let body = self.written(|this| {
-            this.deeper(span, |this| this.nested(|this| this.body(function)))?;
-            this.end_scopes(0, span);
-            Ok(())
+        let body = self.in_function(function, result.clone(), span, |this| {
+            for (&local, argument) in callee.parameters.iter().zip(arguments) {
+                this.pass(local, argument, span)?;
+            }
+            this.written(|this| {
+                this.deeper(span, |this| this.nested(|this| this.body(function)))?;
+                this.end_scopes(0, span);
+                Ok(())
+            })
         })?;
-        self.writer.frames.pop();
         let here = self.here(span);
         if !body.is_empty() {
             self.block().push(super::Stmt { kind: StmtKind::Block(body), span: here });
@@ -240,6 +239,11 @@ impl Elaborator<'_> {
             cycle.push(format!("`{}`", self.unit.functions[function.index()].name));
             let message = format!("recursion is not understood: {}", cycle.join(" calls "));
             return self.error(span, message, "write it as a loop");
+        }
+        // Threads that start `main` again create threads that do so too, without end.
+        if self.instances.first().is_some_and(|main| main.start.function == function) {
+            let message = "recursion is not understood: a thread other than the first one calls `main`";
+            return self.error(span, message, "put what both do into a function of its own");
         }
         if frames.len() >= MOST_CALLS {
             return self.error(

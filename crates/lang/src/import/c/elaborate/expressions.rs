@@ -378,23 +378,25 @@ impl Elaborator<'_> {
     ) -> Result<Operand> {
         self.must_run();
         let env = self.writer.env.clone();
-        self.writer.branches += 1;
         self.refine(&condition, true);
         let (mut first, mut second) = (None, None);
-        let mut then = self.written(|this| {
-            first = Some(then(this)?);
-            Ok(())
+        let mut then = self.in_branch(|this| {
+            this.written(|this| {
+                first = Some(then(this)?);
+                Ok(())
+            })
         })?;
         let (after, comes) = (
             std::mem::replace(&mut self.writer.env, env.clone()),
             std::mem::replace(&mut self.writer.reachable, true),
         );
         self.refine(&condition, false);
-        let mut other = self.written(|this| {
-            second = Some(otherwise(this)?);
-            Ok(())
+        let mut other = self.in_branch(|this| {
+            this.written(|this| {
+                second = Some(otherwise(this)?);
+                Ok(())
+            })
         })?;
-        self.writer.branches -= 1;
         let also = self.writer.reachable;
         let (a, b) = (first.expect("it was computed"), second.expect("it was computed"));
         self.same_pointers(&a, &b, span)?;

@@ -89,6 +89,36 @@ impl Elaborator<'_> {
         self.writer.frames.last_mut().expect("code is in functions")
     }
 
+    /// Work in the frame of a function, which is popped also if the work fails: callers then look at their own frame.
+    pub(super) fn in_function<T>(
+        &mut self,
+        function: FunctionId,
+        result: Option<Target>,
+        span: Span,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.enter(function, result, span);
+        let done = work(self);
+        if let Some(left) = self.writer.frames.pop() {
+            self.writer.loops -= left.repeated.len();
+        }
+        done
+    }
+
+    /// Work inside of something that `break` or `continue` can leave; gives the context back with the jumps to its ends.
+    pub(super) fn in_context(
+        &mut self,
+        context: Context,
+        work: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Context> {
+        let contexts = &mut self.frame().contexts;
+        let depth = contexts.len();
+        contexts.push(context);
+        let done = work(self);
+        let context = self.frame().contexts.drain(depth..).next();
+        done.map(|()| context.expect("work leaves the contexts around it alone"))
+    }
+
     /// Where a local variable of the function in hand is kept.
     pub(super) fn slot(&mut self, local: LocalId) -> Slot {
         if let Some(slot) = self.frame().slots[local.index()] {

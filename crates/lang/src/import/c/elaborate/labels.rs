@@ -73,6 +73,14 @@ impl Elaborator<'_> {
         result
     }
 
+    /// Work that control may go around.
+    pub(super) fn in_branch<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.writer.branches += 1;
+        let done = work(self);
+        self.writer.branches -= 1;
+        done
+    }
+
     /// Notes that control goes to where `into` is about.
     pub(super) fn note(&mut self, into: &mut Option<Env>) {
         if self.writer.reachable {
@@ -172,16 +180,14 @@ impl Elaborator<'_> {
         // What is executed beforehand decides.
         self.must_run();
         let (env, reachable) = (self.writer.env.clone(), self.writer.reachable);
-        self.writer.branches += 1;
         self.refine(&condition, true);
-        let then = self.written(then)?;
+        let then = self.in_branch(|this| this.written(then))?;
         let (after, comes) = (
             std::mem::replace(&mut self.writer.env, env),
             std::mem::replace(&mut self.writer.reachable, reachable),
         );
         self.refine(&condition, false);
-        let otherwise = self.written(otherwise)?;
-        self.writer.branches -= 1;
+        let otherwise = self.in_branch(|this| this.written(otherwise))?;
         let also = self.writer.reachable;
         match (comes, also) {
             (true, true) => self.writer.env.join(&after, false),

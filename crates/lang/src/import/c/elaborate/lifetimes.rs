@@ -56,11 +56,13 @@ impl Elaborator<'_> {
         let depth = self.frame().scopes.len();
         self.frame().scopes.push(Vec::new());
         self.frame().passed.push(passed);
-        let result = work(self)?;
-        self.end_scopes(depth, span);
+        let done = work(self);
+        if done.is_ok() {
+            self.end_scopes(depth, span);
+        }
         self.frame().scopes.truncate(depth);
         self.frame().passed.truncate(depth);
-        Ok(result)
+        done
     }
 
     /// Control leaves the blocks of the function in hand from this depth on.

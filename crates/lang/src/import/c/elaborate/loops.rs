@@ -154,10 +154,8 @@ impl Elaborator<'_> {
     /// The body of a loop, with where it is left.
     fn round(&mut self, parts: Parts<'_>, leave: Jump, next: Jump) -> Result<(Jump, Jump)> {
         let scopes = self.frame().scopes.len();
-        self.frame().contexts.push(Context { leave, next: Some(next), cases: None, scopes });
-        let result = self.statement(parts.body);
-        let context = self.frame().contexts.pop().expect("it was pushed");
-        result?;
+        let context = Context { leave, next: Some(next), cases: None, scopes };
+        let context = self.in_context(context, |this| this.statement(parts.body))?;
         Ok((context.leave, context.next.expect("loops have it")))
     }
 
@@ -184,16 +182,13 @@ impl Elaborator<'_> {
         let mut mark = self.mark();
         loop {
             self.step(parts.span)?;
-            self.writer.loops += 1;
-            self.writer.branches += 1;
             let (mut back, mut left) = (None, None);
-            let code = self.written(|this| {
-                (back, left) = this.rounds(parts)?;
-                Ok(())
-            });
-            self.writer.loops -= 1;
-            self.writer.branches -= 1;
-            let code = code?;
+            let code = self.in_loop(|this| {
+                this.written(|this| {
+                    (back, left) = this.rounds(parts)?;
+                    Ok(())
+                })
+            })?;
             let mut head = mark.env.clone();
             if let Some(back) = &mut back {
                 mark.forget_later(back);
@@ -211,6 +206,14 @@ impl Elaborator<'_> {
             mark.env = head;
             self.back_to(&mark);
         }
+    }
+
+    /// Work that is repeated, or not done at all.
+    fn in_loop<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.writer.loops += 1;
+        let done = self.in_branch(work);
+        self.writer.loops -= 1;
+        done
     }
 
     /// Any round: what is known when the next one starts, and where the loop is left.

@@ -136,15 +136,13 @@ impl Elaborator<'_> {
     ) -> Result<()> {
         self.must_run();
         let env = self.writer.env.clone();
-        self.writer.branches += 1;
         self.writer.reachable = first;
-        let then = self.written(|this| this.statement(then))?;
+        let then = self.in_branch(|this| this.written(|this| this.statement(then)))?;
         let (after, comes) = (
             std::mem::replace(&mut self.writer.env, env),
             std::mem::replace(&mut self.writer.reachable, !first),
         );
-        let otherwise = self.written(|this| this.branches(rest, otherwise))?;
-        self.writer.branches -= 1;
+        let otherwise = self.in_branch(|this| this.written(|this| this.branches(rest, otherwise)))?;
         self.meet(condition, (then, after, comes), otherwise, span);
         Ok(())
     }
@@ -158,11 +156,9 @@ impl Elaborator<'_> {
     ) -> Result<()> {
         let span = then.span;
         self.must_run();
-        self.writer.branches += 1;
-        let then = self.written(|this| this.statement(then))?;
+        let then = self.in_branch(|this| this.written(|this| this.statement(then)))?;
         let (after, comes) = (self.writer.env.clone(), std::mem::replace(&mut self.writer.reachable, false));
-        let otherwise = self.written(|this| this.branches(rest, otherwise))?;
-        self.writer.branches -= 1;
+        let otherwise = self.in_branch(|this| this.written(|this| this.branches(rest, otherwise)))?;
         self.meet(condition, (then, after, comes), otherwise, span);
         Ok(())
     }

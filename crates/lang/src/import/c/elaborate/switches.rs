@@ -43,10 +43,8 @@ impl Elaborator<'_> {
             self.group(value.span, |this| this.dispatch(value, body, &mut cases, &mut leave))?;
         }
         let scopes = self.frame().scopes.len();
-        self.frame().contexts.push(Context { leave, next: None, cases: Some(Cases::new(cases)), scopes });
-        let result = self.statement(body);
-        let context = self.frame().contexts.pop().expect("it was pushed");
-        result?;
+        let context = Context { leave, next: None, cases: Some(Cases::new(cases)), scopes };
+        let context = self.in_context(context, |this| this.statement(body))?;
         self.land(context.leave, span);
         Ok(())
     }

@@ -31,7 +31,7 @@ const MOST_PER_SITE: usize = 16;
 /// What a thread starts with.
 #[derive(Debug)]
 pub(super) struct Start {
-    function: FunctionId,
+    pub(super) function: FunctionId,
     /// The values of its parameters, or the variables that pass them on.
     parameters: Vec<Parameter>,
     span: Span,
@@ -122,29 +122,33 @@ impl Elaborator<'_> {
         };
         self.writer.result = result;
         let target = result.map(|register| Target::new(Spot::Register(register), callee.ty.result.clone()));
-        self.enter(function, target, span);
-        for (n, parameter) in parameters.into_iter().enumerate() {
-            let operand = match parameter {
-                Parameter::Known(operand) => operand,
-                Parameter::Cell(cell) => {
-                    let ty = self.objects[cell.0 as usize].ty.clone().expect("cells have a type");
-                    let target =
-                        Target::new(Spot::Memory(self.location(cell, &[])), ty).accessed(Access::Own);
-                    self.read(&target, span)?
+        self.in_function(function, target, span, |this| {
+            for (n, parameter) in parameters.into_iter().enumerate() {
+                let operand = this.parameter(parameter, span)?;
+                if n < callee.parameters.len() {
+                    this.pass(LocalId(n as u32), Argument::Scalar(operand), span)?;
                 }
-            };
-            if n < callee.parameters.len() {
-                self.pass(LocalId(n as u32), Argument::Scalar(operand), span)?;
             }
-        }
-        self.nested(|this| this.body(function))?;
-        self.end_frames(span);
-        self.writer.frames.pop();
+            this.nested(|this| this.body(function))?;
+            this.end_frames(span);
+            Ok(())
+        })?;
         // What was gone when the threads were created is still gone.
         if self.phase == Phase::Creating && self.left_behind().next().is_some() {
             self.run();
         }
         Ok(())
+    }
+
+    /// What a thread is started with.
+    fn parameter(&mut self, parameter: Parameter, span: Span) -> Result<Operand> {
+        let cell = match parameter {
+            Parameter::Known(operand) => return Ok(operand),
+            Parameter::Cell(cell) => cell,
+        };
+        let ty = self.objects[cell.0 as usize].ty.clone().expect("cells have a type");
+        let target = Target::new(Spot::Memory(self.location(cell, &[])), ty).accessed(Access::Own);
+        self.read(&target, span)
     }
 
     /// Calls that are about threads. `None` for all others.

@@ -9,7 +9,9 @@
 use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::{BinaryOp, UnaryOp, Width};
 
-use super::super::core::{Core, HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, ThreadNumber, Value};
+use super::super::core::{
+    Access, Core, HIGHEST_ADDRESS, LOWEST_ADDRESS, NodeId, Register, ThreadNumber, Value,
+};
 use super::super::nodes::{Nodes, Shape};
 use super::containers::ways_back;
 use super::flat::{Cell, StepKind, Term, Wrong};
@@ -540,7 +542,7 @@ impl Resolver<'_> {
         self.unknown_if(unknown, Unknown::Order);
         let (Some(order), false) = (&layout.order, pairs.is_empty()) else { return plain };
         let chosen = self.register("order", 0);
-        self.push(StepKind::Load(chosen, Cell { class: order.class, index: None }));
+        self.push(StepKind::Load(chosen, Cell { class: order.class, index: None, access: Access::Own }));
         let chosen = Term::Register(chosen);
         let swapped = pairs
             .into_iter()

@@ -5,7 +5,7 @@
 
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
-use super::super::core::{Label, Register};
+use super::super::core::{Access, Label, Register};
 
 /// What undefined memory holds: a number that no address, and no number that programs count with, comes near.
 pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
@@ -27,13 +27,15 @@ pub enum Term {
     If(Box<Term>, Box<Term>, Box<Term>),
 }
 
-/// A cell of shared memory, or of an array of registers: the number of its class, and which cell if there are several.
+/// An access of a cell of shared memory: the number of its class, and which cell if there are several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The class, by its number in the layout.
     pub class: usize,
     /// Which cell.
     pub index: Option<Term>,
+    /// How the program accesses it here.
+    pub access: Access,
 }
 
 /// What it means to wait.

@@ -6,7 +6,7 @@
 
 use fencewright_program::BinaryOp;
 
-use super::super::core::{NodeId, ObjectId, Register, Value};
+use super::super::core::{Access, NodeId, ObjectId, Register, Value};
 use super::flat::{Array, Cell, Step, StepKind, Term, UNDEFINED, Wrong};
 use super::layout::{Placed, among};
 use super::resolve::Resolver;
@@ -90,7 +90,10 @@ impl Resolver<'_> {
                     }
                     None => {
                         let index = (!self.layout.classes[class].is_single()).then_some(Term::Number(number));
-                        self.step(StepKind::Store(Cell { class, index }, Term::Number(0)))
+                        self.step(StepKind::Store(
+                            Cell { class, index, access: Access::Own },
+                            Term::Number(0),
+                        ))
                     }
                 });
             }

@@ -13,6 +13,7 @@ mod heap;
 mod joins;
 mod layout;
 mod open_arrays;
+mod plain;
 mod property;
 mod ranges;
 mod resolve;
@@ -22,6 +23,10 @@ mod statements;
 mod tests;
 mod tidy;
 mod uses;
+
+use std::collections::HashSet;
+
+use fencewright_program::Span;
 
 use super::core::Core;
 use super::nodes::Nodes;
@@ -59,13 +64,22 @@ pub fn unite_containers(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagno
 }
 
 /// The program as a file of `.fw`.
+#[derive(Debug)]
+pub struct Emitted {
+    /// The file.
+    pub file: File,
+    /// The accesses in it that a compiler may move.
+    pub plain: HashSet<Span>,
+}
+
+/// Lays memory out, and writes the program as a file of `.fw`.
 pub fn emit(
     core: &Core,
     mut nodes: Nodes,
     sources: &Sources,
     options: Options,
     stop: &Stop<'_>,
-) -> Result<File, Vec<Diagnostic>> {
+) -> Result<Emitted, Vec<Diagnostic>> {
     unite_containers(core, &mut nodes)?;
     stop.or_go_on()?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
@@ -96,5 +110,5 @@ pub fn emit(
     }
     joins::gather(&mut program, &layout);
     stop.or_go_on()?;
-    Ok(emit::emit(core, &layout, &program))
+    Ok(Emitted { file: emit::emit(core, &layout, &program), plain: plain::plain(&program) })
 }

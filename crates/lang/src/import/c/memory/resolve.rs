@@ -152,29 +152,29 @@ impl<'a> Resolver<'a> {
                 let node = self.points_of(*register);
                 return self.kept_number(node, &Term::Register(*register));
             }
-            StmtKind::Load(register, place, _) => {
+            StmtKind::Load(register, place, access) => {
                 let Some(place) = self.access(place) else { return };
                 match self.home(place.class) {
                     Some(home) => StepKind::Assign(*register, read(home, place.number)),
-                    None => StepKind::Load(*register, self.cell(place)),
+                    None => StepKind::Load(*register, self.cell(place, *access)),
                 }
             }
-            StmtKind::Store(place, value, _) => {
+            StmtKind::Store(place, value, access) => {
                 let term = self.value(value);
                 self.kept(self.nodes.pointee_of(place.node), value, &term);
                 let (value, Some(place)) = (term, self.access(place)) else { return };
                 match self.home(place.class) {
                     Some(home) => write(home, place.number, value),
-                    None => StepKind::Store(self.cell(place), value),
+                    None => StepKind::Store(self.cell(place, *access), value),
                 }
             }
-            StmtKind::Update { place, old, when, new, .. } => {
-                return self.update(place, *old, when.as_ref(), new);
+            StmtKind::Update { place, old, when, new, access } => {
+                return self.update(place, *access, *old, when.as_ref(), new);
             }
             StmtKind::Await(register, place, condition, access) => {
                 let own = *access == Access::Own || self.options.waiting_is_a_step;
                 let waiting = if own { Waiting::Step } else { Waiting::Loop };
-                return self.wait(*register, place, condition, waiting);
+                return self.wait(*register, place, *access, condition, waiting);
             }
             StmtKind::Lock => StepKind::Lock,
             StmtKind::Unlock => StepKind::Unlock,
@@ -229,7 +229,7 @@ impl<'a> Resolver<'a> {
         self.push(StepKind::Atomic(inner));
     }
 
-    fn update(&mut self, place: &Location, old: Register, when: Option<&Value>, new: &Value) {
+    fn update(&mut self, place: &Location, access: Access, old: Register, when: Option<&Value>, new: &Value) {
         let node = self.nodes.pointee_of(place.node);
         let Some(place) = self.access(place) else { return };
         let outside = std::mem::take(&mut self.out);
@@ -240,7 +240,7 @@ impl<'a> Resolver<'a> {
         let checks = std::mem::replace(&mut self.out, outside);
         let home = self.home(place.class);
         if home.is_none() && checks.is_empty() {
-            let cell = self.cell(place);
+            let cell = self.cell(place, access);
             return self.push(StepKind::Update { cell, old, when, new });
         }
         // What is written is checked when the old value is known.
@@ -248,7 +248,10 @@ impl<'a> Resolver<'a> {
         let step = |kind| Step { kind, span };
         let (read, write) = match home {
             Some(home) => (StepKind::Assign(old, read(home, number.clone())), write(home, number, new)),
-            None => (StepKind::Load(old, self.cell(place.clone())), StepKind::Store(self.cell(place), new)),
+            None => {
+                let cell = self.cell(place, access);
+                (StepKind::Load(old, cell.clone()), StepKind::Store(cell, new))
+            }
         };
         let mut steps = vec![step(read)];
         steps.extend(checks);
@@ -266,12 +269,19 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn wait(&mut self, register: Register, place: &Location, condition: &Value, waiting: Waiting) {
+    fn wait(
+        &mut self,
+        register: Register,
+        place: &Location,
+        access: Access,
+        condition: &Value,
+        waiting: Waiting,
+    ) {
         let Some(place) = self.access(place) else { return };
         let outside = std::mem::take(&mut self.out);
         let condition = self.value(condition);
         let checks = std::mem::replace(&mut self.out, outside);
-        let (span, cell) = (self.span, self.cell(place.clone()));
+        let (span, cell) = (self.span, self.cell(place.clone(), access));
         let step = |kind| Step { kind, span };
         match self.home(place.class) {
             // Nobody else changes it.
@@ -324,9 +334,9 @@ impl<'a> Resolver<'a> {
         Some(home)
     }
 
-    fn cell(&self, place: Resolved) -> Cell {
+    fn cell(&self, place: Resolved, access: Access) -> Cell {
         let index = (!self.layout.classes[place.class].is_single()).then_some(place.number);
-        Cell { class: place.class, index }
+        Cell { class: place.class, index, access }
     }
 
     pub(super) fn check(&mut self, condition: Term, wrong: Wrong) {

@@ -124,8 +124,8 @@ impl Maker {
 
     fn file(&self, options: Options) -> crate::ast::File {
         let sources = SourceFile::new("test.c", "").into();
-        emit(&self.core, self.nodes.clone(), &sources, options, &Stop::never())
-            .unwrap_or_else(|errors| panic!("{errors:?}"))
+        let emitted = emit(&self.core, self.nodes.clone(), &sources, options, &Stop::never());
+        emitted.unwrap_or_else(|errors| panic!("{errors:?}")).file
     }
 
     fn text(&self) -> String {

@@ -28,8 +28,9 @@ impl Elaborator<'_> {
             let body = self.writer.blocks.pop().unwrap_or_default();
             self.writer.blocks.push(Vec::new());
             self.writer.reachable = true;
-            self.finish_thread(body)?;
+            let done = self.finish_thread(body);
             std::mem::swap(&mut self.writer, writer);
+            done?;
         }
         self.done = writers;
         Ok(())

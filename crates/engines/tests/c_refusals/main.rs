@@ -1,0 +1,314 @@
+//! C that is refused: programs that are changed at random so that something stands in them that is not understood, or is no C. Loading one ends soon,
+//! without a panic, in a program or in an error with its place, or stops when it is asked to; and what is accepted can be checked, printed and looked at for races.
+//!
+//! A normal run takes 1,000 programs, made from the examples and, where there are some, the corpora; `FENCEWRIGHT_PROGRAMS=N` takes N of them, and
+//! `FENCEWRIGHT_SEED=N` takes that one and shows it.
+
+mod mutate;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::time::{Duration, Instant};
+
+use fencewright_engines::auto::Auto;
+use fencewright_engines::races::races;
+use fencewright_engines::{Confirm, Limits, Progress, Task, check};
+use fencewright_lang::diagnostic::Diagnostic;
+use fencewright_lang::front_end;
+use fencewright_lang::load::{Failure, Loaded, Loader};
+use fencewright_lang::options::{COptions, Options, Spins};
+use fencewright_lang::{Sources, Stop};
+use fencewright_program::MemoryModel;
+use fencewright_testing::corpora::{VARIABLE, tell_skipped};
+use fencewright_testing::{Random, programs_or};
+
+/// When a program has been loaded for so long, it is asked to stop.
+const LIMIT: Duration = Duration::from_secs(10);
+/// No thread may compute longer for a program, with what is done with those that are accepted.
+const LONGEST: Duration = Duration::from_secs(20);
+/// At most one program in so many may need to be stopped: those that create dozens of threads in functions that other threads call in loops.
+const STOPPED: usize = 1_000;
+/// A program that is not done by then hangs, however little of the machine was left for it.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Of so many accepted programs, one is checked.
+const CHECKED: u64 = 8;
+/// As much stack as a main thread has.
+const STACK: usize = 8 << 20;
+/// Messages about the program as a whole.
+const WITHOUT_PLACE: [&str; 2] =
+    ["there is no function `main`", "what this program does could not be found out"];
+
+/// A program of which others are made.
+struct Original {
+    path: PathBuf,
+    defines: Vec<(String, Option<String>)>,
+    /// The main file, and the files of its folder that it includes.
+    files: BTreeMap<String, String>,
+}
+
+impl Original {
+    fn new(path: &Path, defines: &str) -> Option<Self> {
+        let defines = defines.split_whitespace().map(|define| match define.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (define.to_owned(), None),
+        });
+        let mut original =
+            Original { path: path.to_owned(), defines: defines.collect(), files: BTreeMap::new() };
+        let text = fs::read_to_string(path).ok()?;
+        let name = path.to_string_lossy().into_owned();
+        original.files.insert(name, text);
+        let loaded = original.load(&original.files, &original.options()).ok()?;
+        for (_, file) in loaded.sources.iter().filter(|(id, _)| !loaded.sources.is_built_in(*id)) {
+            original.files.insert(file.name.clone(), file.text.clone());
+        }
+        Some(original)
+    }
+
+    fn options(&self) -> Options {
+        Options { defines: self.defines.clone(), ..Options::default() }
+    }
+
+    fn load(&self, files: &BTreeMap<String, String>, options: &Options) -> Result<Loaded, Failure> {
+        let start = computed();
+        let stop = move || computed() - start > LIMIT;
+        let open = |name: &str| match files.get(name) {
+            Some(text) => Ok(text.clone().into_bytes()),
+            None => fs::read(name).map_err(|error| error.to_string()),
+        };
+        let name = self.path.to_string_lossy();
+        let front_end = front_end::named("c");
+        let loader = Loader { front_end, options, stop: &Stop::when(&stop), open: &open };
+        loader.load(&name, files[&*name].as_bytes())
+    }
+}
+
+/// What became of a program.
+enum Outcome {
+    Accepted,
+    Refused(String),
+    /// It was not loaded in time.
+    Stopped,
+}
+
+/// The programs of a folder that has a table of them, with what they define.
+fn of_table(folder: &Path, originals: &mut Vec<Original>) {
+    let Ok(table) = fs::read_to_string(folder.join("expected.csv")) else { return };
+    for row in table.lines().skip(1) {
+        let mut cells = row.split(',');
+        let file = cells.next().unwrap_or_default();
+        let second = cells.next().unwrap_or_default();
+        let defines = if second.contains('=') { second } else { "" };
+        originals.extend(Original::new(&folder.join(file), defines));
+    }
+}
+
+fn originals() -> Vec<Original> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
+    let entries = fs::read_dir(&examples).expect("there are examples");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
+    paths.sort();
+    let is_c = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "c");
+    let mut originals: Vec<Original> =
+        paths.iter().filter(is_c).filter_map(|path| Original::new(path, "")).collect();
+    assert!(originals.len() > 8, "examples are accepted");
+    match std::env::var_os(VARIABLE).map(PathBuf::from) {
+        Some(corpora) => {
+            for folder in ["c-programs", "c-litmus", "c-liveness"] {
+                of_table(&corpora.join(folder), &mut originals);
+            }
+        }
+        None => tell_skipped("c_refusals", &format!("{VARIABLE} is not set, so only examples are taken")),
+    }
+    originals
+}
+
+/// A changed program: the files, and how they are read.
+fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String>, Options) {
+    let mut files = original.files.clone();
+    let main = original.path.to_string_lossy().into_owned();
+    let names: Vec<String> = files.keys().cloned().collect();
+    let changed = if random.one_in(2) { &main } else { random.pick(&names) };
+    let text = mutate::mutated(random, &files[changed]);
+    files.insert(changed.clone(), text);
+    let spins = if random.one_in(2) { Spins::Step } else { Spins::Loop };
+    let c = COptions {
+        heap: random.one_in(4).then_some(1),
+        reuse: random.one_in(4),
+        spins,
+        exact_waits: random.one_in(2),
+        ..COptions::default()
+    };
+    (files, Options { c, ..original.options() })
+}
+
+/// Every message has a place in one of the files, and the first one says where.
+fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
+    assert!(!diagnostics.is_empty(), "an error without a message");
+    for diagnostic in diagnostics {
+        assert!(!diagnostic.message.is_empty(), "an empty message");
+        let (file, range) = (sources.file(diagnostic.span.file), diagnostic.span.range());
+        assert!(file.text.get(range.clone()).is_some(), "{diagnostic:?} at {range:?} of {}", file.text.len());
+        let at = sources.position(diagnostic.span);
+        assert!(at.line >= 1 && at.column >= 1 && at.line <= file.text.lines().count().max(1) + 1, "{at}");
+        let whole = WITHOUT_PLACE.contains(&&*diagnostic.message);
+        assert!(whole || diagnostic.span != Default::default(), "no place: {diagnostic:?}");
+    }
+    assert!(!sources.render(diagnostics, false).is_empty());
+}
+
+/// Loads a program and looks at what comes of it.
+fn attempt(original: &Original, seed: u64) -> Outcome {
+    let mut random = Random::new(seed);
+    let (files, options) = changed(original, &mut random);
+    match original.load(&files, &options) {
+        Err(Failure::Stopped(_)) => Outcome::Stopped,
+        Err(Failure::Wrong(error)) => {
+            places(&error.sources, &error.diagnostics);
+            Outcome::Refused(error.diagnostics[0].message.clone())
+        }
+        Ok(loaded) => {
+            let warnings = &loaded.warnings;
+            if !warnings.is_empty() {
+                places(&loaded.sources, warnings);
+            }
+            if seed % CHECKED == 0 {
+                examine(&loaded, *random.pick(&MemoryModel::ALL));
+            }
+            Outcome::Accepted
+        }
+    }
+}
+
+/// Later stages do with an accepted program what they do with any.
+fn examine(loaded: &Loaded, model: MemoryModel) {
+    let limits =
+        |ms| Limits::starting_now(Some(Duration::from_millis(ms)), Some(1 << 30), Default::default());
+    let task = Task::new(&loaded.program, model, loaded.program.properties.clone());
+    check(&Auto::default(), &task, &limits(300), &Progress::default(), Confirm::NOTHING);
+    races(&loaded.program, &|span| loaded.plain.contains(&span), &limits(200));
+    front_end::named("fw").expect("it is there").print(loaded).expect("every program is one of .fw");
+}
+
+/// Seeds that are worked on, with when that began.
+#[derive(Default)]
+struct Working(Mutex<BTreeMap<u64, Instant>>);
+
+impl Working {
+    fn on<T>(&self, seed: u64, work: impl FnOnce() -> T) -> T {
+        self.0.lock().expect("nobody panics").insert(seed, Instant::now());
+        let done = work();
+        self.0.lock().expect("nobody panics").remove(&seed);
+        done
+    }
+
+    /// A thread that hangs cannot be ended, so the process is.
+    fn watch(&self, over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(100));
+            let working = self.0.lock().expect("nobody panics");
+            for (seed, since) in &*working {
+                if since.elapsed() > PATIENCE {
+                    // Not captured by the test harness, which ends here too.
+                    let _ = writeln!(std::io::stderr(), "seed {seed} hangs");
+                    std::process::exit(1);
+                }
+            }
+        }
+    }
+}
+
+/// How long this thread has computed: other processes may keep it waiting.
+fn computed() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let counted = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = counted.and_then(|counted| counted.split_whitespace().next()?.parse().ok());
+    nanoseconds.map_or_else(|| START.elapsed(), Duration::from_nanos)
+}
+
+/// All that is counted.
+#[derive(Default)]
+struct Tally {
+    accepted: usize,
+    refused: BTreeMap<String, usize>,
+    slowest: (Duration, u64),
+    stopped: Vec<u64>,
+    panicked: Vec<(u64, String)>,
+}
+
+fn in_words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+#[test]
+fn whatever_is_refused_is_refused_in_words() {
+    let originals = originals();
+    let asked = std::env::var("FENCEWRIGHT_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let seeds: Vec<u64> = match asked {
+        Some(seed) => vec![seed],
+        None => (0..programs_or(1_000) as u64).collect(),
+    };
+    // Which program a seed changes does not depend on how many there are.
+    let original = |seed: u64| &originals[(seed % originals.len() as u64) as usize];
+    if let Some(seed) = asked {
+        for (name, text) in changed(original(seed), &mut Random::new(seed)).0 {
+            println!("// {name}\n{text}");
+        }
+    }
+    let (working, over, tally) = (Working::default(), AtomicBool::new(false), Mutex::new(Tally::default()));
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let start = computed();
+            let outcome =
+                working.on(seed, || catch_unwind(AssertUnwindSafe(|| attempt(original(seed), seed))));
+            let took = (computed() - start, seed);
+            let mut tally = tally.lock().expect("nobody panics");
+            tally.slowest = tally.slowest.max(took);
+            match outcome {
+                Ok(Outcome::Accepted) => tally.accepted += 1,
+                Ok(Outcome::Refused(why)) => *tally.refused.entry(why).or_default() += 1,
+                Ok(Outcome::Stopped) => tally.stopped.push(seed),
+                Err(panic) => tally.panicked.push((seed, in_words(&*panic))),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| working.watch(&over));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let started: Vec<_> = (0..cores)
+            .map(|_| std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work))
+            .map(|started| started.expect("the system starts another thread"))
+            .collect();
+        started.into_iter().for_each(|worker| worker.join().expect("panics are caught"));
+        over.store(true, Ordering::Relaxed);
+    });
+    let tally = tally.into_inner().expect("nobody panics");
+    let refused: usize = tally.refused.values().sum();
+    println!(
+        "{} programs of {}: {} accepted, {refused} refused with {} messages, {} panicked, stopped {:?}; the slowest took {:?} (seed {})",
+        seeds.len(),
+        originals.len(),
+        tally.accepted,
+        tally.refused.len(),
+        tally.panicked.len(),
+        tally.stopped,
+        tally.slowest.0,
+        tally.slowest.1,
+    );
+    let kinds: BTreeSet<&String> = tally.panicked.iter().map(|(_, why)| why).collect();
+    assert!(tally.panicked.is_empty(), "{:?}\n{kinds:#?}", tally.panicked);
+    assert!(tally.slowest.0 < LONGEST, "seed {} took {:?}", tally.slowest.1, tally.slowest.0);
+    assert!(tally.stopped.len() <= 1 + seeds.len() / STOPPED, "{:?}", tally.stopped);
+    if asked.is_none() {
+        assert!(
+            tally.accepted * 10 > seeds.len() && refused * 4 > seeds.len(),
+            "mutations are too tame, or too wild"
+        );
+    }
+}
