@@ -193,6 +193,9 @@ impl Elaborator<'_> {
         if threads != self.premises.threads {
             return Some(Premises { threads, ..self.premises.clone() });
         }
+        if self.abandons && !self.premises.abandons {
+            return Some(Premises { abandons: true, ..self.premises.clone() });
+        }
         // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
@@ -211,6 +214,7 @@ impl Elaborator<'_> {
                 executed: self.premises.executed,
                 threads,
                 written_from,
+                abandons: self.premises.abandons,
                 fixed: true,
                 ..Premises::default()
             });
@@ -231,7 +235,8 @@ impl Elaborator<'_> {
             true => None,
             false => {
                 let executed = self.premises.executed;
-                Some(Premises { executed, private, unread, threads, written_from, fixed: false })
+                let abandons = self.premises.abandons;
+                Some(Premises { executed, private, unread, threads, written_from, abandons, fixed: false })
             }
         }
     }

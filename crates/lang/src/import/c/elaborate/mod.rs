@@ -95,6 +95,8 @@ struct Premises {
     fixed: bool,
     /// How many threads there are, if somebody waits for one whose number is not known.
     threads: Option<u64>,
+    /// Whether a condition variable is destroyed while others than `main` may be there, who wait for it.
+    abandons: bool,
     /// Once there are so many threads, `main` is executed no more when it writes to memory: others get to know what it writes then, and under PSO perhaps
     /// before it is written.
     written_from: Option<usize>,
@@ -197,6 +199,10 @@ pub struct Elaborator<'u> {
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
     shared: threads::Shared,
+    /// For each lock, and each thread that takes it, how often that thread has it: known only where the lock is.
+    held: FxHashMap<builtins::Holder, ObjectId>,
+    /// Whether a condition variable was destroyed while others than `main` may be there.
+    abandons: bool,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written, while it was executed, since its buffers were drained last.
@@ -238,6 +244,8 @@ impl<'u> Elaborator<'u> {
             warnings: Vec::new(),
             instances: Vec::new(),
             shared: threads::Shared::default(),
+            held: FxHashMap::default(),
+            abandons: false,
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,
