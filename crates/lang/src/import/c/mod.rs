@@ -63,7 +63,7 @@ fn translated(
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;
     let options = memory::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
-    parsed.file = memory::emit(&core, nodes, sources, options, stop)?;
+    (parsed.file, parsed.facts.memory) = memory::emit(&core, nodes, sources, options, stop)?;
     parsed.plain = plain::plain(&core);
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));

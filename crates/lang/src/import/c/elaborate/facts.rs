@@ -193,8 +193,9 @@ impl Elaborator<'_> {
         if threads != self.premises.threads {
             return Some(Premises { threads, ..self.premises.clone() });
         }
-        if self.abandons && !self.premises.abandons {
-            return Some(Premises { abandons: true, ..self.premises.clone() });
+        let later = self.destroyed.is_some_and(|threads| self.instances.len() > threads);
+        if (self.outlived || later) && !self.premises.outlived {
+            return Some(Premises { outlived: true, ..self.premises.clone() });
         }
         // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
@@ -214,7 +215,7 @@ impl Elaborator<'_> {
                 executed: self.premises.executed,
                 threads,
                 written_from,
-                abandons: self.premises.abandons,
+                outlived: self.premises.outlived,
                 fixed: true,
                 ..Premises::default()
             });
@@ -235,8 +236,8 @@ impl Elaborator<'_> {
             true => None,
             false => {
                 let executed = self.premises.executed;
-                let abandons = self.premises.abandons;
-                Some(Premises { executed, private, unread, threads, written_from, abandons, fixed: false })
+                let outlived = self.premises.outlived;
+                Some(Premises { executed, private, unread, threads, written_from, outlived, fixed: false })
             }
         }
     }

@@ -22,8 +22,6 @@ pub(super) struct Graph {
     pub(super) typed_mutexes: bool,
     /// Whether the attributes of some thread say that it is detached.
     pub(super) detached_by_attributes: bool,
-    /// Whether some condition variable is destroyed.
-    pub(super) destroys_conditions: bool,
     /// Variables with static storage that somebody writes, or whose address somebody takes.
     changed: FxHashSet<GlobalId>,
 }
@@ -76,7 +74,6 @@ impl Graph {
                     graph.changed.extend(changed(expr));
                     graph.typed_mutexes |= sets_type(expr);
                     graph.detached_by_attributes |= calls(expr, &["pthread_attr_setdetachstate"]);
-                    graph.destroys_conditions |= calls(expr, &["pthread_cond_destroy", "cnd_destroy"]);
                 }
             };
             walk_block(&function.body, &mut visit);

@@ -95,8 +95,8 @@ struct Premises {
     fixed: bool,
     /// How many threads there are, if somebody waits for one whose number is not known.
     threads: Option<u64>,
-    /// Whether a condition variable is destroyed while others than `main` may be there, who wait for it.
-    abandons: bool,
+    /// Whether a condition variable may be used after one was destroyed, or waited for when it is.
+    outlived: bool,
     /// Once there are so many threads, `main` is executed no more when it writes to memory: others get to know what it writes then, and under PSO perhaps
     /// before it is written.
     written_from: Option<usize>,
@@ -201,8 +201,10 @@ pub struct Elaborator<'u> {
     shared: threads::Shared,
     /// For each lock, and each thread that takes it, how often that thread has it: known only where the lock is.
     held: FxHashMap<builtins::Holder, ObjectId>,
-    /// Whether a condition variable was destroyed while others than `main` may be there.
-    abandons: bool,
+    /// How many threads there were when a condition variable was destroyed, if one was.
+    destroyed: Option<usize>,
+    /// Whether condition variables may be used after that, or by others at the same time.
+    outlived: bool,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written, while it was executed, since its buffers were drained last.
@@ -245,7 +247,8 @@ impl<'u> Elaborator<'u> {
             instances: Vec::new(),
             shared: threads::Shared::default(),
             held: FxHashMap::default(),
-            abandons: false,
+            destroyed: None,
+            outlived: false,
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,

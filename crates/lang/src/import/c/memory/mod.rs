@@ -1,9 +1,11 @@
 //! From core code to `.fw`: numbers for addresses, checks of accesses, statements.
 
 mod checks;
+mod claims;
 mod containers;
 mod counters;
 mod emit;
+mod facts;
 mod failures;
 pub mod flat;
 mod flow;
@@ -28,6 +30,7 @@ use super::core::Core;
 use super::nodes::Nodes;
 use crate::ast::File;
 use crate::diagnostic::Diagnostic;
+use crate::facts::Memory;
 use crate::sources::Sources;
 use crate::stop::Stop;
 
@@ -60,14 +63,14 @@ pub fn unite_containers(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagno
     containers::unify(core, nodes).map_err(|clash| clash.diagnostics().to_vec())
 }
 
-/// The program as a file of `.fw`.
+/// The program as a file of `.fw`, and what is known about its memory.
 pub fn emit(
     core: &Core,
     mut nodes: Nodes,
     sources: &Sources,
     options: Options,
     stop: &Stop<'_>,
-) -> Result<File, Vec<Diagnostic>> {
+) -> Result<(File, Memory), Vec<Diagnostic>> {
     unite_containers(core, &mut nodes)?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
@@ -94,5 +97,5 @@ pub fn emit(
         }
     }
     joins::gather(&mut program, &layout);
-    Ok(emit::emit(core, &layout, &program))
+    Ok(emit::emit(core, &nodes, &layout, &program))
 }

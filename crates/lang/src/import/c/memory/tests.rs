@@ -123,6 +123,7 @@ impl Maker {
         let sources = SourceFile::new("test.c", "").into();
         emit(&self.core, self.nodes.clone(), &sources, options, &Stop::never())
             .unwrap_or_else(|errors| panic!("{errors:?}"))
+            .0
     }
 
     fn text(&self) -> String {

@@ -286,12 +286,12 @@ impl Elaborator<'_> {
             this.assume(free, span);
             this.write(lock, taken, span)
         })?;
-        self.count_held(kind, lock, Operand::number(1), span)
+        self.note_taken(kind, lock, span)
     }
 
-    /// How often this thread has a lock that does not say itself who has it. That is noted where the lock is known, in a variable of the thread; the flow analysis takes it out
-    /// wherever a thread gives back what it has taken.
-    fn times_held(&mut self, lock: &Target, span: Span) -> Option<Target> {
+    /// Whether this thread has a lock that does not say itself who has it; of a lock for readers, which it may take again, whether it ever had it. That is noted where the lock is
+    /// known, in a variable of the thread; the flow analysis takes it out wherever a thread gives back what it has taken.
+    fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
         let (object, way) = lock.known()?;
         let thread = self.thread();
         let holder = (thread, object, way);
@@ -313,14 +313,13 @@ impl Elaborator<'_> {
         Some(Target::new(Spot::Memory(self.location(held, &[])), int()).accessed(Access::Own))
     }
 
-    /// This thread has taken a lock: so many times, 0 or 1.
-    fn count_held(&mut self, kind: Kind, lock: &Target, times: Operand, span: Span) -> Result<()> {
+    /// This thread has taken a lock.
+    fn note_taken(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
-        let Some(held) = self.times_held(lock, span) else { return Ok(()) };
-        let before = self.read(&held, span)?;
-        self.write(&held, numbers::wrapping(Operator::Add, Arithmetic::INT, before, times), span)
+        let Some(held) = self.noted(lock, span) else { return Ok(()) };
+        self.write(&held, Operand::number(1), span)
     }
 
     /// Takes a lock if it is free; whether it was. Locks of Linux, and those for readers and writers, look before they do anything that drains.
@@ -333,7 +332,7 @@ impl Elaborator<'_> {
             let held = self.looking_update(lock, takes, span)?;
             self.require_usable(kind.name(), &held, span);
             let free = self.taken(kind, held).1;
-            self.count_held(kind, lock, free.clone(), span)?;
+            self.branch(free.clone(), span, |this| this.note_taken(kind, lock, span), |_| Ok(()))?;
             return Ok(free);
         }
         let held = self.update(
@@ -346,7 +345,9 @@ impl Elaborator<'_> {
         )?;
         self.require_usable(kind.name(), &held, span);
         let free = self.taken(kind, held).1;
-        self.count_held(kind, lock, free.clone(), span)?;
+        if kind == Kind::OwnedSpin {
+            self.branch(free.clone(), span, |this| this.note_taken(kind, lock, span), |_| Ok(()))?;
+        }
         Ok(free)
     }
 
@@ -379,14 +380,14 @@ impl Elaborator<'_> {
             Some(Kind::Mutex) => self.release_mutex(lock, NOT_HELD, span),
             Some(Kind::Readers | Kind::Writer) => self.release_shared(lock, None, span),
             None => {
-                let mine = self.times_held(lock, span);
-                self.release_shared(lock, mine, span)
+                let reads = self.noted(lock, span);
+                self.release_shared(lock, reads, span)
             }
         }
     }
 
     fn release_spin(&mut self, owned: bool, lock: &Target, span: Span) -> Result<()> {
-        if let Some(held) = if owned { self.times_held(lock, span) } else { None } {
+        if let Some(held) = if owned { self.noted(lock, span) } else { None } {
             let has = self.read(&held, span)?;
             self.require(has, "a spin lock is given back by a thread that does not have it", span);
             self.write(&held, Operand::number(0), span)?;
@@ -411,20 +412,9 @@ impl Elaborator<'_> {
         self.require(own, otherwise, span);
     }
 
-    /// Gives a lock for readers and writers back; `mine` says how often this thread has it for reading, if that is known.
-    fn release_shared(&mut self, lock: &Target, mine: Option<Target>, span: Span) -> Result<()> {
-        let positive = |this: &mut Self, count: Operand| {
-            numbers::binary(this, Operator::Greater, Arithmetic::INT, count, Operand::number(0))
-        };
-        let mut reads = None;
-        if let Some(mine) = mine {
-            let times = self.read(&mine, span)?;
-            let some = positive(self, times.clone());
-            let some = self.kept_value(some, &int(), span)?;
-            let fewer = numbers::wrapping(Operator::Subtract, Arithmetic::INT, times, some.clone());
-            self.write(&mine, fewer, span)?;
-            reads = Some(some);
-        }
+    /// Gives a lock for readers and writers back; `reads` says whether this thread ever had it for reading, if that is known.
+    fn release_shared(&mut self, lock: &Target, reads: Option<Target>, span: Span) -> Result<()> {
+        let reads = reads.map(|reads| self.read(&reads, span)).transpose()?;
         self.atomically(span, |this| {
             let held = this.read(lock, span)?;
             this.require_usable(Kind::Writer.name(), &held, span);
@@ -432,12 +422,14 @@ impl Elaborator<'_> {
                 numbers::wrapping(Operator::Subtract, Arithmetic::INT, Operand::number(0), this.owner());
             let zero = Operand::number(0);
             let own = numbers::binary(this, Operator::Equal, Arithmetic::INT, held.clone(), owner);
-            let mut read = positive(this, held.clone());
-            if let Some(mine) = reads {
-                read = numbers::binary(this, Operator::And, Arithmetic::INT, read, mine);
+            let read = numbers::binary(this, Operator::Greater, Arithmetic::INT, held.clone(), zero.clone());
+            let text = "a lock is given back by a thread that does not have it";
+            let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own.clone(), read.clone());
+            this.require(either, text, span);
+            if let Some(reads) = reads {
+                let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own, reads);
+                this.require(either, text, span);
             }
-            let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own, read.clone());
-            this.require(either, "a lock is given back by a thread that does not have it", span);
             let fewer = numbers::wrapping(Operator::Subtract, Arithmetic::INT, held, Operand::number(1));
             this.write(lock, numbers::choose(read, fewer, zero), span)
         })

@@ -7,7 +7,7 @@
 //! A barrier counts who has arrived; the last one lets all of them leave, and nobody arrives again before all have left, which nobody can tell from
 //! threads that are slow to arrive. One that is not initialised, or destroyed, wants no threads.
 //!
-//! Where a program destroys condition variables, each has a state: usable, destroyed, or that a thread waits for it that no signal reaches before it is destroyed. Whether a thread is such a one is
+//! Where condition variables may still be used when they are destroyed, each has a state: usable, destroyed, or that a thread waits for it that no signal reaches before it is destroyed. Whether a thread is such a one is
 //! guessed when it waits; then it goes no further, and an execution in which somebody signals after all does not count. So signals are no stores, and drain nothing.
 
 use fencewright_c::arithmetic::Arithmetic;
@@ -113,10 +113,8 @@ impl Elaborator<'_> {
                 if let Some(state) = self.condition_state(call)? {
                     let state = self.read(&state, span)?;
                     self.require_usable(CONDITION, &state, span);
-                    if self.premises.abandons {
-                        let unsignalled = self.is_abandoned(state);
-                        self.assume(numbers::not(unsignalled), span);
-                    }
+                    let unsignalled = self.is_abandoned(state);
+                    self.assume(numbers::not(unsignalled), span);
                 }
                 if !self.options.spurious {
                     self.wake(&condition, operation == Operation::Broadcast, span)?;
@@ -157,9 +155,7 @@ impl Elaborator<'_> {
         let state = self.condition_state(call)?;
         if self.options.spurious {
             if let Some(state) = &state {
-                if self.premises.abandons {
-                    self.wait_abandoned(state, &mutex, span)?;
-                }
+                self.wait_abandoned(state, &mutex, span)?;
                 self.usable_condition(state, span)?;
             }
             self.release_mutex(&mutex, WAITS_WITHOUT, span)?;
@@ -198,9 +194,10 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// Whether a condition variable can be used, if the program destroys any.
+    /// Whether a condition variable can be used, if the program may use any that was destroyed.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
-        if !self.graph.destroys_conditions {
+        self.outlived |= self.destroyed.is_some();
+        if !self.premises.outlived {
             return Ok(None);
         }
         let pointer = self.argument(call, 0)?;
@@ -236,8 +233,10 @@ impl Elaborator<'_> {
     /// Destroys a condition variable, with loads and a store.
     fn destroy_condition(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
-        let Some(place) = self.condition_state(call)? else { return self.evaluated(call) };
-        self.abandons |= self.options.spurious && !self.is_alone();
+        let place = self.condition_state(call)?;
+        self.outlived |= !self.is_alone() || self.repeated();
+        self.destroyed = Some(self.instances.len());
+        let Some(place) = place else { return self.evaluated(call) };
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);
         self.destroying(span, |this| {
             let state = this.read(&place, span)?;
