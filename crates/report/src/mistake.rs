@@ -100,7 +100,11 @@ pub fn mistake<'a>(source: Source<'a>, replayed: &Replayed, property: &Property)
     let memory = &source.facts.memory;
     let made = memory.mistake(source.program, replayed.last())?;
     let (kind, elements) = kind(source, replayed, &made);
-    let part = made.part.or_else(|| last_before(source, &made)).filter(|_| kind != Kind::WildPointer);
+    // Where a pointer is moved to that leaves its array, there may be another object.
+    let part = made
+        .part
+        .or_else(|| last_before(source, &made))
+        .filter(|_| !matches!(made.claim.about, About::Moved) && kind != Kind::WildPointer);
     let read = match &made.claim.about {
         About::Undefined { register: Some(register) } => read_into(source, replayed, made.thread, register),
         _ => None,
@@ -207,14 +211,11 @@ fn read_into(source: Source<'_>, replayed: &Replayed, thread: ThreadId, register
         Access::Read { cell, .. } => Some(*cell),
         _ => None,
     })?;
-    let name = source.program.cell_name(cell);
-    let (variable, number) = match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
-        Some((variable, number)) => (variable.to_string(), Some(number.parse().ok()?)),
-        None => (name.clone(), None),
-    };
-    let kind = *source.facts.memory.variables.get(&variable)?;
-    let number = number.or_else(|| source.facts.memory.places.get(&kind).map(|places| places.first))?;
-    source.facts.memory.part(kind, number)
+    let variable = source.program.variable_of(cell);
+    let memory = &source.facts.memory;
+    let kind = *memory.variables.get(&variable.name)?;
+    let first = memory.places.get(&kind)?.first;
+    memory.part(kind, first + i64::from(cell - variable.base))
 }
 
 impl Mistake<'_> {
@@ -231,8 +232,12 @@ impl Mistake<'_> {
         let excerpt = shortened(&self.source.excerpt(self.at), LONGEST_TEXT);
         text.push_str(&format!(": `{excerpt}`"));
         if let Some(object) = self.object {
-            let relation = if self.kind == Kind::Uninitialised { "reads" } else { "is about" };
-            text.push_str(&format!(" {relation} {}", self.object_in_words(object)));
+            let does = match self.kind {
+                Kind::Uninitialised => "reads",
+                Kind::DoubleFree | Kind::BadFree => "frees",
+                _ => "accesses",
+            };
+            text.push_str(&format!(" {does} {}", self.object_in_words(object)));
         } else if let Some(register) = self.register.filter(|register| !register.contains('%')) {
             text.push_str(&format!(" depends on `{register}`"));
         }

@@ -7,7 +7,7 @@ use fencewright_c::ast::Rank;
 use fencewright_c::typed::tree::{Type, TypeKind};
 
 use super::super::core::{Core, ObjectId, Origin};
-use super::super::nodes::{Nodes, Shape};
+use super::super::nodes::{Nodes, Scalar, Shape};
 use super::layout::{Class, Layout, Placement};
 use crate::facts::{Memory, Mistake, Object, Part, Places, Storage};
 
@@ -36,6 +36,8 @@ fn object(core: &Core, nodes: &Nodes, layout: &Layout, id: ObjectId) -> Object {
         Some(ty) => type_in_words(ty, nodes),
         None => match nodes.shape_of(object.node) {
             Shape::Record(record, _) => record_in_words(nodes, *record),
+            Shape::Scalar(Scalar::Narrow(bits)) => format!("integer of {bits} bits"),
+            Shape::Scalar(Scalar::Wide) => "pointer or integer of 64 bits".to_string(),
             _ => "memory".to_string(),
         },
     };

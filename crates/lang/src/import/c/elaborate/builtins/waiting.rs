@@ -15,7 +15,7 @@ use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
 use fencewright_c::typed::tree::FunctionId;
 use fencewright_program::Span;
 
-use super::super::super::core::{Access, Value};
+use super::super::super::core::{Access, ThreadNumber, Value};
 use super::super::super::numbers::{self, Operand};
 use super::super::memory::Target;
 use super::super::{Elaborator, Result};
@@ -196,7 +196,7 @@ impl Elaborator<'_> {
 
     /// Whether a condition variable can be used, if the program may use any that was destroyed.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
-        self.outlived |= self.destroyed.is_some();
+        self.outlived |= self.destroyed.is_some() && self.thread() == ThreadNumber(0);
         if !self.premises.outlived {
             return Ok(None);
         }
