@@ -139,6 +139,17 @@ fn spin_locks() {
     wrong(&beside(lock, "pthread_spin_unlock(&m);", "pthread_spin_lock(&m);"), not_held);
     let works = "pthread_spin_lock(&m); pthread_spin_unlock(&m);";
     right(&beside(lock, works, &format!("{works} pthread_join(t, 0); pthread_spin_destroy(&m);")));
+    // Which lock is taken is computed, and it is given back by its name.
+    right(&beside(
+        "pthread_spinlock_t m, n; int which;",
+        "which = 1;",
+        "int w = which; pthread_spinlock_t *p = w ? &n : &m; pthread_spin_lock(p); if (w) pthread_spin_unlock(&n); else pthread_spin_unlock(&m);",
+    ));
+    right(&beside(
+        "pthread_rwlock_t m, n; int which;",
+        "which = 1;",
+        "int w = which; pthread_rwlock_t *p = w ? &n : &m; pthread_rwlock_rdlock(p); if (w) pthread_rwlock_unlock(&n); else pthread_rwlock_unlock(&m);",
+    ));
     // Linux lets another context give it back.
     let linux = "#include <linux/spinlock.h>\nDEFINE_SPINLOCK(m); atomic_int taken;";
     right(&beside(linux, "while (!taken); spin_unlock(&m);", "spin_lock(&m); taken = 1;"));

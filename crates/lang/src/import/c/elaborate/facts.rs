@@ -197,6 +197,9 @@ impl Elaborator<'_> {
         if (self.outlived || later) && !self.premises.outlived {
             return Some(Premises { outlived: true, ..self.premises.clone() });
         }
+        if self.computed_locks && !self.premises.computed_locks {
+            return Some(Premises { computed_locks: true, ..self.premises.clone() });
+        }
         // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
@@ -216,6 +219,7 @@ impl Elaborator<'_> {
                 threads,
                 written_from,
                 outlived: self.premises.outlived,
+                computed_locks: self.premises.computed_locks,
                 fixed: true,
                 ..Premises::default()
             });
@@ -236,8 +240,15 @@ impl Elaborator<'_> {
             true => None,
             false => {
                 let executed = self.premises.executed;
-                let outlived = self.premises.outlived;
-                Some(Premises { executed, private, unread, threads, written_from, outlived, fixed: false })
+                Some(Premises {
+                    executed,
+                    private,
+                    unread,
+                    threads,
+                    written_from,
+                    fixed: false,
+                    ..self.premises.clone()
+                })
             }
         }
     }

@@ -97,6 +97,8 @@ struct Premises {
     threads: Option<u64>,
     /// Whether a condition variable may be used after one was destroyed, or waited for when it is.
     outlived: bool,
+    /// Whether it is computed which lock some thread takes.
+    computed_locks: bool,
     /// Once there are so many threads, `main` is executed no more when it writes to memory: others get to know what it writes then, and under PSO perhaps
     /// before it is written.
     written_from: Option<usize>,
@@ -205,6 +207,8 @@ pub struct Elaborator<'u> {
     destroyed: Option<usize>,
     /// Whether condition variables may be used after that, or by others at the same time.
     outlived: bool,
+    /// Whether it is computed which lock some thread takes.
+    computed_locks: bool,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written, while it was executed, since its buffers were drained last.
@@ -249,6 +253,7 @@ impl<'u> Elaborator<'u> {
             held: FxHashMap::default(),
             destroyed: None,
             outlived: false,
+            computed_locks: false,
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,

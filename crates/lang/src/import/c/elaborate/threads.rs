@@ -541,6 +541,7 @@ impl Elaborator<'_> {
             self.write(&target, operand, span)?;
         }
         if let Some(instance) = thread.known().and_then(|number| self.created(number))
+            && self.writer.reachable
             && !self.repeated()
             && self.writer.branches == 0
             && self.writer.pending.is_empty()

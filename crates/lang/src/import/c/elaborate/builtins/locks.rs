@@ -289,9 +289,12 @@ impl Elaborator<'_> {
         self.note_taken(kind, lock, span)
     }
 
-    /// Whether this thread has a lock that does not say itself who has it; of a lock for readers, which it may take again, whether it ever had it. That is noted where the lock is
-    /// known, in a variable of the thread; the flow analysis takes it out wherever a thread gives back what it has taken.
+    /// Whether this thread has a lock that does not say itself who has it; of a lock for readers, which it may take again, whether it ever had it. That is noted where it is known which
+    /// locks are taken, in a variable of the thread; the flow analysis takes it out wherever a thread gives back what it has taken.
     fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
+        if self.premises.computed_locks {
+            return None;
+        }
         let (object, way) = lock.known()?;
         let thread = self.thread();
         let holder = (thread, object, way);
@@ -318,6 +321,8 @@ impl Elaborator<'_> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
+        // It may be given back by its name.
+        self.computed_locks |= lock.known().is_none();
         let Some(held) = self.noted(lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)
     }
