@@ -17,6 +17,7 @@ pub mod ast;
 pub mod diagnostic;
 pub mod edit;
 pub mod export;
+pub mod facts;
 pub mod front_end;
 pub mod fw;
 pub mod import;

@@ -7,6 +7,7 @@ use fencewright_program::{Call, Formula, Program, Property, PropertyKind, Span};
 
 use crate::ast::{self, ExprKind, Item};
 use crate::diagnostic::Diagnostic;
+use crate::facts::Facts;
 use crate::front_end::{self, FrontEnd, Input, Open, Parsed};
 use crate::import::View;
 use crate::import::c::spinning::add_waiting_places;
@@ -44,6 +45,8 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
     /// The accesses that a compiler may move, by their places: they must not race.
     pub plain: HashSet<Span>,
+    /// What the front end knows beside the syntax tree.
+    pub facts: Facts,
     /// The constants that were given other values.
     pub defines: Vec<(String, i64)>,
     /// How it was read.
@@ -175,6 +178,7 @@ impl Loader<'_> {
                 sites: parsed.sites,
                 warnings: parsed.warnings,
                 plain: parsed.plain,
+                facts: parsed.facts,
                 defines,
                 options: self.options.clone(),
             }),

@@ -3,11 +3,13 @@
 use fencewright_engines::domain::DomainName;
 use fencewright_engines::{Checked, Round, Tried, Verdict};
 use fencewright_lang::Position;
+use fencewright_lang::facts::Storage;
 use fencewright_program::reference::{Access, Buffered};
 use fencewright_program::{EventKind, MemoryModel, Replayed, Span};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
+use crate::mistake::{Mistake, mistake};
 use crate::remarks::Remarks;
 use crate::step::{Step, cell_of, steps};
 use crate::text::{explanations, meaning, slices, up_to_versions, why};
@@ -54,6 +56,10 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         tried: checked.tried.iter().map(TriedObject::from).collect(),
         rounds: checked.work.rounds.iter().map(RoundObject::from).collect(),
         remarks: source.into(),
+        mistake: checked
+            .trace()
+            .and_then(|replayed| mistake(source, replayed, &checked.property))
+            .map(|mistake| MistakeObject::new(source, &mistake)),
         trace: checked.trace().map(|replayed| Trace::new(source, replayed)),
     };
     line(&result)
@@ -216,7 +222,73 @@ struct Result<'a> {
     rounds: Vec<RoundObject>,
     #[serde(flatten)]
     remarks: Remarks<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mistake: Option<MistakeObject<'a>>,
     trace: Option<Trace<'a>>,
+}
+
+/// What is wrong with memory at the end of the execution.
+#[derive(Serialize)]
+struct MistakeObject<'a> {
+    kind: &'static str,
+    message: String,
+    thread: &'a str,
+    #[serde(flatten)]
+    at: At<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elements: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<ObjectObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    freed: Option<FreedObject<'a>>,
+}
+
+/// An object in memory.
+#[derive(Serialize)]
+struct ObjectObject<'a> {
+    name: Option<&'a str>,
+    #[serde(rename = "type")]
+    ty: &'a str,
+    storage: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
+    #[serde(flatten)]
+    at: At<'a>,
+}
+
+/// Who gave an object back, or left its block.
+#[derive(Serialize)]
+struct FreedObject<'a> {
+    thread: &'a str,
+    #[serde(flatten)]
+    at: At<'a>,
+}
+
+impl<'a> MistakeObject<'a> {
+    fn new(source: Source<'a>, mistake: &Mistake<'a>) -> Self {
+        let object = mistake.object.map(|object| ObjectObject {
+            name: object.name.as_deref(),
+            ty: &object.ty,
+            storage: match object.storage {
+                Storage::Static => "static",
+                Storage::Local => "local",
+                Storage::Heap => "heap",
+            },
+            number: mistake.time,
+            at: At::new(source, Some(object.span)),
+        });
+        let freed =
+            mistake.freed.map(|(thread, span)| FreedObject { thread, at: At::new(source, Some(span)) });
+        MistakeObject {
+            kind: mistake.kind.as_str(),
+            message: mistake.sentence(),
+            thread: mistake.thread,
+            at: At::new(source, Some(mistake.at)),
+            elements: mistake.elements,
+            object,
+            freed,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -1,5 +1,6 @@
 //! Verdicts and executions for people and for programs: text, JSON and graphs.
 //!
+//! * [`mistake`]: what is wrong with memory at the end of an execution;
 //! * [`words`]: expressions, actions and places as the source writes them;
 //! * [`step`](mod@step): one event of an execution, with everything a reader wants to know about it;
 //! * [`rows`](mod@rows): which events are shown together;
@@ -44,6 +45,7 @@ pub mod invariants;
 pub mod json;
 pub mod known;
 pub mod litmus;
+pub mod mistake;
 pub mod remarks;
 pub mod robust;
 mod room;

@@ -17,6 +17,7 @@ use serde_sarif::sarif::{
     ThreadFlowLocation, Tool, ToolComponent,
 };
 
+use crate::mistake::mistake;
 use crate::room::Room;
 use crate::step::{Step, steps};
 use crate::text::{seconds, why};
@@ -229,8 +230,11 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room
         .build()
 }
 
-/// The last step of an execution and what it does, if that is what a property is about.
+/// Where an execution goes wrong and how: the mistake that is known, or else the last step and what it does, if that is what a property is about.
 pub fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
+    if let Some(mistake) = mistake(source, replayed, property) {
+        return Some((mistake.at, mistake.sentence()));
+    }
     let last = steps(source, replayed).filter(|step| step.span().is_some()).last()?;
     let is_own = matches!(property.kind, PropertyKind::Assertions) || property.span == Span::default();
     is_own.then(|| last.span().map(|span| (span, last.words()))).flatten()

@@ -13,6 +13,7 @@ use fencewright_program::{
     Thread, ThreadId,
 };
 
+use crate::mistake::mistake;
 use crate::rows::{self, Passes, Row};
 use crate::step::{self, Step, cell_of, is_temporary, steps};
 use crate::style::Style;
@@ -595,6 +596,9 @@ fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, sty
     let mut text = format!("  {}\n", style.dim("at the end"));
     text.push_str(&threads(source, state));
     let _ = writeln!(text, "  {}", conclusion(source, property, style));
+    if let Some(mistake) = mistake(source, replayed, property) {
+        let _ = writeln!(text, "  {}", style.bad(&escape(&mistake.sentence())));
+    }
     text
 }
 

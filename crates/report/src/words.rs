@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fencewright_lang::facts::Facts;
 use fencewright_lang::fw::precedence;
 use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Position, Sources};
 use fencewright_program::{
@@ -29,6 +30,8 @@ pub struct Source<'a> {
     pub notes: &'a [String],
     /// What somebody should look at although it is no error.
     pub warnings: &'a [Diagnostic],
+    /// What the front end knows beside the syntax tree.
+    pub facts: &'a Facts,
 }
 
 impl<'a> From<&'a Loaded> for Source<'a> {
@@ -39,6 +42,7 @@ impl<'a> From<&'a Loaded> for Source<'a> {
             front_end: loaded.front_end,
             notes: &loaded.notes,
             warnings: &loaded.warnings,
+            facts: &loaded.facts,
         }
     }
 }

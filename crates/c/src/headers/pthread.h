@@ -5,11 +5,11 @@
 #include <time.h>
 #include <fencewright/keys.h>
 typedef unsigned long pthread_t;
-typedef struct { int __unused; } pthread_attr_t;
+typedef struct { int __detached; } pthread_attr_t;
 typedef struct { int __owner, __type, __depth; } pthread_mutex_t;
 typedef struct { int __type; } pthread_mutexattr_t;
 typedef struct { int __owner; } pthread_spinlock_t;
-typedef struct { unsigned long __waiting; } pthread_cond_t;
+typedef struct { unsigned long __waiting; int __state; } pthread_cond_t;
 typedef struct { int __unused; } pthread_condattr_t;
 typedef struct { int __state; } pthread_rwlock_t;
 typedef struct { int __unused; } pthread_rwlockattr_t;

@@ -5,7 +5,7 @@
 typedef unsigned long thrd_t;
 typedef int (*thrd_start_t)(void *);
 typedef struct { int __owner; } mtx_t;
-typedef struct { unsigned long __waiting; } cnd_t;
+typedef struct { unsigned long __waiting; int __state; } cnd_t;
 typedef struct { int __done; } once_flag;
 typedef unsigned int tss_t;
 typedef void (*tss_dtor_t)(void *);

@@ -17,6 +17,7 @@ use fencewright_program::{Call, FileId, Span};
 use crate::ast;
 use crate::diagnostic::Diagnostic;
 use crate::edit::{Change, Edit};
+use crate::facts::Facts;
 use crate::import::View;
 use crate::load::Loaded;
 use crate::options::Options;
@@ -129,6 +130,8 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
     /// The accesses that a compiler may move, by their places: they must not race.
     pub plain: HashSet<Span>,
+    /// What it knows beside the syntax tree.
+    pub facts: Facts,
 }
 
 /// Reads a file that another one includes; in words why that is not possible.

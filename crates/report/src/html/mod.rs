@@ -25,6 +25,7 @@ use fencewright_engines::{Checked, Verdict};
 use fencewright_program::{MemoryModel, Property, PropertyKind, Quantifier, Replayed, Span};
 use sha2::{Digest, Sha256};
 
+use crate::mistake::mistake;
 use crate::room::Room;
 use crate::style::Style;
 use crate::text::{self as words, explanations, seconds, why};
@@ -135,7 +136,10 @@ impl Page {
             body.push_str(&tried(source, checked));
         }
         if let Some(replayed) = checked.trace() {
-            let conclusion = words::conclusion(source, property, Style::PLAIN);
+            let mut conclusion = words::conclusion(source, property, Style::PLAIN);
+            if let Some(mistake) = mistake(source, replayed, property) {
+                let _ = write!(conclusion, ": {}", mistake.sentence());
+            }
             let view =
                 View { source, replayed, property: Some(property), cycle: None, conclusion, written: None };
             if checked.happens_under_sc {

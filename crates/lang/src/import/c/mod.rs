@@ -74,8 +74,8 @@ fn translated(
     let waiting_is_a_step = options.spins == Spins::Step;
     let suppositions_wait = !options.exact_waits;
     let options = memory::Options { heap, reuse, waiting_is_a_step, suppositions_wait };
-    let memory::Emitted { file, plain } = memory::emit(&core, nodes, sources, options, stop)?;
-    (parsed.file, parsed.plain) = (file, plain);
+    let memory::Emitted { file, plain, memory } = memory::emit(&core, nodes, sources, options, stop)?;
+    (parsed.file, parsed.plain, parsed.facts.memory) = (file, plain, memory);
     parsed.calls = std::mem::take(&mut core.calls);
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.append(&mut core.warnings);

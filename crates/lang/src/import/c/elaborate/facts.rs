@@ -193,6 +193,13 @@ impl Elaborator<'_> {
         if threads != self.premises.threads {
             return Some(Premises { threads, ..self.premises.clone() });
         }
+        let later = self.destroyed.is_some_and(|threads| self.instances.len() > threads);
+        if (self.outlived || later) && !self.premises.outlived {
+            return Some(Premises { outlived: true, ..self.premises.clone() });
+        }
+        if self.computed_locks && !self.premises.computed_locks {
+            return Some(Premises { computed_locks: true, ..self.premises.clone() });
+        }
         // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
@@ -211,6 +218,8 @@ impl Elaborator<'_> {
                 executed: self.premises.executed,
                 threads,
                 written_from,
+                outlived: self.premises.outlived,
+                computed_locks: self.premises.computed_locks,
                 fixed: true,
                 ..Premises::default()
             });
@@ -231,7 +240,15 @@ impl Elaborator<'_> {
             true => None,
             false => {
                 let executed = self.premises.executed;
-                Some(Premises { executed, private, unread, threads, written_from, fixed: false })
+                Some(Premises {
+                    executed,
+                    private,
+                    unread,
+                    threads,
+                    written_from,
+                    fixed: false,
+                    ..self.premises.clone()
+                })
             }
         }
     }

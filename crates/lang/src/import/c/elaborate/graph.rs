@@ -20,6 +20,8 @@ pub(super) struct Graph {
     order: FxHashMap<*const Statement, usize>,
     /// Whether some mutexes have a type: their owner may take them again, or be told that it cannot.
     pub(super) typed_mutexes: bool,
+    /// Whether the attributes of some thread say that it is detached.
+    pub(super) detached_by_attributes: bool,
     /// Variables with static storage that somebody writes, or whose address somebody takes.
     changed: FxHashSet<GlobalId>,
 }
@@ -71,6 +73,7 @@ impl Graph {
                     text.expression(expr);
                     graph.changed.extend(changed(expr));
                     graph.typed_mutexes |= sets_type(expr);
+                    graph.detached_by_attributes |= calls(expr, &["pthread_attr_setdetachstate"]);
                 }
             };
             walk_block(&function.body, &mut visit);
@@ -141,6 +144,11 @@ impl Graph {
         (text.creates || self.any(&text, &self.creates), text.waits || self.any(&text, &self.waits))
     }
 
+    /// Whether a function creates threads, or one that it calls.
+    pub(super) fn creates(&self, function: FunctionId) -> bool {
+        self.creates[function.index()]
+    }
+
     /// Whether anything jumps to a label.
     pub(super) fn is_target(&self, function: FunctionId, label: LabelId) -> bool {
         self.targets.contains(&(function, label))
@@ -177,6 +185,11 @@ fn sets_type(expr: &Expr) -> bool {
     let ExprKind::Call(Callee::Builtin(name), arguments) = &expr.kind else { return false };
     &**name == "pthread_mutexattr_settype"
         && !matches!(arguments.get(1).map(|kind| &kind.kind), Some(ExprKind::Constant(0)))
+}
+
+/// Whether an expression calls a function with one of these names that has no body.
+fn calls(expr: &Expr, names: &[&str]) -> bool {
+    matches!(&expr.kind, ExprKind::Call(Callee::Builtin(name), _) if names.contains(&&**name))
 }
 
 /// The variable that an expression writes, or whose address it takes.

@@ -94,6 +94,10 @@ struct Premises {
     fixed: bool,
     /// How many threads there are, if somebody waits for one whose number is not known.
     threads: Option<u64>,
+    /// Whether a condition variable may be used after one was destroyed, or waited for when it is.
+    outlived: bool,
+    /// Whether it is computed which lock some thread takes.
+    computed_locks: bool,
     /// Once there are so many threads, `main` is executed no more when it writes to memory: others get to know what it writes then, and under PSO perhaps
     /// before it is written.
     written_from: Option<usize>,
@@ -196,6 +200,14 @@ pub struct Elaborator<'u> {
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
     shared: threads::Shared,
+    /// For each lock, and each thread that takes it, how often that thread has it: known only where the lock is.
+    held: FxHashMap<builtins::Holder, ObjectId>,
+    /// How many threads there were when a condition variable was destroyed, if one was.
+    destroyed: Option<usize>,
+    /// Whether condition variables may be used after that, or by others at the same time.
+    outlived: bool,
+    /// Whether it is computed which lock some thread takes.
+    computed_locks: bool,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written, while it was executed, since its buffers were drained last.
@@ -237,6 +249,10 @@ impl<'u> Elaborator<'u> {
             warnings: Vec::new(),
             instances: Vec::new(),
             shared: threads::Shared::default(),
+            held: FxHashMap::default(),
+            destroyed: None,
+            outlived: false,
+            computed_locks: false,
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,

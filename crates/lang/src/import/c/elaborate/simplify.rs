@@ -35,7 +35,8 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             let Core { threads, objects, .. } = core;
             threads.iter_mut().for_each(|thread| leave_early(&mut thread.code, objects));
         }
-        let mut changed = private::promote(core, nodes);
+        let promoted = private::promote(core, nodes);
+        let mut changed = promoted;
         let (defined, mut own) = (Defined::of(core), private::own_variables(core));
         for (number, thread) in core.threads.iter_mut().enumerate() {
             if stop.at_once() {
@@ -46,7 +47,8 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             }
             let start = Start { registers: &thread.registers, variables: std::mem::take(&mut own[number]) };
             let is_defined = |register: Register| defined.is(number, register);
-            if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) {
+            // What is written to a register that was a variable may be needed by nobody.
+            if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) || promoted {
                 changed = true;
                 // What the flow of control says about the start of the thread is in `initial` already.
                 let code = std::mem::take(&mut thread.code);

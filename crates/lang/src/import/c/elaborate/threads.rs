@@ -2,11 +2,15 @@
 //!
 //! A thread that is created while `main` is executed beforehand starts with the program. Any other waits for its flag: 1 says that it was created, 2 that it
 //! never will be. The creator sets it with empty buffers. A thread that somebody waits for says so when it has ended and its buffers are empty, in one step with its result.
+//!
+//! Whoever waits for a thread, or detaches it, releases it, once and no more. That is noted in a variable which is a register wherever one thread alone waits; then the
+//! flow analysis takes it out again with its checks.
 
 mod command_line;
 mod finish;
 
 use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
 use fencewright_c::typed::tree::{
     Callee, Expr, ExprKind, FunctionId, LocalId, Statement, StatementKind, Step, Type, TypeKind,
 };
@@ -18,7 +22,7 @@ use super::super::core::{
     Access, Base, Known, Location, Object, ObjectId, Origin, Projection, Register, Stmt, StmtKind,
     ThreadNumber, Value, View,
 };
-use super::super::numbers::Operand;
+use super::super::numbers::{self, Operand};
 use super::calls::Argument;
 use super::env::Contents;
 use super::facts::known;
@@ -56,6 +60,9 @@ pub(super) struct State {
     wanted: bool,
     done: Option<ObjectId>,
     result: Option<ObjectId>,
+    /// Whether it was detached before the program started.
+    detached: bool,
+    released: Option<ObjectId>,
 }
 
 /// What threads share.
@@ -67,7 +74,13 @@ pub(super) struct Shared {
     pub(super) dynamic: bool,
     done: Option<ObjectId>,
     results: Option<ObjectId>,
+    released: Option<ObjectId>,
 }
+
+/// The type of `pthread_t`.
+const THREADS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
+/// What is wrong with waiting for a thread that another call has released.
+const RELEASED: &str = "a thread is waited for or detached that was waited for or detached before";
 
 pub(super) fn int() -> Type {
     Type { kind: TypeKind::Integer(Arithmetic::INT), atomic: false, volatile: false }
@@ -162,8 +175,13 @@ impl Elaborator<'_> {
         let result = match (name, arguments) {
             ("pthread_create", [thread, attributes, function, argument]) => {
                 let thread = self.value(thread)?;
-                self.dropped(attributes)?;
-                self.create_by(thread, arguments, function, argument, span)?
+                let detached = self.detached_by(attributes)?;
+                let number = self.instances.len();
+                let result = self.create_by(thread, arguments, function, argument, span)?;
+                if let Some(created) = self.instances.get_mut(number) {
+                    created.state.detached = detached;
+                }
+                result
             }
             ("thrd_create", [thread, function, argument]) => {
                 let thread = self.value(thread)?;
@@ -198,7 +216,8 @@ impl Elaborator<'_> {
                 )
             }
             ("pthread_detach" | "thrd_detach", [thread]) => {
-                self.value(thread)?;
+                let thread = self.value(thread)?;
+                self.detach(&thread, span)?;
                 Operand::number(0)
             }
             _ => return Ok(None),
@@ -361,9 +380,11 @@ impl Elaborator<'_> {
         let is_there = |object: &ObjectId| (object.0 as usize) < objects;
         self.shared.done = self.shared.done.filter(is_there);
         self.shared.results = self.shared.results.filter(is_there);
+        self.shared.released = self.shared.released.filter(is_there);
         for Instance { state, .. } in &mut self.instances {
             state.done = state.done.filter(is_there);
             state.result = state.result.filter(is_there);
+            state.released = state.released.filter(is_there);
         }
     }
 
@@ -474,11 +495,13 @@ impl Elaborator<'_> {
     /// Waits for a thread, and takes its result.
     fn wait_for(&mut self, thread: Operand, result: Operand, to: &Type, span: Span) -> Result<()> {
         let wanted = !Self::is_null(&result);
-        let (done, value) = match thread.known() {
+        self.require_other(&thread, span);
+        if !self.writer.reachable {
+            return Ok(());
+        }
+        let (done, value, released) = match thread.known() {
             Some(number) => {
-                let Some(instance) =
-                    usize::try_from(number).ok().filter(|n| (1..self.instances.len()).contains(n))
-                else {
+                let Some(instance) = self.created(number) else {
                     return self.error(
                         span,
                         "this is not a thread that was created",
@@ -487,23 +510,31 @@ impl Elaborator<'_> {
                 };
                 self.instances[instance].state.joined = true;
                 self.instances[instance].state.wanted |= wanted;
-                (self.done_flag(instance, span), wanted.then(|| self.result_cell(instance, to, span)))
+                let result = wanted.then(|| self.result_cell(instance, to, span));
+                let released = self.released_flag(instance, span);
+                (self.done_flag(instance, span), result, released)
             }
             None => {
                 self.shared.dynamic = true;
                 let length = self.premises.threads.unwrap_or(1);
-                let done = self.all_done(length, span);
-                let mut place = self.location(done, &[Step::Element(0)]);
-                place.path = vec![Projection::Element(thread.value.clone(), length)];
-                let results = wanted.then(|| {
-                    let cells = self.all_results(length, to, span);
-                    let mut place = self.location(cells, &[Step::Element(0)]);
+                let element = |this: &mut Self, cells| {
+                    let mut place = this.location(cells, &[Step::Element(0)]);
                     place.path = vec![Projection::Element(thread.value.clone(), length)];
                     place
+                };
+                let done = self.all_done(length, span);
+                let done = element(self, done);
+                let results = wanted.then(|| {
+                    let cells = self.all_results(length, to, span);
+                    element(self, cells)
                 });
-                (place, results)
+                let released = self.all_released(length, span);
+                (done, results, element(self, released))
             }
         };
+        let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
+        self.require_unreleased(&released, span)?;
+        self.write(&released, Operand::number(1), span)?;
         let register = self.temporary("done", &int());
         let ended = Value::binary(BinaryOp::Ne, Value::Register(register), Value::Number(0));
         self.emit(StmtKind::Await(register, done, ended, Access::Own), span);
@@ -513,7 +544,104 @@ impl Elaborator<'_> {
             let target = self.pointed(&result, to, span)?;
             self.write(&target, operand, span)?;
         }
+        if let Some(instance) = thread.known().and_then(|number| self.created(number))
+            && self.writer.reachable
+            && !self.repeated()
+            && self.writer.branches == 0
+            && self.writer.pending.is_empty()
+        {
+            self.writer.joined.insert(instance);
+        }
         Ok(())
+    }
+
+    /// Whether all other threads have ended for certain, and nobody creates more than `main`.
+    pub(super) fn is_alone(&self) -> bool {
+        let ended = |n: usize| {
+            let function = self.instances[n].start.function;
+            self.writer.joined.contains(&n) && !self.graph.creates(function)
+        };
+        self.thread() == ThreadNumber(0) && (1..self.instances.len()).all(ended)
+    }
+
+    /// A thread with this number, other than `main`, if it was created.
+    fn created(&self, number: i128) -> Option<usize> {
+        usize::try_from(number).ok().filter(|n| (1..self.instances.len()).contains(n))
+    }
+
+    /// No thread waits for itself.
+    fn require_other(&mut self, thread: &Operand, span: Span) {
+        let own = Operand::number(self.thread().0.into());
+        let (op, kind) = (Operator::NotEqual, THREADS);
+        let other = numbers::binary(self, op, kind, thread.clone(), own);
+        self.require(other, "a thread waits for itself", span);
+    }
+
+    fn require_unreleased(&mut self, released: &Target, span: Span) -> Result<()> {
+        let before = self.read(released, span)?;
+        self.require(numbers::not(before), RELEASED, span);
+        Ok(())
+    }
+
+    /// Nobody waits for a thread any more. Of threads whose number is not known nothing is noted.
+    fn detach(&mut self, thread: &Operand, span: Span) -> Result<()> {
+        let Some(instance) = thread.known().and_then(|number| self.created(number)) else { return Ok(()) };
+        if self.executing() && !self.instances[instance].state.detached {
+            self.instances[instance].state.detached = true;
+            return Ok(());
+        }
+        let released = self.released_flag(instance, span);
+        let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
+        self.require_unreleased(&released, span)?;
+        self.write(&released, Operand::number(1), span)
+    }
+
+    /// Whether attributes say that a thread is detached from the start.
+    fn detached_by(&mut self, attributes: &Expr) -> Result<bool> {
+        let pointer = self.value(attributes)?;
+        if !self.graph.detached_by_attributes || Self::is_null(&pointer) {
+            return Ok(false);
+        }
+        let to = super::expressions::pointee(&attributes.ty);
+        let place = self.pointed(&pointer, &to, attributes.span)?;
+        let place = self.scalar(place, attributes.span)?.accessed(Access::Own);
+        Ok(self.read(&place, attributes.span)?.known().is_some_and(|kind| kind != 0))
+    }
+
+    fn released_flag(&mut self, instance: usize, span: Span) -> Location {
+        if let Some(length) = self.premises.threads {
+            let released = self.all_released(length, span);
+            return self.location(released, &[Step::Element(instance as u64)]);
+        }
+        let object = match self.instances[instance].state.released {
+            Some(object) => object,
+            None => self.own_object(format!("released_{instance}"), int(), span),
+        };
+        self.instances[instance].state.released = Some(object);
+        self.location(object, &[])
+    }
+
+    fn all_released(&mut self, length: u64, span: Span) -> ObjectId {
+        if let Some(object) = self.shared.released {
+            return object;
+        }
+        let ty = Type { kind: TypeKind::Array(Rc::new(int()), length), atomic: false, volatile: false };
+        let object = self.own_object("released".into(), ty, span);
+        self.shared.released = Some(object);
+        object
+    }
+
+    /// Threads that were detached before the program started start released.
+    pub(super) fn keep_detached(&mut self) {
+        for (n, Instance { state, .. }) in self.instances.iter().enumerate() {
+            let (object, way) = match (state.released, self.shared.released) {
+                _ if !state.detached => continue,
+                (Some(object), _) => (object, Vec::new()),
+                (None, Some(all)) => (all, vec![Step::Element(n as u64)]),
+                (None, None) => continue,
+            };
+            self.objects[object.0 as usize].initial.push((way, Known::Number(1)));
+        }
     }
 
     fn done_flag(&mut self, instance: usize, span: Span) -> Location {

@@ -32,6 +32,8 @@ pub(super) struct Writer {
     pub level: usize,
     /// Jumps that need not be taken and have not landed yet, by the level at whose end they land: they go around what comes next.
     pub pending: BTreeSet<usize>,
+    /// The threads that this one has waited for, whichever way it came here.
+    pub joined: BTreeSet<usize>,
     /// Where the thread ends.
     pub end: Label,
     /// Whether it may end the process.
@@ -61,6 +63,7 @@ impl Writer {
             branches: 0,
             level: 1,
             pending: BTreeSet::new(),
+            joined: BTreeSet::new(),
             end: Label(0),
             exits: false,
             result: None,

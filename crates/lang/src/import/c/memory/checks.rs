@@ -8,12 +8,13 @@ pub(super) fn join(code: &mut Vec<Step>) {
     for mut step in std::mem::take(code) {
         step.kind.blocks_mut().into_iter().for_each(join);
         // What is undefined is looked at one by one: a later check may compute with what an earlier one found to be defined.
-        if let StepKind::Check(second, wrong) = &step.kind
+        if let StepKind::Check(second, wrong, claims) = &mut step.kind
             && *wrong != Wrong::Undefined
-            && let Some(Step { kind: StepKind::Check(first, other), .. }) = joined.last_mut()
+            && let Some(Step { kind: StepKind::Check(first, other, earlier), .. }) = joined.last_mut()
             && other == wrong
         {
             *first = first.clone().and(second.clone());
+            earlier.0.append(&mut claims.0);
             continue;
         }
         joined.push(step);

@@ -5,17 +5,20 @@ use std::collections::{BTreeMap, HashMap};
 use fencewright_program::Span;
 
 use super::super::core::{Core, Register};
+use super::super::nodes::Nodes;
+use super::facts;
 use super::flat::{Program, Step, StepKind, Thread, UNDEFINED};
 use super::layout::{Class, Layout};
 use super::property::{Evidence, property};
 use super::statements::Statements;
 use super::tidy::Reads;
 use crate::ast::{self, ArraySize, Const, Declarator, Expr, File, Initial, Item, RangeExpr, StatementKind};
+use crate::facts::Memory;
 use crate::import::build;
 use crate::import::names::Names;
 
-/// The program as a file.
-pub fn emit(core: &Core, layout: &Layout, program: &Program) -> File {
+/// The program as a file, and what is known about its memory.
+pub fn emit(core: &Core, nodes: &Nodes, layout: &Layout, program: &Program) -> (File, Memory) {
     let mut names = Names::default();
     let mut vocabulary = Vocabulary {
         undefined: names.fresh("undefined", "c_", "_"),
@@ -47,7 +50,9 @@ pub fn emit(core: &Core, layout: &Layout, program: &Program) -> File {
         let name = build::name(&vocabulary.undefined, Span::default());
         items.insert(0, Item::Const(Const { name, value: build::int(UNDEFINED, Span::default()) }));
     }
-    File { items }
+    let variables = vocabulary.variables.into_iter().map(|(class, name)| (name, class)).collect();
+    let Evidence { mistakes, marks, .. } = evidence;
+    (File { items }, facts::memory(core, nodes, layout, variables, mistakes, marks))
 }
 
 fn asserts(step: &Step) -> bool {

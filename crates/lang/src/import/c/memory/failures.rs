@@ -2,6 +2,7 @@
 //! failure takes effect behind the block.
 
 use super::super::core::Register;
+use super::claims::Claims;
 use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
 use fencewright_program::BinaryOp;
 
@@ -22,9 +23,9 @@ fn in_block(code: &mut Vec<Step>, register: Register) -> bool {
             let mut failures = Vec::new();
             *block = skipping(std::mem::take(block), register, &mut failures);
             moved |= !failures.is_empty();
-            for (number, wrong) in failures.into_iter().enumerate().rev() {
+            for (number, (wrong, claims)) in failures.into_iter().enumerate().rev() {
                 let passed = Term::Register(register).with(BinaryOp::Ne, number as i64 + 1);
-                code.insert(n + 1, Step { kind: StepKind::Check(passed, wrong), span });
+                code.insert(n + 1, Step { kind: StepKind::Check(passed, wrong, claims), span });
             }
         } else {
             for block in code[n].kind.blocks_mut() {
@@ -37,13 +38,13 @@ fn in_block(code: &mut Vec<Step>, register: Register) -> bool {
 }
 
 /// The block with everything behind a check done only if the check succeeds; failures are numbered from 1.
-fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Wrong>) -> Vec<Step> {
+fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<(Wrong, Claims)>) -> Vec<Step> {
     let mut done = Vec::new();
     let mut rest = block.into_iter();
     while let Some(mut step) = rest.next() {
         match step.kind {
-            StepKind::Check(condition, wrong) => {
-                failures.push(wrong);
+            StepKind::Check(condition, wrong, claims) => {
+                failures.push((wrong, claims));
                 let failed = StepKind::Assign(register, Term::Number(failures.len() as i64));
                 let failed = vec![Step { kind: failed, span: step.span }];
                 let behind = skipping(rest.collect(), register, failures);

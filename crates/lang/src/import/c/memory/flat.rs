@@ -6,6 +6,7 @@
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{Access, Label, Register};
+use super::claims::Claims;
 
 /// What undefined memory holds: a number that no address, and no number that programs count with, comes near.
 pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
@@ -73,6 +74,15 @@ impl Wrong {
             Wrong::Other => "bad_access",
         }
     }
+}
+
+/// What is about to happen to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touching {
+    /// It is accessed.
+    Access,
+    /// It is given back.
+    Free,
 }
 
 /// Something to wait for.
@@ -147,9 +157,9 @@ pub enum StepKind {
     /// A violation of `assertions` unless this holds.
     Assert(Term, String),
     /// A violation of `memory` unless this holds.
-    Check(Term, Wrong),
-    /// The next access is to the object with this number of this class: nobody must have given it back.
-    Touch(usize, Term),
+    Check(Term, Wrong, Claims),
+    /// The next access, or giving back, is of the object with this number of this class: nobody must have given it back.
+    Touch(usize, Term, Touching),
     /// `if`.
     If(Term, Vec<Step>, Vec<Step>),
     /// One of these.
@@ -423,8 +433,8 @@ impl StepKind {
             StepKind::Assign(_, term)
             | StepKind::Assume(term)
             | StepKind::Assert(term, _)
-            | StepKind::Check(term, _)
-            | StepKind::Touch(_, term)
+            | StepKind::Check(term, ..)
+            | StepKind::Touch(_, term, _)
             | StepKind::Beyond(term, _)
             | StepKind::If(term, ..) => vec![term],
             StepKind::Set(_, index, value) => vec![index, value],
@@ -437,16 +447,16 @@ impl StepKind {
         }
     }
 
-    /// The terms that stand directly in it.
+    /// The terms that stand directly in it, those of claims included.
     pub fn terms_mut(&mut self) -> Vec<&mut Term> {
         match self {
             StepKind::Assign(_, term)
             | StepKind::Assume(term)
             | StepKind::Assert(term, _)
-            | StepKind::Check(term, _)
-            | StepKind::Touch(_, term)
+            | StepKind::Touch(_, term, _)
             | StepKind::Beyond(term, _)
             | StepKind::If(term, ..) => vec![term],
+            StepKind::Check(term, _, claims) => [term].into_iter().chain(claims.terms_mut()).collect(),
             StepKind::Set(_, index, value) => vec![index, value],
             StepKind::Load(_, cell) => cell.index.iter_mut().collect(),
             StepKind::Store(cell, value) => cell.index.iter_mut().chain([value]).collect(),

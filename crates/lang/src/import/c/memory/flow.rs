@@ -9,10 +9,10 @@ use std::collections::{BTreeSet, HashMap};
 use fencewright_program::{BinaryOp, UnaryOp};
 
 use super::super::core::{Label, Register};
-use super::counters;
-use super::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED, Wrong};
+use super::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED};
 use super::layout::Layout;
 use super::ranges::{Range, Values, range_of, refine};
+use super::{claims, counters};
 
 /// After so many rounds ranges grow in large steps, and after so many without end.
 const LARGE_STEPS: usize = 3;
@@ -226,7 +226,7 @@ impl Flow<'_> {
                 None => Vec::new(),
             };
             for check in checks {
-                let StepKind::Check(condition, _) = &check else { continue };
+                let StepKind::Check(condition, ..) = &check else { continue };
                 state = self.where_(state, condition, true);
                 if self.last {
                     block.insert(n, Step { kind: check, span });
@@ -240,7 +240,7 @@ impl Flow<'_> {
             }
             let kind = &mut block[n].kind;
             let useless = match (&*kind, &state) {
-                (StepKind::Check(condition, _), Some(state)) => {
+                (StepKind::Check(condition, ..), Some(state)) => {
                     self.range(state, condition).truth() == Some(true) || state.passed.contains(condition)
                 }
                 (StepKind::Beyond(condition, _), Some(state)) => {
@@ -329,10 +329,10 @@ impl Flow<'_> {
                         None => is_defined,
                         Some(when) => Term::unary(UnaryOp::Not, when.clone()).or(is_defined),
                     };
-                    let check = StepKind::Check(condition.clone(), Wrong::Undefined);
+                    let check = claims::defined(condition.clone(), term.clone());
                     if !found
                         .iter()
-                        .any(|other| matches!(other, StepKind::Check(other, _) if *other == condition))
+                        .any(|other| matches!(other, StepKind::Check(other, ..) if *other == condition))
                     {
                         found.push(check);
                     }
@@ -383,7 +383,7 @@ impl Flow<'_> {
                 // Nothing is equal to the undefined value, so a comparison fails and writes nothing.
                 let compares = |when: &Term| matches!(when, Term::Binary(BinaryOp::Eq, left, right) if **left == Term::Register(*old) && !right.has(*old));
                 if when.as_ref().is_some_and(compares) && !new.has(*old) {
-                    let check = StepKind::Check(is_defined(*old), Wrong::Undefined);
+                    let check = claims::defined(is_defined(*old), Term::Register(*old));
                     return block.insert(n + 1, step(check));
                 }
                 let (old, cell, new) = (*old, cell.clone(), new.clone());
@@ -398,7 +398,8 @@ impl Flow<'_> {
                 let register = *register;
                 let undefined = Term::Register(register).with(BinaryOp::Eq, UNDEFINED);
                 *condition = undefined.or(condition.clone());
-                block.insert(n + 1, step(StepKind::Check(is_defined(register), Wrong::Undefined)));
+                let check = claims::defined(is_defined(register), Term::Register(register));
+                block.insert(n + 1, step(check));
             }
             _ => {}
         }
@@ -470,7 +471,7 @@ impl Flow<'_> {
                 let undefined = Term::Register(*register).with(BinaryOp::Eq, UNDEFINED);
                 return self.where_(Some(state), &undefined.or(condition.clone()), true);
             }
-            StepKind::Check(condition, _) => {
+            StepKind::Check(condition, ..) => {
                 let mut passed = self.where_(Some(state), condition, true)?;
                 if passed.passed.len() < MOST_PASSED && !condition.has_element() {
                     passed.passed.push(condition.clone());

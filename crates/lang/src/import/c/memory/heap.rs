@@ -7,7 +7,8 @@
 use fencewright_program::BinaryOp;
 
 use super::super::core::{Access, NodeId, ObjectId, Register, Value};
-use super::flat::{Array, Cell, Step, StepKind, Term, UNDEFINED, Wrong};
+use super::claims::About;
+use super::flat::{Array, Cell, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
 use super::layout::{Placed, among};
 use super::resolve::Resolver;
 
@@ -154,10 +155,10 @@ impl Resolver<'_> {
                     is_start =
                         pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_start);
                 }
-                self.check(is_start, Wrong::Free);
+                self.claim(is_start, Wrong::Free, About::Free, Some((class, number.clone())));
                 if !starts.is_empty() {
                     let number = self.in_registers(number);
-                    self.push(StepKind::Touch(class, number.clone()));
+                    self.push(StepKind::Touch(class, number.clone(), Touching::Free));
                     let marks = self.marks(class);
                     self.push(StepKind::Set(marks, number, Term::Number(1)));
                 }

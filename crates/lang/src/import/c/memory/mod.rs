@@ -2,9 +2,11 @@
 
 mod addresses;
 mod checks;
+mod claims;
 mod containers;
 mod counters;
 mod emit;
+mod facts;
 mod failures;
 pub mod flat;
 mod flow;
@@ -32,6 +34,7 @@ use super::core::Core;
 use super::nodes::Nodes;
 use crate::ast::File;
 use crate::diagnostic::Diagnostic;
+use crate::facts::Memory;
 use crate::sources::Sources;
 use crate::stop::Stop;
 
@@ -70,6 +73,8 @@ pub struct Emitted {
     pub file: File,
     /// The accesses in it that a compiler may move.
     pub plain: HashSet<Span>,
+    /// What is known about its memory.
+    pub memory: Memory,
 }
 
 /// Lays memory out, and writes the program as a file of `.fw`.
@@ -110,5 +115,6 @@ pub fn emit(
     }
     joins::gather(&mut program, &layout);
     stop.or_go_on()?;
-    Ok(Emitted { file: emit::emit(core, &layout, &program), plain: plain::plain(&program) })
+    let (file, memory) = emit::emit(core, &nodes, &layout, &program);
+    Ok(Emitted { file, plain: plain::plain(&program), memory })
 }

@@ -9,6 +9,7 @@ use fencewright_program::{BinaryOp, Span};
 
 use super::layout::{Layout, Runs};
 use crate::ast::{Expr, ExprKind, Place, Property, PropertyKind, ThreadRef};
+use crate::facts::Mistake;
 use crate::import::build;
 
 /// What the property is about.
@@ -16,6 +17,8 @@ use crate::import::build;
 pub(super) struct Evidence {
     /// Labels of failed checks, with their threads.
     pub failed: Vec<(String, String)>,
+    /// The labels of both, with what can be wrong there.
+    pub mistakes: Vec<Mistake>,
     /// Where threads touch memory that can be given back.
     pub touched: Vec<Touched>,
     /// The registers that mark what threads gave back, with their threads, by class.

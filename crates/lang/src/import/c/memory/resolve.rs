@@ -15,8 +15,9 @@ use super::super::core::{
 use super::super::nodes::{Nodes, Shape};
 use super::Options;
 use super::addresses::{Unknown, WayBack};
+use super::claims::{About, Claims};
 use super::flat::{
-    Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, UNDEFINED, Waiting, Wrong,
+    Array, Cell, Program, RegisterInfo, Step, StepKind, Term, Thread, Touching, UNDEFINED, Waiting, Wrong,
 };
 use super::layout::Layout;
 use crate::diagnostic::Diagnostic;
@@ -145,7 +146,7 @@ impl<'a> Resolver<'a> {
                     return;
                 }
                 let placed = self.layout.placed(*object);
-                StepKind::Touch(placed.class, Term::Number(placed.first))
+                StepKind::Touch(placed.class, Term::Number(placed.first), Touching::Access)
             }
             StmtKind::Havoc(register, low, high) => {
                 self.push(StepKind::Havoc(*register, *low, *high));
@@ -182,7 +183,11 @@ impl<'a> Resolver<'a> {
             StmtKind::StoreFence => StepKind::StoreFence,
             StmtKind::Assume(value) => StepKind::Assume(self.value(value)),
             StmtKind::Assert(value, text) => StepKind::Assert(self.value(value), text.clone()),
-            StmtKind::Check(value, _) => StepKind::Check(self.value(value), Wrong::Other),
+            StmtKind::Check(value, text) => {
+                let holds = self.value(value);
+                let claims = Claims::one(&holds, About::Said(text.clone()), None);
+                StepKind::Check(holds, Wrong::Other, claims)
+            }
             StmtKind::If(condition, then, otherwise) => {
                 let condition = self.value(condition);
                 let then = self.block(then);
@@ -208,7 +213,7 @@ impl<'a> Resolver<'a> {
         let mut inner = Vec::new();
         for step in self.block(block) {
             match &step.kind {
-                StepKind::Touch(_, number) => {
+                StepKind::Touch(_, number, _) => {
                     let mut known = true;
                     number.registers(&mut |register| known &= !assigned.contains(&register));
                     if !known {
@@ -340,12 +345,30 @@ impl<'a> Resolver<'a> {
     }
 
     pub(super) fn check(&mut self, condition: Term, wrong: Wrong) {
+        let claims = Claims::plain(&condition, wrong);
+        self.check_with(condition, wrong, claims);
+    }
+
+    /// A check that says what it is about.
+    pub(super) fn claim(
+        &mut self,
+        condition: Term,
+        wrong: Wrong,
+        about: About,
+        place: Option<(usize, Term)>,
+    ) {
+        let claims = Claims::one(&condition, about, place);
+        self.check_with(condition, wrong, claims);
+    }
+
+    fn check_with(&mut self, condition: Term, wrong: Wrong, mut claims: Claims) {
         let condition = match &self.guard {
             None => condition,
             Some(guard) => not(guard.clone()).or(condition),
         };
         if condition.number().is_none_or(|number| number == 0) {
-            self.push(StepKind::Check(condition, wrong));
+            claims.0.iter_mut().for_each(|claim| claim.holds = condition.clone());
+            self.push(StepKind::Check(condition, wrong, claims));
         }
     }
 
@@ -431,7 +454,8 @@ impl<'a> Resolver<'a> {
             same_array =
                 same_array.or(pointer.clone().within(low, high).and(moved.clone().within(low, high)));
         }
-        self.check(same_array, Wrong::Bounds);
+        let number = moved.clone().with(BinaryOp::Div, scale);
+        self.claim(same_array, Wrong::Bounds, About::Moved, Some((class, number)));
         moved
     }
 
@@ -476,7 +500,7 @@ impl<'a> Resolver<'a> {
         let resolved = self.place(place, true);
         let Some(resolved) = resolved.filter(|place| !self.layout.classes[place.class].places.is_empty())
         else {
-            self.push(StepKind::Check(Term::Number(0), Wrong::Pointer));
+            self.check_with(Term::Number(0), Wrong::Pointer, Claims::plain(&Term::Number(0), Wrong::Pointer));
             return None;
         };
         // Whoever accesses a local variable by its name does so while it is there; otherwise it says that it follows a pointer.
@@ -486,7 +510,7 @@ impl<'a> Resolver<'a> {
         };
         if !by_name && self.layout.can_be_freed(resolved.class) {
             let number = self.in_registers(resolved.number);
-            self.push(StepKind::Touch(resolved.class, number.clone()));
+            self.push(StepKind::Touch(resolved.class, number.clone(), Touching::Access));
             return Some(Resolved { number, ..resolved });
         }
         Some(resolved)
@@ -526,7 +550,7 @@ impl<'a> Resolver<'a> {
                         let is_member = layout.classes[way.inner].is_place(member);
                         is_there = is_there.or(is_outside.clone().and(is_member));
                     }
-                    self.check(is_there, Wrong::Pointer);
+                    self.claim(is_there, Wrong::Pointer, About::Pointer, Some((class, number.clone())));
                 }
                 (Resolved { class, number }, None)
             }
@@ -539,7 +563,8 @@ impl<'a> Resolver<'a> {
             (allocation, path.split_first())
             && (self.end_of(resolved.class, path) != end || end.is_none())
         {
-            let number = self.element(index, elements, access || !rest.is_empty());
+            let of = (resolved.class, resolved.number.clone());
+            let number = self.element(index, elements, access || !rest.is_empty(), of);
             resolved.number = Term::binary(BinaryOp::Add, resolved.number, number);
             path = rest;
         }
@@ -551,7 +576,8 @@ impl<'a> Resolver<'a> {
                         (0, Shape::Array(length, _)) => *length,
                         _ => *length,
                     };
-                    (PathStep::Element(0), self.element(index, length, access || n + 1 < path.len()))
+                    let of = (resolved.class, resolved.number.clone());
+                    (PathStep::Element(0), self.element(index, length, access || n + 1 < path.len(), of))
                 }
             };
             let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;
@@ -608,14 +634,15 @@ impl<'a> Resolver<'a> {
     }
 
     /// An index, checked: an address may be that behind the last element.
-    fn element(&mut self, index: &Value, length: u64, access: bool) -> Term {
+    fn element(&mut self, index: &Value, length: u64, access: bool, of: (usize, Term)) -> Term {
         let index = self.value(index);
         if length == 0 {
             let message = "how long this array is, is not known";
             self.errors.push(Diagnostic::new(self.span, message).help("give it a length"));
         }
         let length = length.min(1 << 40) as i64;
-        self.check(index.clone().within(0, if access { length - 1 } else { length }), Wrong::Bounds);
+        let within = index.clone().within(0, if access { length - 1 } else { length });
+        self.claim(within, Wrong::Bounds, About::Element(index.clone(), length), Some(of));
         index
     }
 }

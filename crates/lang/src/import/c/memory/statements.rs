@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{Label, Register};
+use super::claims::{self, About, Claim, Claims};
 use super::emit::Vocabulary;
-use super::flat::{Awaited, Cell, Step, StepKind, Term, Waiting, Wrong};
+use super::flat::{Awaited, Cell, Step, StepKind, Term, Touching, Waiting, Wrong};
 use super::property::{Evidence, Touched};
 use super::tidy::Reads;
 use crate::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind};
+use crate::facts;
 use crate::import::build;
 
 /// What an assertion says that an undefined value makes fail.
@@ -118,11 +120,19 @@ impl<'a> Statements<'a> {
                 let text = Some(text.clone()).filter(|text| !text.is_empty());
                 StatementKind::Assert(self.expression(condition, span), text)
             }
-            StepKind::Check(condition, wrong) => return self.check(condition, *wrong, span, out),
-            StepKind::Touch(class, number) => {
+            StepKind::Check(condition, wrong, claims) => {
+                return self.check(condition, *wrong, claims, span, out);
+            }
+            StepKind::Touch(class, number, touching) => {
                 let label = self.new_label("access");
                 let number = self.in_formula(number);
                 let (thread, at) = (self.thread.to_string(), label.clone());
+                let about = match touching {
+                    Touching::Access => facts::About::Access,
+                    Touching::Free => facts::About::FreeAgain,
+                };
+                let place = Some((*class, number.clone()));
+                self.mistake(&label, vec![facts::Claim { holds: None, about, place }], span);
                 self.evidence.touched.push(Touched { thread, at, class: *class, number });
                 return self.pending.push(label);
             }
@@ -159,8 +169,17 @@ impl<'a> Statements<'a> {
     }
 
     /// A check of memory: the thread ends at a label that the property forbids.
-    fn check(&mut self, condition: &Term, wrong: Wrong, span: Span, out: &mut Vec<Statement>) {
+    fn check(
+        &mut self,
+        condition: &Term,
+        wrong: Wrong,
+        claims: &Claims,
+        span: Span,
+        out: &mut Vec<Statement>,
+    ) {
         let label = self.new_label(wrong.label());
+        let claims = claims.0.iter().map(|claim| self.claim(claim, condition)).collect();
+        self.mistake(&label, claims, span);
         self.evidence.failed.push((self.thread.to_string(), label.clone()));
         let labels = vec![build::name(label, span)];
         let stop = Statement { labels, kind: StatementKind::Stop, span };
@@ -180,6 +199,59 @@ impl<'a> Statements<'a> {
         }
         let failed = self.expression(&Term::unary(UnaryOp::Not, condition.clone()), span);
         self.push(StatementKind::If(failed, failure, None), span, out);
+    }
+
+    fn mistake(&mut self, label: &str, claims: Vec<facts::Claim>, span: Span) {
+        let (thread, label) = (self.thread.to_string(), label.to_string());
+        self.evidence.mistakes.push(facts::Mistake { thread, label, span, claims });
+    }
+
+    /// What a check claims. Only what the check itself reads is still known when it has failed.
+    fn claim(&self, claim: &Claim, condition: &Term) -> facts::Claim {
+        let about = match &claim.about {
+            About::Pointer => facts::About::Pointer,
+            About::Moved => facts::About::Moved,
+            About::Free => facts::About::Free,
+            About::Said(text) => facts::About::Said(text.clone()),
+            About::Element(index, length) => {
+                facts::About::Element { index: self.known(index, condition), length: *length }
+            }
+            About::Undefined(Term::Register(register)) => {
+                facts::About::Undefined { register: Some(self.registers[register.0 as usize].clone()) }
+            }
+            About::Undefined(Term::Element(array, _)) => {
+                facts::About::Undefined { register: Some(self.arrays[*array].clone()) }
+            }
+            About::Undefined(_) => facts::About::Undefined { register: None },
+        };
+        let place =
+            claim.place.as_ref().and_then(|(class, number)| Some((*class, self.known(number, condition)?)));
+        facts::Claim { holds: self.known(&claim.holds, condition), about, place }
+    }
+
+    /// A term as a formula, if a check reads all that it takes.
+    fn known(&self, term: &Term, condition: &Term) -> Option<Expr> {
+        claims::is_read_in(term, condition).then(|| super::property::about(self.thread, self.plain(term)))
+    }
+
+    /// A term with numbers only: without the constant that stands for the undefined value.
+    fn plain(&self, term: &Term) -> Expr {
+        let span = Span::default();
+        let again = |term: &Term| self.plain(term);
+        match term {
+            Term::Number(number) => build::int(*number, span),
+            Term::Register(register) => build::value_of(self.register(*register, span), span),
+            Term::Element(array, index) => {
+                build::value_of(build::cell(&self.arrays[*array], again(index), span), span)
+            }
+            Term::Unary(op, a) => build::unary(*op, again(a), span),
+            Term::Binary(op, a, b) => build::binary(*op, again(a), again(b), span),
+            Term::If(condition, a, b) => {
+                let parts = [condition, a, b].map(|term| Box::new(again(term)));
+                let [condition, a, b] = parts;
+                Expr { kind: ExprKind::If(condition, a, b), span }
+            }
+        }
     }
 
     /// A read-modify-write, by its name in `.fw` if it has one there.

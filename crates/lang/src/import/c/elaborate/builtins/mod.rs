@@ -23,9 +23,11 @@ use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind};
 use fencewright_program::Span;
 
-use super::super::core::{StmtKind, Value};
+pub(super) use locks::Holder;
+
+use super::super::core::{Base, Location, StmtKind, Value};
 use super::super::numbers::{self, Operand, Range};
-use super::memory::Target;
+use super::memory::{Spot, Target};
 use super::{Elaborator, Result};
 
 /// A call of a function without a body.
@@ -142,6 +144,12 @@ impl Elaborator<'_> {
         self.value(argument)
     }
 
+    /// Whether a place is part of a variable that holds something from the start.
+    fn starts_defined(&self, target: &Target) -> bool {
+        let Spot::Memory(Location { base: Base::Object(object), .. }) = &target.spot else { return false };
+        !self.objects[object.0 as usize].undefined
+    }
+
     /// The scalar that an argument points to: that of an `atomic_flag`, `atomic_t` or lock is its first member.
     fn argument_target(&mut self, call: BuiltinCall, number: usize) -> Result<Target> {
         let pointer = self.argument(call, number)?;
@@ -150,7 +158,7 @@ impl Elaborator<'_> {
     }
 
     /// The first scalar in a place.
-    fn scalar(&mut self, mut target: Target, span: Span) -> Result<Target> {
+    pub(super) fn scalar(&mut self, mut target: Target, span: Span) -> Result<Target> {
         loop {
             target = match &target.ty.kind {
                 TypeKind::Record(_) => self.member(&target, 0, span)?,
@@ -213,7 +221,7 @@ impl Elaborator<'_> {
     }
 
     /// A violation of `assertions`, unless this holds.
-    fn require(&mut self, condition: Operand, text: &str, span: Span) {
+    pub(super) fn require(&mut self, condition: Operand, text: &str, span: Span) {
         let condition = numbers::truth(condition);
         match condition.known() {
             Some(0) => {
@@ -222,6 +230,14 @@ impl Elaborator<'_> {
             }
             Some(_) => {}
             None => self.emit(StmtKind::Assert(condition.value, text.to_string()), span),
+        }
+    }
+
+    /// Loads and stores that destroy something, which drain nothing; where nobody else is there any more, they may as well be one step that does.
+    fn destroying(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        match self.is_alone() {
+            true => self.atomically(span, work),
+            false => work(self),
         }
     }
 

@@ -12,7 +12,7 @@ use super::super::super::core::Access;
 use super::super::super::numbers::{self, Operand};
 use super::super::memory::Target;
 use super::super::{Elaborator, Result};
-use super::locks::{BUSY, TIMED_OUT};
+use super::locks::{BUSY, NOT_HELD, TIMED_OUT};
 use super::{BuiltinCall, int, unconverted};
 
 /// The members of `pthread_mutex_t`.
@@ -22,8 +22,11 @@ const DEPTH: u32 = 2;
 const RECURSIVE: i128 = 1;
 const CHECKED: i128 = 2;
 /// `EPERM`, `EDEADLK`.
-const NOT_OWNER: i128 = 1;
+pub(super) const NOT_OWNER: i128 = 1;
 const DEADLOCK: i128 = 35;
+
+/// What it is called in messages.
+const MUTEX: &str = "a mutex";
 
 /// What a thread does about a mutex that somebody else has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +92,16 @@ impl Elaborator<'_> {
         Ok(Found { held, own, recursive, checked, depth })
     }
 
+    /// Whether this thread does not have the mutex that this argument is, and is told so.
+    pub(super) fn is_told(&mut self, call: BuiltinCall, argument: usize) -> Result<Operand> {
+        let mutex = self.mutex(call, argument)?;
+        let own = self.is_owner(&mutex, call.span)?;
+        let ty = self.read(&mutex.ty, call.span)?;
+        let checked = self.compared_numbers(Operator::Equal, ty, Operand::number(CHECKED));
+        let told = self.compared_numbers(Operator::And, numbers::not(own), checked);
+        self.kept_value(told, &int(), call.span)
+    }
+
     /// A condition variable waits with the mutex that this argument is: who has taken it twice does not give it back.
     pub(super) fn taken_once(&mut self, call: BuiltinCall, argument: usize) -> Result<()> {
         let span = call.span;
@@ -136,9 +149,10 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Whether this thread has a mutex, as a load finds out: nobody else gives it to this thread or takes it from it.
+    /// Whether this thread has a mutex, as a load finds out: nobody else gives it to this thread or takes it from it. One that was destroyed is nobody's.
     fn is_owner(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
         let held = self.read(&mutex.owner, span)?;
+        self.require_usable(MUTEX, &held, span);
         let owner = self.owner();
         Ok(self.compared_numbers(Operator::Equal, held, owner))
     }
@@ -168,6 +182,7 @@ impl Elaborator<'_> {
         let mut result = Operand::number(0);
         self.atomically(span, |this| {
             let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
+            this.require_usable(MUTEX, &held, span);
             let free = this.compared_numbers(Operator::Equal, held.clone(), Operand::number(0));
             let again = this.compared_numbers(Operator::And, own.clone(), recursive);
             let told = this.compared_numbers(Operator::And, own, checked);
@@ -229,9 +244,10 @@ impl Elaborator<'_> {
         let mut result = Operand::number(0);
         self.atomically(span, |this| {
             let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
+            this.require_usable(MUTEX, &held, span);
             let tells = this.compared_numbers(Operator::Or, recursive, checked);
             let fine = this.compared_numbers(Operator::Or, own.clone(), tells);
-            this.require(fine, "a mutex is given back by a thread that does not have it", span);
+            this.require(fine, NOT_HELD, span);
             let says = numbers::choose(own.clone(), Operand::number(0), Operand::number(NOT_OWNER));
             result = this.kept_value(says, &int(), span)?;
             let deep = this.compared_numbers(Operator::Greater, depth.clone(), Operand::number(0));

@@ -22,6 +22,7 @@ impl Elaborator<'_> {
     /// Writes how threads start and end.
     pub(in super::super) fn finish_threads(&mut self) -> Result<()> {
         self.merge_starts();
+        self.keep_detached();
         let mut writers = std::mem::take(&mut self.done);
         for writer in &mut writers {
             std::mem::swap(&mut self.writer, writer);
