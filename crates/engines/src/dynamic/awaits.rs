@@ -1,6 +1,6 @@
 //! Loops that do nothing but wait, as steps that wait.
 //!
-//! `await x == 1` loads `x` again and again until it is 1, so that executions have no end, and none is a proof. Here such a loop becomes one step
+//! `await x == 1` loads `x` again and again until it is 1 (unless the program was read for `deadlock`, where it blocks), so that executions have no end, and none is a proof. Here such a loop becomes one step
 //! that is enabled when it would succeed: `{ load; assume }`. What is explored is another program, with the same locations, registers and memory and with
 //! fewer edges; an edge of it stands for one or several edges of the program that was given, taken one right after the other.
 //!
