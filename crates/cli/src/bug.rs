@@ -40,7 +40,10 @@ pub fn guarded(json: bool, out: &mut Output, work: impl FnOnce(&mut Output) -> S
 }
 
 fn found(panic: &PanicHookInfo<'_>) -> Bug {
-    let message = panic.payload_as_str().unwrap_or("a panic without a message");
+    let payload = panic.payload();
+    let literal = payload.downcast_ref::<&str>().copied();
+    let message = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let message = message.unwrap_or("a panic without a message");
     let place = panic.location().map_or_else(|| "an unknown place".into(), ToString::to_string);
     Bug {
         version: env!("CARGO_PKG_VERSION").into(),
