@@ -176,7 +176,7 @@ fn attempt(original: &Original, seed: u64) -> Outcome {
             if !warnings.is_empty() {
                 places(&loaded.sources, warnings);
             }
-            if seed % CHECKED == 0 {
+            if seed.is_multiple_of(CHECKED) {
                 examine(&loaded, *random.pick(&MemoryModel::ALL));
             }
             Outcome::Accepted
