@@ -411,7 +411,8 @@ impl Source<'_> {
             return self.text.to_owned();
         }
         let (token, words) = *random.pick(&places);
-        with(self.text, token.clone(), random.pick(words))
+        let word = random.pick(words);
+        with(self.text, token.clone(), word)
     }
 
     /// This in place of a name or a number.
