@@ -98,10 +98,10 @@ int main(void) {
 }";
     let mistake = check(
         text,
-        "main at line 10: double free: `free(n);` frees `struct node` 2 allocated at line 6, freed at line 8 by main",
+        "main at line 10: double free: `free(n);` frees `struct node` 1 allocated at line 6, freed at line 8 by main",
     );
     assert_eq!(mistake["kind"], "double-free");
-    assert_eq!(mistake["object"]["number"], 2);
+    assert_eq!(mistake["object"]["number"], 1);
 }
 
 #[test]

@@ -257,3 +257,42 @@ fn the_structure_around_null_is_not_null() {
     let start = globals.replace("int key; struct list l;", "struct list l; int key;");
     holds(&start, "first.l.next = 0; struct node *c = entry(first.l.next); assert(!c);");
 }
+
+const AROUND: &str = "struct list { struct list *next; };
+    struct node { long key; struct list l; } nodes[2]; struct list head, *from = &head; long other;
+    #define entry(p) ((struct node *)((char *)(p) - offsetof(struct node, l)))
+    void *writer(void *p) { from = &nodes[0].l; return p; }";
+
+#[test]
+fn an_end_is_not_always_before_what_comes_next() {
+    let arrays = "int a[3], b[3];";
+    ends(&main_does(arrays, "int *p = a + 3; assert(p < b || b < p);"), "order_of_addresses");
+    ends(&main_does(arrays, "if (a < b) assert(a + 3 < b);"), "order_of_addresses");
+    holds(arrays, "if (a < b) assert(a + 3 <= b && a + 2 < b); else assert(b + 3 <= a);");
+    ends(&main_does("int a[1], b[1];", "assert(b + 1 > a || (a == b + 1) == (b > b));"), "order_of_addresses");
+}
+
+#[test]
+fn other_members_of_no_structure_have_no_address() {
+    for globals in
+        [AROUND.to_string(), AROUND.replace("long key; struct list l;", "struct list l; long key;")]
+    {
+        for op in ["==", "!="] {
+            let body = format!("struct node *c = entry(&head); assert(&c->key {op} &other);");
+            ends(&main_does(&globals, &body), "a_number_that_may_be_an_address");
+        }
+    }
+}
+
+#[test]
+fn a_head_is_read_by_way_of_an_entry_with_its_number() {
+    for globals in
+        [AROUND.to_string(), AROUND.replace("long key; struct list l;", "struct list l; long key;")]
+    {
+        let body = "pthread_t t; pthread_create(&t, 0, writer, 0); head.next = &nodes[0].l; struct list *m = from; struct node *c = entry(m);
+            struct list *first = c->l.next; if (m == &head) assert(first == &nodes[0].l);";
+        holds(&globals, body);
+        let body = body.replace("assert(first == &nodes[0].l)", "assert(c != nodes + 2)");
+        ends(&main_does(&globals, &body), "order_of_addresses");
+    }
+}

@@ -60,9 +60,13 @@ fn translated(
     };
     // Where nothing comes back, the addresses of more objects are known.
     let (mut core, mut nodes, mut united) = elaborated(false)?;
-    let reuse = !options.no_reuse && reuse::comes_back(&core, &united);
+    let mut reuse = !options.no_reuse && reuse::comes_back(&core, &united);
     if reuse {
-        (core, nodes, united) = elaborated(true)?;
+        // What is refused only because an object may be another one is checked without that, and the warnings say so.
+        match elaborated(true) {
+            Ok(again) => (core, nodes, united) = again,
+            Err(_) => reuse = false,
+        }
     }
     parsed.warnings.extend(reuse::warnings(&core, &united, reuse));
     elaborate::forget_unfollowed(&mut core, &united);

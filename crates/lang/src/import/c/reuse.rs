@@ -1,14 +1,14 @@
 //! Memory that was given back, and what an allocation makes of it.
 //!
 //! An allocation may give an object that its own thread gave back: that is modelled where a thread does both. That it may give one that another thread gave back is not,
-//! and matters only if a pointer to the old object is compared with one to the new object.
+//! nor that it may give a part of a larger one, and matters only if a pointer to the old object is compared with one to the new object.
 
 use std::collections::{HashMap, HashSet};
 
 use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
 use super::nodes::Nodes;
 use crate::diagnostic::Diagnostic;
-use fencewright_program::{BinaryOp, Span};
+use fencewright_program::Span;
 
 /// Who allocates, gives back and compares objects of one class.
 #[derive(Default)]
@@ -18,6 +18,8 @@ struct Use {
     /// Where something is given back first.
     freed_at: Option<Span>,
     compared: bool,
+    /// How many bytes its objects have.
+    sizes: HashSet<u64>,
 }
 
 /// Whether a thread allocates objects of a class of which it gives some back.
@@ -31,7 +33,8 @@ pub(super) fn warnings(core: &Core, nodes: &Nodes, reuse: bool) -> Vec<Diagnosti
         let is_modelled = |one: &ThreadNumber, other: &ThreadNumber| reuse && one == other;
         of.allocated_by.iter().any(|one| of.freed_by.iter().any(|other| !is_modelled(one, other)))
     };
-    let found = uses(core, nodes).into_values().filter(|of| of.compared && foreign(of));
+    let left_out = |of: &Use| foreign(of) || of.sizes.len() > 1 && !of.freed_by.is_empty();
+    let found = uses(core, nodes).into_values().filter(|of| of.compared && left_out(of));
     let mut spans: Vec<Span> = found.filter_map(|of| of.freed_at).collect();
     spans.sort_by_key(|span| (span.file, span.start));
     let message = "memory that is given back here may be allocated again, which is left out of the model: an old pointer is never equal to one to a new object";
@@ -41,8 +44,12 @@ pub(super) fn warnings(core: &Core, nodes: &Nodes, reuse: bool) -> Vec<Diagnosti
 fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
     let mut uses: HashMap<NodeId, Use> = HashMap::new();
     for object in &core.objects {
-        if let Origin::Heap { thread, times: Times::Once | Times::Counted, .. } = object.origin {
-            uses.entry(nodes.find(object.node)).or_default().allocated_by.insert(thread);
+        if let Origin::Heap { thread, times, bytes, .. } = object.origin {
+            let of = uses.entry(nodes.find(object.node)).or_default();
+            of.sizes.insert(bytes);
+            if times != Times::First {
+                of.allocated_by.insert(thread);
+            }
         }
     }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
@@ -55,7 +62,8 @@ fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
             }
             statement.kind.values(&mut |value| {
                 value.each(&mut |part| {
-                    if let Value::Binary(BinaryOp::Eq | BinaryOp::Ne, a, b) = part
+                    if let Value::Binary(op, a, b) = part
+                        && op.is_comparison()
                         && !matches!((&**a, &**b), (Value::Number(_), _) | (_, Value::Number(_)))
                     {
                         for node in a.pointed_to(&points).into_iter().chain(b.pointed_to(&points)) {

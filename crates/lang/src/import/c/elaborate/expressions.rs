@@ -244,8 +244,12 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Whether this is the address behind the last element of an array.
+    /// Whether this is the address behind the last element of an array, or of a part of what would be there.
     fn is_end(&self, object: super::super::core::ObjectId, way: &[Step]) -> bool {
+        (1..=way.len()).any(|length| self.ends_array(object, &way[..length]))
+    }
+
+    fn ends_array(&self, object: super::super::core::ObjectId, way: &[Step]) -> bool {
         let Some((Step::Element(index), array)) = way.split_last() else { return false };
         match (self.type_at(object, array).map(|ty| ty.kind), self.allocated_bytes(object)) {
             (_, Some(bytes)) if array.is_empty() => {

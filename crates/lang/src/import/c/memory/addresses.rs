@@ -109,8 +109,6 @@ pub struct WayBack {
     pub outside: i64,
     /// Whether the member has the address of the structure.
     pub at_start: bool,
-    /// Whether the member has the number of the structure.
-    pub same_numbers: bool,
 }
 
 impl WayBack {
@@ -173,11 +171,12 @@ impl Layout {
         for (node, path, span) in ways_back(core) {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
-            let same_numbers = (width, base, self.classes[inner].scale) == (1, 0, self.classes[outer].scale);
+            let (member, structure) = (&self.classes[inner], &self.classes[outer]);
+            // Every member is one of such a structure, and has its number.
+            let only =
+                (width, base) == (1, 0) && (member.scale, member.count) == (structure.scale, structure.count);
             let at_start = offset(nodes, node, path) == 0;
-            if same_numbers && at_start
-                || self.ways_back.iter().any(|way| way.outer == outer && way.path == path)
-            {
+            if only && at_start || self.ways_back.iter().any(|way| way.outer == outer && way.path == path) {
                 continue;
             }
             let count = self.ways_back.len() as i64;
@@ -186,7 +185,7 @@ impl Layout {
                 return Err(vec![Diagnostic::new(span, message).help("split the harness")]);
             }
             let (path, outside) = (path.to_vec(), (count + 1) * OUTSIDE);
-            self.ways_back.push(WayBack { outer, path, inner, width, base, outside, at_start, same_numbers });
+            self.ways_back.push(WayBack { outer, path, inner, width, base, outside, at_start });
         }
         Ok(())
     }
@@ -383,11 +382,24 @@ impl Resolver<'_> {
         match condition.number() {
             Some(0) => {}
             Some(_) => self.refuse(what.error()),
-            None => {
-                let text = self.with_line(what.reason(), self.span);
-                self.push(StepKind::Beyond(condition, text));
-            }
+            None => self.beyond(condition, what),
         }
+    }
+
+    /// Here ends what is modelled if this holds, even if it certainly does: the thread need not come here.
+    pub(super) fn beyond_if(&mut self, condition: Term, what: Unknown) {
+        let condition = match &self.guard {
+            None => condition,
+            Some(guard) => guard.clone().and(condition),
+        };
+        if condition.number() != Some(0) {
+            self.beyond(condition, what);
+        }
+    }
+
+    fn beyond(&mut self, condition: Term, what: Unknown) {
+        let text = self.with_line(what.reason(), self.span);
+        self.push(StepKind::Beyond(condition, text));
     }
 
     fn refuse(&mut self, text: &str) {
@@ -447,10 +459,28 @@ impl Resolver<'_> {
         };
         self.with_odd(class, &x, &y, equality);
         match equality {
-            true => self.unknown_if(self.adjacent(class, &x, &y), Unknown::Order),
-            false => return self.ordered(class, op, &x, &y),
+            true => {
+                let adjacent = self.adjacent(class, &x, &y).or(self.adjacent(class, &y, &x));
+                self.unknown_if(adjacent, Unknown::Order);
+            }
+            false => {
+                let result = self.ordered(class, op, &x, &y);
+                self.ordered_or_equal(class, op, (&x, &y), &result);
+                return result;
+            }
         }
         plain
+    }
+
+    /// An address behind the end of an array may be that of an object which comes later, not only come before it.
+    fn ordered_or_equal(&mut self, class: usize, op: BinaryOp, (x, y): (&Term, &Term), result: &Term) {
+        let (end, start) = if matches!(op, BinaryOp::Lt | BinaryOp::Ge) { (x, y) } else { (y, x) };
+        let adjacent = self.adjacent(class, end, start);
+        if adjacent.number() != Some(0) {
+            let strict = matches!(op, BinaryOp::Lt | BinaryOp::Gt);
+            let before = if strict { result.clone() } else { Term::unary(UnaryOp::Not, result.clone()) };
+            self.unknown_if(adjacent.and(before), Unknown::Order);
+        }
     }
 
     /// Two pointers are compared, of which one may be a number that objects can have as their address, or point to nowhere.
@@ -470,7 +500,13 @@ impl Resolver<'_> {
             true => {
                 let pairs = ways.clone().flat_map(|one| ways.clone().map(move |other| (one, other)));
                 let different = pairs.filter(|(one, other)| one.outside != other.outside);
-                different.map(|(one, other)| one.is_outside(x).and(other.is_outside(y))).collect()
+                let different = different.map(|(one, other)| one.is_outside(x).and(other.is_outside(y)));
+                let gaps: Vec<(i64, i64)> =
+                    of.gaps().iter().map(|&(low, high)| (low * of.scale, high * of.scale)).collect();
+                let after_array = ways.clone().flat_map(|way| {
+                    [(x, y), (y, x)].map(|(one, other)| way.is_outside(one).and(among(&gaps, other)))
+                });
+                different.chain(after_array).collect()
             }
             false => ways.flat_map(|way| [way.is_outside(x), way.is_outside(y)]).collect(),
         };
@@ -490,8 +526,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether one pointer points behind the end of an array and the other one to the start of something else, which may or may not come next in memory.
-    fn adjacent(&self, class: usize, x: &Term, y: &Term) -> Term {
+    /// Whether a pointer points behind the end of an array and another one to the start of something else, which may or may not come next in memory.
+    fn adjacent(&self, class: usize, end: &Term, start: &Term) -> Term {
         let of = &self.layout.classes[class];
         let (runs, scale) = (of.runs(), of.scale);
         let is_array = |run: &(i64, i64)| {
@@ -506,10 +542,8 @@ impl Resolver<'_> {
             let others = starts.iter().enumerate().filter(|(other, _)| *other != n);
             let others: Vec<(i64, i64)> =
                 others.map(|(_, start)| (start.0 * scale, start.1 * scale)).collect();
-            for (one, other) in [(x, y), (y, x)] {
-                let is_end = one.clone().with(BinaryOp::Eq, (run.1 + 1) * scale);
-                adjacent = adjacent.or(is_end.and(among(&others, other)));
-            }
+            let is_end = end.clone().with(BinaryOp::Eq, (run.1 + 1) * scale);
+            adjacent = adjacent.or(is_end.and(among(&others, start)));
         }
         adjacent
     }

@@ -619,6 +619,20 @@ impl Class {
         self.runs().into_iter().map(|(low, high)| (low, high + 1)).collect()
     }
 
+    /// Numbers in a row that stand for no place: behind the ends of arrays.
+    pub fn gaps(&self) -> Runs {
+        let mut runs = Runs::new();
+        for (number, _) in (self.first..).zip(&self.places).filter(|(_, place)| place.is_none()) {
+            add_to_runs(&mut runs, number);
+        }
+        runs
+    }
+
+    /// Whether a number is one of this class.
+    pub fn has_number(&self, number: &Term) -> Term {
+        number.clone().within(self.first, self.first + signed(self.count) - 1)
+    }
+
     /// Whether a number stands for a place.
     pub fn is_place(&self, number: &Term) -> Term {
         among(&self.runs(), number)

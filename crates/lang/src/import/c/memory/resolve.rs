@@ -9,8 +9,8 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{
-    Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, ThreadNumber,
-    Value, function_number,
+    Access, Base, Core, Location, NodeId, ObjectId, Projection, Register, Stmt, StmtKind, Strangers,
+    ThreadNumber, Value, function_number,
 };
 use super::super::nodes::{Nodes, Shape};
 use super::Options;
@@ -475,11 +475,9 @@ impl<'a> Resolver<'a> {
         let (from, of) = (layout.classes[way.inner].scale, &layout.classes[outer]);
         let distance = member.clone().with(BinaryOp::Div, from).plus(-way.base);
         let number = distance.clone().with(BinaryOp::Div, way.width);
-        let mut fits = match way.same_numbers {
-            true => member.clone().with(BinaryOp::Ne, 0),
-            false => of.is_place(&number),
-        };
-        if from != 1 && !way.same_numbers {
+        // Behind the last element of an array there is a number too.
+        let mut fits = of.has_number(&number);
+        if from != 1 {
             fits = fits.and(member.clone().with(BinaryOp::Rem, from).with(BinaryOp::Eq, 0));
         }
         if way.width != 1 {
@@ -546,11 +544,13 @@ impl<'a> Resolver<'a> {
                     if of.scale != 1 {
                         is_there = pointer.with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0).and(is_there);
                     }
-                    for (way, is_outside, member) in ways.iter().filter(|(way, ..)| !way.same_numbers) {
+                    for (way, is_outside, member) in &ways {
                         let is_member = layout.classes[way.inner].is_place(member);
                         is_there = is_there.or(is_outside.clone().and(is_member));
                     }
                     self.claim(is_there, Wrong::Pointer, About::Pointer, Some((class, number.clone())));
+                } else if !place.path.is_empty() {
+                    self.part_of_nothing(class, &pointer, &ways);
                 }
                 (Resolved { class, number }, None)
             }
@@ -599,6 +599,22 @@ impl<'a> Resolver<'a> {
             resolved.number = Term::choice(is_null, Term::Number(0), resolved.number);
         }
         Some(resolved)
+    }
+
+    /// The address of a part of no structure is not known, unless it is the member that the pointer was found by.
+    fn part_of_nothing(&mut self, class: usize, pointer: &Term, ways: &[Forward<'_>]) {
+        let layout = self.layout;
+        let of = &layout.classes[class];
+        let possible = of.used.moved
+            || of.strangers != Strangers::default()
+            || layout.ways_back.iter().any(|way| way.outer == class);
+        if !possible {
+            return;
+        }
+        let number = pointer.clone().with(BinaryOp::Div, of.scale);
+        let known = pointer.clone().with(BinaryOp::Eq, 0).or(of.is_place(&number));
+        let known = ways.iter().fold(known, |known, (_, is_outside, _)| known.or(is_outside.clone()));
+        self.beyond_if(not(known), Unknown::Number);
     }
 
     /// The ways back that a place, found by way of a pointer into a class, goes forward again.

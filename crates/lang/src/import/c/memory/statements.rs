@@ -152,12 +152,13 @@ impl<'a> Statements<'a> {
             StepKind::Beyond(condition, text) => {
                 let place = build::cell(&self.vocabulary.beyond[text], build::int(1, span), span);
                 let end = StatementKind::Assume(build::value_of(place, span));
+                let mut end = vec![build::statement(end, span)];
+                // What comes later may have been decided as if nobody came here: so this itself may violate anything.
+                self.check(&Term::Number(0), Wrong::Undefined, span, &mut end);
+                let end = build::block(end, span);
                 match condition.number() {
-                    Some(_) => end,
-                    None => {
-                        let end = build::block(vec![build::statement(end, span)], span);
-                        StatementKind::If(self.expression(condition, span), end, None)
-                    }
+                    Some(_) => StatementKind::Block(end),
+                    None => StatementKind::If(self.expression(condition, span), end, None),
                 }
             }
         };
