@@ -269,7 +269,10 @@ fn an_end_is_not_always_before_what_comes_next() {
     ends(&main_does(arrays, "int *p = a + 3; assert(p < b || b < p);"), "order_of_addresses");
     ends(&main_does(arrays, "if (a < b) assert(a + 3 < b);"), "order_of_addresses");
     holds(arrays, "if (a < b) assert(a + 3 <= b && a + 2 < b); else assert(b + 3 <= a);");
-    ends(&main_does("int a[1], b[1];", "assert(b + 1 > a || (a == b + 1) == (b > b));"), "order_of_addresses");
+    ends(
+        &main_does("int a[1], b[1];", "assert(b + 1 > a || (a == b + 1) == (b > b));"),
+        "order_of_addresses",
+    );
 }
 
 #[test]

@@ -52,6 +52,10 @@ fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
             }
         }
     }
+    for object in &core.compared {
+        let node = core.objects[object.0 as usize].node;
+        uses.entry(nodes.find(node)).or_default().compared = true;
+    }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
         let points = |register: Register| thread.registers[register.0 as usize].points;
         each_statement(&thread.code, &mut |statement| {

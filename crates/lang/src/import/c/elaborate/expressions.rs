@@ -208,7 +208,7 @@ impl Elaborator<'_> {
     }
 
     /// A comparison of two addresses, if both are known.
-    fn known_comparison(&self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
+    fn known_comparison(&mut self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
         let (a, b) = (known(&a.value)?, known(&b.value)?);
         let order = match (&a, &b) {
             (Known::Number(_), Known::Number(_)) => return None,
@@ -225,6 +225,11 @@ impl Elaborator<'_> {
             }
             // Different objects have different addresses; which of them comes first is not known.
             (Known::Address(..), Known::Address(..)) | (Known::Function(_), Known::Function(_)) => {
+                for address in [&a, &b] {
+                    if let Known::Address(object, _) = address {
+                        self.compared.push(*object);
+                    }
+                }
                 return match op {
                     Operator::Equal => Some(a == b),
                     Operator::NotEqual => Some(a != b),

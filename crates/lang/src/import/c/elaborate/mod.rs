@@ -196,6 +196,8 @@ pub struct Elaborator<'u> {
     reach: Vec<Reach>,
     globals: FxHashMap<(GlobalId, Option<ThreadNumber>), ObjectId>,
     uses: FxHashMap<GlobalId, Uses>,
+    /// Objects whose addresses were compared with others.
+    compared: Vec<ObjectId>,
     calls: Vec<Call>,
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
@@ -245,6 +247,7 @@ impl<'u> Elaborator<'u> {
             reach: Vec::new(),
             globals: FxHashMap::default(),
             uses: FxHashMap::default(),
+            compared: Vec::new(),
             calls: Vec::new(),
             warnings: Vec::new(),
             instances: Vec::new(),
@@ -398,7 +401,13 @@ impl<'u> Elaborator<'u> {
             });
         }
         self.initial_strangers();
-        let core = Core { objects: self.objects, threads, calls: self.calls, warnings: self.warnings };
+        let core = Core {
+            objects: self.objects,
+            threads,
+            compared: self.compared,
+            calls: self.calls,
+            warnings: self.warnings,
+        };
         Ok((core, self.nodes))
     }
 

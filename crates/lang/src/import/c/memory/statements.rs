@@ -154,7 +154,7 @@ impl<'a> Statements<'a> {
                 let end = StatementKind::Assume(build::value_of(place, span));
                 let mut end = vec![build::statement(end, span)];
                 // What comes later may have been decided as if nobody came here: so this itself may violate anything.
-                self.check(&Term::Number(0), Wrong::Undefined, span, &mut end);
+                self.check(&Term::Number(0), Wrong::Undefined, &Claims::default(), span, &mut end);
                 let end = build::block(end, span);
                 match condition.number() {
                     Some(_) => StatementKind::Block(end),
