@@ -50,15 +50,15 @@ struct Evaluation {
 
 impl Evaluation {
     fn stores(&self) -> bool {
-        self.holds.iter().any(stores) || self.fails_after_a_store()
+        self.holds.iter().any(|way| stores(way)) || self.fails_after_a_store()
     }
 
     fn fails_after_a_store(&self) -> bool {
-        self.fails.iter().any(stores)
+        self.fails.iter().any(|way| stores(way))
     }
 }
 
-fn stores(way: &Vec<Op>) -> bool {
+fn stores(way: &[Op]) -> bool {
     way.iter().any(|op| matches!(op, Op::Store(..)))
 }
 
