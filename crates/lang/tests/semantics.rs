@@ -212,6 +212,11 @@ fn an_await_blocks_exactly_while_its_condition_fails() {
     ] {
         check_deadlock(&against(condition, other), free);
     }
+    // What an evaluation has changed leads others on, and then the next one holds access by access.
+    let skips = "shared x, y, a, b = 1, z;
+         thread p { choose { await a == 1 && b == 0 || cas(x, 0, 1) && y == 7; assume 0; } or { await z == 1; } }
+         thread q { await x == 1; a = 1; a = 0; b = 0; z = 1; }";
+    check_deadlock(skips, false);
     // A store that is still in the buffer of its thread reaches memory, and then others go on.
     check_deadlock("shared x, y; thread p { x = 1; await y == 1; } thread q { await x == 1; y = 1; }", true);
     check_deadlock(

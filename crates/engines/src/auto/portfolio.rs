@@ -78,7 +78,8 @@ pub fn run(
             if started.is_err() {
                 drop(Leaving(left));
                 let answers = member.numbers.iter().map(|_| Answer::Unknown(no_thread())).collect();
-                let _ = told.send((n, Report { answers, ..Report::default() }));
+                let report = Report { answers, ..Report::default() };
+                let _ = told.send((n, report.by(&*member.engine, member.domain, task.model)));
             }
         }
         drop(sender);

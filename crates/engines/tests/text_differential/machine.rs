@@ -114,17 +114,16 @@ impl<'f> Machine<'f> {
                 Ok(false)
             }
             Some(StatementKind::Await(e)) if code.has_access(e) && state.threads[t].log.is_empty() => {
-                let (mut now, mut log) = (state.clone(), Vec::new());
+                let mut log = Vec::new();
                 loop {
-                    let need = match self.evaluation(&now, t, position, &log).truth(e) {
-                        Ok(holds) => return Ok(holds || now != *state),
+                    let need = match self.evaluation(state, t, position, &log).truth(e) {
+                        Ok(holds) => return Ok(holds),
                         Err(need) => need,
                     };
-                    match self.perform(&now, t, need) {
-                        Ok(Some((next, answer))) => {
-                            now = next;
-                            log.push(answer);
-                        }
+                    match self.perform(state, t, need) {
+                        // Others see it, even if what comes next takes it back.
+                        Ok(Some((next, _))) if next != *state => return Ok(true),
+                        Ok(Some((_, answer))) => log.push(answer),
                         Ok(None) => return Ok(false),
                         Err(Trouble::Fault) => return Ok(true),
                         Err(Trouble::Limit) => return Err(Trouble::Limit),

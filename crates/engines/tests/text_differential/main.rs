@@ -5,6 +5,7 @@
 //! A normal run takes 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1` it is 200,000. What differs is shown
 //! with the seed and a program that was made smaller; `FENCEWRIGHT_SEED=N` runs that one only.
 
+mod blocking;
 mod control;
 mod coverage;
 mod declarations;

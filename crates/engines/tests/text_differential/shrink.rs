@@ -68,7 +68,7 @@ fn reduce(block: &mut Block, left: &mut usize) -> bool {
     false
 }
 
-fn inner_blocks_mut(statement: &mut Statement) -> Vec<&mut Block> {
+pub fn inner_blocks_mut(statement: &mut Statement) -> Vec<&mut Block> {
     match &mut statement.kind {
         StatementKind::Atomic(block)
         | StatementKind::Snapshot(block)

@@ -3,6 +3,8 @@
 //! Labels get their location before the statement they name is lowered; where it turns out that two locations are one (a label
 //! before a closing brace, a label on the first statement of a loop), they are merged.
 
+use std::ops::Range;
+
 use fencewright_kit::ThreadBuilder;
 use fencewright_program::{Action, CallId, Edge, LocationId, Op, Register, Span, Thread};
 
@@ -69,6 +71,15 @@ impl ControlFlow {
     /// Another edge like this one, from `from`.
     pub fn copy(&mut self, edge: &Edge, from: Node) {
         self.builder.edge(from, edge.to, edge.action.clone(), edge.span, ());
+    }
+
+    /// Beside each of these edges that leads to `old`, one like it that leads to `new`.
+    pub fn also_to(&mut self, new: Node, edges: Range<usize>, old: Node) {
+        let leads = |(edge, ()): &&(Edge, ())| self.find(edge.to) == self.find(old);
+        let leading: Vec<_> = self.edges()[edges].iter().filter(leads).cloned().collect();
+        for (Edge { from, action, span, .. }, ()) in leading {
+            self.builder.edge(from, new, action, span, ());
+        }
     }
 
     /// Makes `at`, if given, the same place as `to`. If it is already, an empty loop was written: it gets a step of its own.

@@ -7,11 +7,13 @@
 //! head    -> ...     the accesses, one after the other
 //! ...     -> next    the condition holds
 //! ...     -> waiting it does not
+//! ...     -> head    it does not, where it may have changed memory
 //! waiting -> next    the condition holds: the whole evaluation as one indivisible step
 //! waiting -> head    it does not, but evaluating it would change memory
 //! ```
 //!
 //! *Nothing is lost.* An evaluation that fails and changes nothing can be left out of an execution: the thread stays at its head instead, and can evaluate later.
+//! One that changes memory cannot be left out, so after it the thread may also be at its head, from where the condition can hold access by access.
 //! The waiting place has the labels of the head, so no formula tells them apart.
 //!
 //! *A thread is blocked at its waiting place for ever* if and only if nothing changes any more and the condition fails with memory as it is, which is what
@@ -48,8 +50,16 @@ struct Evaluation {
 
 impl Evaluation {
     fn stores(&self) -> bool {
-        self.holds.iter().chain(&self.fails).flatten().any(|op| matches!(op, Op::Store(..)))
+        self.holds.iter().any(|way| stores(way)) || self.fails_after_a_store()
     }
+
+    fn fails_after_a_store(&self) -> bool {
+        self.fails.iter().any(|way| stores(way))
+    }
+}
+
+fn stores(way: &[Op]) -> bool {
+    way.iter().any(|op| matches!(op, Op::Store(..)))
 }
 
 impl<'a> ThreadLowering<'a, '_> {
@@ -66,6 +76,9 @@ impl<'a> ThreadLowering<'a, '_> {
         let waiting = self.graph.node();
         let first = self.graph.edges().len();
         self.condition(e, Some(head), Some(next), Some(waiting))?;
+        if evaluation.fails_after_a_store() {
+            self.graph.also_to(head, first..self.graph.edges().len(), waiting);
+        }
         self.waits.push(Wait { head, waiting, evaluation: first..self.graph.edges().len() });
         let changes = evaluation.fails.iter().flat_map(|way| changes(way, held)).map(|ops| (head, ops));
         for (to, ops) in evaluation.holds.into_iter().map(|ops| (next, ops)).chain(changes) {
