@@ -90,6 +90,35 @@ fn destroying_drains_nothing() {
 }
 
 #[test]
+fn nobody_is_alone_before_all_threads_have_ended() {
+    let fenced = "y = 1; __sync_synchronize(); b = x;";
+    // The first round waits for the thread, and is looked at first as if it were the only one.
+    let globals = "extern _Bool __VERIFIER_nondet_bool(void); pthread_mutex_t m; int x, y, a, b;";
+    let rounds = "int i = 0; do {
+            if (i == 0) { x = 1; pthread_mutex_destroy(&m); a = y; }
+            if (i == 0) { pthread_join(t, 0); assert(a || b); }
+            i++;
+        } while (i < 2 && __VERIFIER_nondet_bool());";
+    assertions(&beside(globals, fenced, rounds), "suu");
+    // A thread that has ended has started another one.
+    let text = |creates: &str| {
+        format!(
+            "pthread_t u; pthread_once_t once = PTHREAD_ONCE_INIT; pthread_mutex_t m; int x, y, a, b;
+             void *other(void *argument) {{ {fenced} return 0; }}
+             void create(void) {{ pthread_create(&u, 0, other, 0); }}
+             void *thread(void *argument) {{ {creates} return 0; }}
+             int main(void) {{
+                 pthread_t t; pthread_create(&t, 0, thread, 0); pthread_join(t, 0);
+                 x = 1; pthread_mutex_destroy(&m); a = y; pthread_join(u, 0); assert(a || b);
+                 return 0;
+             }}"
+        )
+    };
+    assertions(&text("create();"), "suu");
+    assertions(&text("pthread_once(&once, create);"), "suu");
+}
+
+#[test]
 fn mutexes_of_other_threads() {
     let alone = |body: &str| with_thread(MUTEX, "", body);
     wrong(&alone("pthread_mutex_unlock(&m);"), NOT_HELD);
@@ -223,6 +252,11 @@ fn barriers() {
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
     ));
+    // Whoever destroys it waits for those that have not left it yet, and not for ever.
+    for main in ["", "if (!r) "] {
+        let text = two(wait, &format!("int r = 0; {wait} {main}pthread_barrier_destroy(&b);"));
+        assert_eq!(verdicts(&text, &Options::default(), "deadlock"), "sss");
+    }
     // A local one holds nothing before it is initialised.
     right(&with_thread(
         "",
@@ -311,6 +345,27 @@ fn threads_are_released_once() {
     wrong(&with_thread("", "", &format!("{detached} pthread_join(t, 0);")), RELEASED);
     right(&with_thread("", "", detached));
     right(&with_thread("", "", &format!("{} pthread_join(t, 0);", detached.replace("DETACHED", "JOINABLE"))));
+}
+
+#[test]
+fn threads_are_detached_once() {
+    // What is detached is looked at twice: as if the loop had one round, and as a loop.
+    let rounds = "extern _Bool __VERIFIER_nondet_bool(void);
+         void *thread(void *argument) { return 0; }
+         int main(void) {
+             pthread_t t, u; int i = 0;
+             pthread_create(&t, 0, thread, 0); pthread_create(&u, 0, thread, 0);
+             do { if (i == 0) { pthread_detach(t); pthread_join(u, 0); } i = 1; } while (__VERIFIER_nondet_bool());
+             return 0;
+         }";
+    right(rounds);
+    // Whether it is detached is not known.
+    let perhaps = "pthread_attr_t k; pthread_attr_init(&k);
+         if (__VERIFIER_nondet_bool()) pthread_attr_setdetachstate(&k, PTHREAD_CREATE_DETACHED);
+         pthread_t t; pthread_create(&t, &k, thread, 0);";
+    let nondet = "extern _Bool __VERIFIER_nondet_bool(void);";
+    right(&with_thread(nondet, "", perhaps));
+    wrong(&with_thread(nondet, "", &format!("{perhaps} pthread_join(t, 0);")), RELEASED);
 }
 
 #[test]

@@ -200,6 +200,9 @@ impl Elaborator<'_> {
         if self.computed_locks && !self.premises.computed_locks {
             return Some(Premises { computed_locks: true, ..self.premises.clone() });
         }
+        if self.descendants && !self.premises.descendants {
+            return Some(Premises { descendants: true, ..self.premises.clone() });
+        }
         // What `main` had in its buffer when it was executed no more, and somebody else got to know of later.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
@@ -220,6 +223,7 @@ impl Elaborator<'_> {
                 written_from,
                 outlived: self.premises.outlived,
                 computed_locks: self.premises.computed_locks,
+                descendants: self.premises.descendants,
                 fixed: true,
                 ..Premises::default()
             });

@@ -144,11 +144,6 @@ impl Graph {
         (text.creates || self.any(&text, &self.creates), text.waits || self.any(&text, &self.waits))
     }
 
-    /// Whether a function creates threads, or one that it calls.
-    pub(super) fn creates(&self, function: FunctionId) -> bool {
-        self.creates[function.index()]
-    }
-
     /// Whether anything jumps to a label.
     pub(super) fn is_target(&self, function: FunctionId, label: LabelId) -> bool {
         self.targets.contains(&(function, label))

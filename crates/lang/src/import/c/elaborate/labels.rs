@@ -30,8 +30,9 @@ pub(super) struct Mark {
     pub env: Env,
     reachable: bool,
     pending: BTreeSet<usize>,
+    joined: BTreeSet<usize>,
+    detached: Vec<bool>,
     level: usize,
-    instances: usize,
     sites: FxHashMap<Span, usize>,
     phase: super::Phase,
 }
@@ -125,8 +126,9 @@ impl Elaborator<'_> {
             env: self.writer.env.clone(),
             reachable: self.writer.reachable,
             pending: self.writer.pending.clone(),
+            joined: self.writer.joined.clone(),
+            detached: self.detached(),
             level: self.writer.level,
-            instances: self.instances.len(),
             sites: self.sites(),
             phase: self.phase,
         }
@@ -134,7 +136,7 @@ impl Elaborator<'_> {
 
     /// Throws away what was done since. Numbers of labels are not given again: a function keeps those of its labels.
     pub(super) fn back_to(&mut self, mark: &Mark) {
-        self.uncreate(mark.instances, &mark.sites, mark.objects);
+        self.uncreate(&mark.detached, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);
         self.objects.truncate(mark.objects);
         self.held.retain(|(_, lock, _), held| lock.0.max(held.0) < mark.objects as u32);
@@ -144,6 +146,7 @@ impl Elaborator<'_> {
         self.writer.env = mark.env.clone();
         self.writer.reachable = mark.reachable;
         self.writer.pending.clone_from(&mark.pending);
+        self.writer.joined.clone_from(&mark.joined);
         self.writer.level = mark.level;
         // If what is executed beforehand ended in between, that was written down in what is thrown away.
         self.phase = mark.phase;

@@ -98,6 +98,8 @@ struct Premises {
     outlived: bool,
     /// Whether it is computed which lock some thread takes.
     computed_locks: bool,
+    /// Whether threads other than `main` create threads.
+    descendants: bool,
     /// Once there are so many threads, `main` is executed no more when it writes to memory: others get to know what it writes then, and under PSO perhaps
     /// before it is written.
     written_from: Option<usize>,
@@ -210,6 +212,8 @@ pub struct Elaborator<'u> {
     outlived: bool,
     /// Whether it is computed which lock some thread takes.
     computed_locks: bool,
+    /// Whether threads other than `main` create threads.
+    descendants: bool,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written, while it was executed, since its buffers were drained last.
@@ -256,6 +260,7 @@ impl<'u> Elaborator<'u> {
             destroyed: None,
             outlived: false,
             computed_locks: false,
+            descendants: false,
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,

@@ -175,11 +175,11 @@ impl Elaborator<'_> {
         let result = match (name, arguments) {
             ("pthread_create", [thread, attributes, function, argument]) => {
                 let thread = self.value(thread)?;
-                let detached = self.detached_by(attributes)?;
+                let kind = self.detached_by(attributes)?;
                 let number = self.instances.len();
                 let result = self.create_by(thread, arguments, function, argument, span)?;
-                if let Some(created) = self.instances.get_mut(number) {
-                    created.state.detached = detached;
+                if number < self.instances.len() {
+                    self.start_detached(number, kind, span)?;
                 }
                 result
             }
@@ -365,6 +365,7 @@ impl Elaborator<'_> {
         }
         let here = self.here(span);
         self.instances.push(Instance { start: Start { function, parameters, span: here }, state });
+        self.descendants |= self.thread() != ThreadNumber(0);
         Ok(())
     }
 
@@ -373,9 +374,17 @@ impl Elaborator<'_> {
         self.shared.sites.clone()
     }
 
-    /// Threads that were created in an attempt that is thrown away are none, and neither are variables of theirs.
-    pub(super) fn uncreate(&mut self, instances: usize, sites: &FxHashMap<Span, usize>, objects: usize) {
-        self.instances.truncate(instances);
+    /// Which of the threads that were created so far were detached before the program started.
+    pub(super) fn detached(&self) -> Vec<bool> {
+        self.instances.iter().map(|instance| instance.state.detached).collect()
+    }
+
+    /// Threads that were created in an attempt that is thrown away are none, and neither are variables of theirs; those that were `detached` before it are again.
+    pub(super) fn uncreate(&mut self, detached: &[bool], sites: &FxHashMap<Span, usize>, objects: usize) {
+        self.instances.truncate(detached.len());
+        for (instance, &detached) in self.instances.iter_mut().zip(detached) {
+            instance.state.detached = detached;
+        }
         self.shared.sites.clone_from(sites);
         let is_there = |object: &ObjectId| (object.0 as usize) < objects;
         self.shared.done = self.shared.done.filter(is_there);
@@ -557,11 +566,9 @@ impl Elaborator<'_> {
 
     /// Whether all other threads have ended for certain, and nobody creates more than `main`.
     pub(super) fn is_alone(&self) -> bool {
-        let ended = |n: usize| {
-            let function = self.instances[n].start.function;
-            self.writer.joined.contains(&n) && !self.graph.creates(function)
-        };
-        self.thread() == ThreadNumber(0) && (1..self.instances.len()).all(ended)
+        let ended = |n| self.writer.joined.contains(&n);
+        let alone = self.thread() == ThreadNumber(0) && (1..self.instances.len()).all(ended);
+        alone && !self.premises.descendants
     }
 
     /// A thread with this number, other than `main`, if it was created.
@@ -596,16 +603,30 @@ impl Elaborator<'_> {
         self.write(&released, Operand::number(1), span)
     }
 
-    /// Whether attributes say that a thread is detached from the start.
-    fn detached_by(&mut self, attributes: &Expr) -> Result<bool> {
+    /// A thread is detached from the start if this is not 0.
+    fn start_detached(&mut self, instance: usize, kind: Operand, span: Span) -> Result<()> {
+        if let Some(kind) = kind.known() {
+            self.instances[instance].state.detached = kind != 0;
+            return Ok(());
+        }
+        let releases = |this: &mut Self| {
+            let released = this.released_flag(instance, span);
+            let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
+            this.write(&released, Operand::number(1), span)
+        };
+        self.branch(kind, span, releases, |_| Ok(()))
+    }
+
+    /// What attributes say about whether a thread is detached from the start: 0 if it is not.
+    fn detached_by(&mut self, attributes: &Expr) -> Result<Operand> {
         let pointer = self.value(attributes)?;
         if !self.graph.detached_by_attributes || Self::is_null(&pointer) {
-            return Ok(false);
+            return Ok(Operand::number(0));
         }
         let to = super::expressions::pointee(&attributes.ty);
         let place = self.pointed(&pointer, &to, attributes.span)?;
         let place = self.scalar(place, attributes.span)?.accessed(Access::Own);
-        Ok(self.read(&place, attributes.span)?.known().is_some_and(|kind| kind != 0))
+        self.read(&place, attributes.span)
     }
 
     fn released_flag(&mut self, instance: usize, span: Span) -> Location {

@@ -13,11 +13,11 @@
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
 use fencewright_c::typed::tree::FunctionId;
-use fencewright_program::Span;
+use fencewright_program::{BinaryOp, Span};
 
-use super::super::super::core::{Access, ThreadNumber, Value};
+use super::super::super::core::{Access, StmtKind, ThreadNumber, Value};
 use super::super::super::numbers::{self, Operand};
-use super::super::memory::Target;
+use super::super::memory::{Spot, Target};
 use super::super::{Elaborator, Result};
 use super::locks::{DESTROYED, Kind, THREADS_TIMED_OUT, TIMED_OUT};
 use super::mutex_types::NOT_OWNER;
@@ -314,10 +314,25 @@ impl Elaborator<'_> {
             this.require_initialised(wanted, span);
             let waiting = this.read(&arrived, span)?;
             this.require(numbers::not(waiting), "a barrier is destroyed while a thread waits at it", span);
-            let left = this.read(&leaving, span)?;
-            this.assume(numbers::not(left), span);
+            this.until_left(leaving, span)?;
             this.write(&count, Operand::number(0), span)
         })
+    }
+
+    /// Waits until all threads have left a barrier. Where others are still there, that is no step that is done at once: such a thread looks again.
+    fn until_left(&mut self, leaving: Target, span: Span) -> Result<()> {
+        match leaving.spot {
+            Spot::Memory(place) if !self.is_alone() => {
+                let register = self.temporary("leaving", &int());
+                let left = Value::binary(BinaryOp::Eq, Value::Register(register), Value::Number(0));
+                self.emit(StmtKind::Await(register, place, left, Access::Own), span);
+            }
+            _ => {
+                let left = self.read(&leaving, span)?;
+                self.assume(numbers::not(left), span);
+            }
+        }
+        Ok(())
     }
 
     fn require_initialised(&mut self, count: Operand, span: Span) {
