@@ -48,8 +48,8 @@ pub struct Core {
     pub objects: Vec<Object>,
     /// The threads, `main` first.
     pub threads: Vec<Thread>,
-    /// Objects whose addresses were compared with others while the program was translated.
-    pub compared: Vec<ObjectId>,
+    /// Pairs of objects whose addresses were found to be different while the program was translated.
+    pub compared: Vec<(ObjectId, ObjectId)>,
     /// The calls that spans refer to.
     pub calls: Vec<Call>,
     /// What is odd but no error.

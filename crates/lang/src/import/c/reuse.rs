@@ -34,9 +34,18 @@ pub(super) fn warnings(core: &Core, nodes: &Nodes, reuse: bool) -> Vec<Diagnosti
         of.allocated_by.iter().any(|one| of.freed_by.iter().any(|other| !is_modelled(one, other)))
     };
     let left_out = |of: &Use| foreign(of) || of.sizes.len() > 1 && !of.freed_by.is_empty();
-    let found = uses(core, nodes).into_values().filter(|of| of.compared && left_out(of));
+    let uses = uses(core, nodes);
+    let found = uses.values().filter(|of| of.compared && left_out(of));
     let mut spans: Vec<Span> = found.filter_map(|of| of.freed_at).collect();
+    for (one, other) in core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]) {
+        let (old, new) = (&core.objects[one.0 as usize], &core.objects[other.0 as usize]);
+        let is_later = matches!(new.origin, Origin::Heap { times: Times::Once | Times::Counted, .. });
+        let is_freed = matches!(old.origin, Origin::Heap { .. });
+        let freed_at = uses.get(&nodes.find(old.node)).and_then(|of| of.freed_at);
+        spans.extend(freed_at.filter(|_| is_later && is_freed));
+    }
     spans.sort_by_key(|span| (span.file, span.start));
+    spans.dedup();
     let message = "memory that is given back here may be allocated again, which is left out of the model: an old pointer is never equal to one to a new object";
     spans.into_iter().map(|span| Diagnostic::new(span, message)).collect()
 }
@@ -51,10 +60,6 @@ fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
                 of.allocated_by.insert(thread);
             }
         }
-    }
-    for object in &core.compared {
-        let node = core.objects[object.0 as usize].node;
-        uses.entry(nodes.find(node)).or_default().compared = true;
     }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
         let points = |register: Register| thread.registers[register.0 as usize].points;

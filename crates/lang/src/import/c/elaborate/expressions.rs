@@ -225,10 +225,8 @@ impl Elaborator<'_> {
             }
             // Different objects have different addresses; which of them comes first is not known.
             (Known::Address(..), Known::Address(..)) | (Known::Function(_), Known::Function(_)) => {
-                for address in [&a, &b] {
-                    if let Known::Address(object, _) = address {
-                        self.compared.push(*object);
-                    }
+                if let (Known::Address(one, _), Known::Address(other, _)) = (&a, &b) {
+                    self.compared.push((*one, *other));
                 }
                 return match op {
                     Operator::Equal => Some(a == b),

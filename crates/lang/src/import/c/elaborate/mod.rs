@@ -198,8 +198,8 @@ pub struct Elaborator<'u> {
     reach: Vec<Reach>,
     globals: FxHashMap<(GlobalId, Option<ThreadNumber>), ObjectId>,
     uses: FxHashMap<GlobalId, Uses>,
-    /// Objects whose addresses were compared with others.
-    compared: Vec<ObjectId>,
+    /// Pairs of objects whose addresses were compared.
+    compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
