@@ -105,6 +105,20 @@ fn a_number_in_the_range_of_addresses_may_be_one() {
     holds(&globals.replace("100000", "1000"), &body);
 }
 
+/// Also in the middle of an indivisible step.
+#[test]
+fn an_exchange_compares_with_a_number_that_may_be_an_address() {
+    let globals = "int a, k; _Atomic(uintptr_t) w;
+        void *other(void *p) { uintptr_t e = (uintptr_t)(long)k; atomic_compare_exchange_strong(&w, &e, 7); return p; }";
+    let body = |k: u32| {
+        format!(
+            "pthread_t t; pthread_create(&t, 0, other, 0); w = (uintptr_t)&a; k = {k}; pthread_join(t, 0); assert(w == (uintptr_t)&a || w == 7);"
+        )
+    };
+    ends(&main_does(globals, &body(100_000)), "a_number_that_may_be_an_address");
+    holds(globals, &body(1000));
+}
+
 #[test]
 fn the_order_of_objects_is_a_choice() {
     fails("int a, b;", "assert(&a < &b);");

@@ -1,10 +1,10 @@
-//! Checks in indivisible blocks. A block cannot be left in the middle: after a failed check the rest of the block is skipped, and the
+//! Checks in indivisible blocks, and ends of what is modelled. A block cannot be left in the middle: after a failed check the rest of the block is skipped, and the
 //! failure takes effect behind the block.
 
 use super::super::core::Register;
 use super::claims::Claims;
 use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
-use fencewright_program::BinaryOp;
+use fencewright_program::{BinaryOp, UnaryOp};
 
 /// Moves the consequences of failed checks behind the blocks that they stand in.
 pub(super) fn move_failures(thread: &mut Thread) {
@@ -23,9 +23,15 @@ fn in_block(code: &mut Vec<Step>, register: Register) -> bool {
             let mut failures = Vec::new();
             *block = skipping(std::mem::take(block), register, &mut failures);
             moved |= !failures.is_empty();
-            for (number, (wrong, claims)) in failures.into_iter().enumerate().rev() {
-                let passed = Term::Register(register).with(BinaryOp::Ne, number as i64 + 1);
-                code.insert(n + 1, Step { kind: StepKind::Check(passed, wrong, claims), span });
+            for (number, failure) in (1..).zip(failures).collect::<Vec<_>>().into_iter().rev() {
+                let failed = Term::Register(register);
+                let kind = match failure {
+                    Failure::Check(wrong, claims) => {
+                        StepKind::Check(failed.with(BinaryOp::Ne, number), wrong, claims)
+                    }
+                    Failure::Beyond(text) => StepKind::Beyond(failed.with(BinaryOp::Eq, number), text),
+                };
+                code.insert(n + 1, Step { kind, span });
             }
         } else {
             for block in code[n].kind.blocks_mut() {
@@ -37,20 +43,35 @@ fn in_block(code: &mut Vec<Step>, register: Register) -> bool {
     moved
 }
 
+/// Why the rest of a block is skipped.
+enum Failure {
+    Check(Wrong, Claims),
+    Beyond(String),
+}
+
 /// The block with everything behind a check done only if the check succeeds; failures are numbered from 1.
-fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<(Wrong, Claims)>) -> Vec<Step> {
+fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -> Vec<Step> {
     let mut done = Vec::new();
     let mut rest = block.into_iter();
     while let Some(mut step) = rest.next() {
-        match step.kind {
+        let failing = match &step.kind {
             StepKind::Check(condition, wrong, claims) => {
-                failures.push((wrong, claims));
-                let failed = StepKind::Assign(register, Term::Number(failures.len() as i64));
-                let failed = vec![Step { kind: failed, span: step.span }];
-                let behind = skipping(rest.collect(), register, failures);
-                done.push(Step { kind: StepKind::If(condition, behind, failed), span: step.span });
-                return done;
+                Some((condition.clone(), Failure::Check(*wrong, claims.clone())))
             }
+            StepKind::Beyond(condition, text) => {
+                Some((Term::unary(UnaryOp::Not, condition.clone()), Failure::Beyond(text.clone())))
+            }
+            _ => None,
+        };
+        if let Some((holds, failure)) = failing {
+            failures.push(failure);
+            let failed = StepKind::Assign(register, Term::Number(failures.len() as i64));
+            let failed = vec![Step { kind: failed, span: step.span }];
+            let behind = skipping(rest.collect(), register, failures);
+            done.push(Step { kind: StepKind::If(holds, behind, failed), span: step.span });
+            return done;
+        }
+        match step.kind {
             StepKind::Steps(inner) | StepKind::Block(inner) => {
                 // No name is declared in them, so what they hold may as well stand alone.
                 let flat = inner.into_iter().chain(rest).collect();
