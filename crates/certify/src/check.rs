@@ -58,7 +58,7 @@ pub enum Undecided {
     Hard(usize, String),
 }
 
-/// The rejection of whoever is asked to stop.
+/// The rejection after a cancellation or a deadline.
 pub(crate) const STOPPED: Rejection = Rejection::Undecided(Undecided::Stopped);
 
 pub(crate) fn too_large(what: String) -> Rejection {

@@ -1,5 +1,5 @@
-//! `FENCEWRIGHT_GAPS=MILLISECONDS`: for those who work on Fencewright, the standard error has a line for every stretch of a thread that
-//! computes longer than that without a look at its limits. With `RUST_BACKTRACE=1` there is also where the stretch ended. A run under `fencewright-bench limits --gaps` sets the variable.
+//! `FENCEWRIGHT_GAPS=MILLISECONDS`: a development aid. Every time a thread computes for longer than that between two looks at its
+//! limits, a line on the standard error names both places; with `RUST_BACKTRACE=1` also the stack at the second one. A run under `fencewright-bench limits --gaps` sets the variable.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::Location;
@@ -9,7 +9,7 @@ use fencewright_engines::gaps::{self, Gap};
 
 use crate::output::write_error;
 
-/// Watches gaps, if somebody asks for it.
+/// Turns the measurement on if the variable is set.
 pub fn watch() {
     let asked = std::env::var("FENCEWRIGHT_GAPS").ok();
     if let Some(milliseconds) = asked.and_then(|text| text.parse().ok()) {

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     stop::install();
     gaps::watch();
     let mut out = Output::new();
-    // Its output is all written, unless nobody reads it: then nothing must wait for that.
+    // The server flushes its own output; if the client has stopped reading, exiting must not wait for it.
     if let Command::Lsp(args) = &cli.command {
         return ExitCode::from(bug::guarded(false, &mut out, |_| lsp::run(args)) as u8);
     }

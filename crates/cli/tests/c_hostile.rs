@@ -155,7 +155,7 @@ fn a_hundred_thousand_lines() {
     long("asserts", program("", &tenth(lines(&|n| format!("    assert(y != {});\n", n + 2)))));
 }
 
-/// What is refused inside of a function that a loop or a switch calls is refused there.
+/// A refusal in a function that is called from a loop or a switch has its own place.
 #[test]
 fn refusals_in_called_functions() {
     let called = "int hash(int);\nstatic int add(int x) { return hash(x); }\nint main(void) {\n";

@@ -103,7 +103,7 @@ fn c_programs_with_very_many_initial_values() {
     keeps_limits_on(Path::new(&files.text("list.c")), &["check"], 100, 512);
 }
 
-/// A line for each stretch without a look at the limits, for those who work on Fencewright; for nobody else.
+/// `FENCEWRIGHT_GAPS` prints a line for each long stretch without a look at the limits; without it there is none.
 #[test]
 fn gaps_are_told_if_somebody_asks() {
     let files = Files::new(&[("counters.fw", &hard::counters(2))]);

@@ -249,7 +249,7 @@ impl Drop for Discarding {
     }
 }
 
-/// Waits until what was [discarded](discard) is freed, for at most this long: whoever begins another search wants the memory.
+/// Waits for at most this long until what was [discarded](discard) is freed, because the next search needs the memory.
 pub fn wait_until_freed(most: Duration) {
     let end = Instant::now() + most;
     while DISCARDED.load(Ordering::Relaxed) > 0 && Instant::now() < end {

@@ -56,7 +56,7 @@ fn racing_in_c(text: &str) -> Vec<(usize, usize)> {
     races.iter().map(|race| (line(race.plain), line(race.other))).collect()
 }
 
-/// A consumer that keeps what it has read of an atomic variable in a plain one, which nobody else has.
+/// A consumer that copies an atomic variable into a plain one of its own thread.
 const CACHED: &str = "#include <pthread.h>
 #include <stdatomic.h>
 static struct { _Atomic int tail; int cache; int slot[2]; } q;

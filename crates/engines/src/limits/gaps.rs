@@ -1,7 +1,7 @@
 //! Gaps: how long a thread computes between two looks at its limits.
 //!
-//! Whoever wants to know calls [`watch`]; until then a look costs one load more. Processor time counts and not time: a thread that waits
-//! for another one, or for its turn, computes nothing, and on a busy machine a gap is as long as on an idle one.
+//! Off by default, at the cost of one atomic load per look; [`watch`] turns it on. A gap is measured in the thread's CPU time: time spent blocked or waiting for a core
+//! does not count, so that a gap is as long on a busy machine as on an idle one.
 
 use std::cell::Cell;
 use std::panic::Location;

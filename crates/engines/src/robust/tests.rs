@@ -56,7 +56,7 @@ impl Engine for CancelledAfterFirst {
         let violated = |(_, early): &&(usize, Early)| matches!(early.answer, Answer::Violated(Some(_)));
         let (property, early) = heard.iter().find(violated).expect("an attack succeeds").clone();
         task.tell(property, early);
-        // Whoever listens examines it; a run that nobody listens to is cancelled after a while.
+        // With a listener, wait until the attack has been admitted; without one, go on at once.
         let end = Instant::now() + Duration::from_secs(if task.is_heard() { 60 } else { 0 });
         while !task.is_settled(property) && Instant::now() < end {
             std::thread::yield_now();
@@ -80,7 +80,7 @@ fn an_attack_that_succeeded_before_the_run_was_cancelled_is_not_lost() {
     assert!(succeed.count() >= 1);
 }
 
-/// Engine `explicit`, whose run is over when it gives its report: nobody was told anything before.
+/// Engine `explicit` without early answers: it reports once, after its run has been cancelled.
 struct TooLate(fn(&Limits) -> bool);
 
 impl Engine for TooLate {

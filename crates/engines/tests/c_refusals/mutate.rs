@@ -1,4 +1,4 @@
-//! C programs with something in them that nobody expects there.
+//! Mutations of C programs: an unsupported construct inserted, tokens deleted, exchanged or replaced, text cut off.
 
 use std::ops::Range;
 

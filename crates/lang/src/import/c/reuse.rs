@@ -1,7 +1,7 @@
 //! Memory that was given back, and what an allocation makes of it.
 //!
-//! An allocation may give an object that its own thread gave back: that is modelled where a thread does both. That it may give one that another thread gave back is not,
-//! nor that it may give a part of a larger one, and matters only if a pointer to the old object is compared with one to the new object.
+//! An allocation may return an object that its own thread has freed; the translation models this for threads that do both. It does not model that an allocation returns memory
+//! freed by another thread, or a part of a larger object. The difference shows only where a dangling pointer is compared with one to the new object: there is a warning.
 
 use std::collections::{HashMap, HashSet};
 
