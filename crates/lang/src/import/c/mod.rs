@@ -60,15 +60,15 @@ fn translated(
     };
     // Where nothing comes back, the addresses of more objects are known.
     let (mut core, mut nodes, mut united) = elaborated(false)?;
-    let mut reuse = !options.no_reuse && reuse::comes_back(&core, &united);
+    let reuse = !options.no_reuse && reuse::comes_back(&core, &united);
     if reuse {
-        // What is refused only because an object may be another one is checked without that, and the warnings say so.
-        match elaborated(true) {
-            Ok(again) => (core, nodes, united) = again,
-            Err(_) => reuse = false,
-        }
+        (core, nodes, united) = elaborated(true).map_err(|errors| {
+            let help = "memory that is freed may be allocated again: `--no-reuse` leaves that out";
+            let helped =
+                |error: Diagnostic| Diagnostic { help: error.help.or(Some(help.to_string())), ..error };
+            errors.into_iter().map(helped).collect::<Vec<_>>()
+        })?;
     }
-    parsed.warnings.extend(reuse::warnings(&core, &united, reuse));
     elaborate::forget_unfollowed(&mut core, &united);
     views::convert(&mut core, &united);
     stop.or_go_on()?;

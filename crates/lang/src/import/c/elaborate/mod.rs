@@ -398,11 +398,13 @@ impl<'u> Elaborator<'u> {
                 initial: (!code.undefined.contains(&Register(n as u32))).then_some(0),
                 points: state.points,
             });
+            let late = self.is_late(writer.number);
             threads.push(Thread {
                 name: self.thread_name(writer.number),
                 registers: registers.collect(),
                 code: code.statements,
                 span: writer.span,
+                late,
             });
         }
         self.initial_strangers();

@@ -15,6 +15,7 @@ mod heap;
 mod joins;
 mod layout;
 mod open_arrays;
+mod overlaps;
 mod plain;
 mod property;
 mod ranges;
