@@ -22,6 +22,7 @@ use crate::sources::Sources;
 use crate::stop::Stop;
 
 use files::InputFiles;
+use reuse::Reuse;
 
 pub use memory::flat::UNDEFINED;
 
@@ -49,7 +50,7 @@ fn translated(
     stop: &Stop<'_>,
 ) -> Result<Parsed, Vec<Diagnostic>> {
     let spurious = !options.exact_waits;
-    let elaborated = |reuse| {
+    let elaborated = |reuse: Reuse| {
         let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
         let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
         // Structures that are found by way of their members are the same in what follows.
@@ -59,14 +60,13 @@ fn translated(
         Ok::<_, Vec<Diagnostic>>((core, nodes, united))
     };
     // Where nothing comes back, the addresses of more objects are known.
-    let (mut core, mut nodes, mut united) = elaborated(false)?;
-    let reuse = !options.no_reuse && reuse::comes_back(&core, &united);
-    if reuse {
-        (core, nodes, united) = elaborated(true).map_err(|errors| {
-            let help = "memory that is freed may be allocated again: `--no-reuse` leaves that out";
-            let helped =
-                |error: Diagnostic| Diagnostic { help: error.help.or(Some(help.to_string())), ..error };
-            errors.into_iter().map(helped).collect::<Vec<_>>()
+    let (mut core, mut nodes, mut united) = elaborated(Reuse::Never)?;
+    let mut reuse = Reuse::Never;
+    if !options.no_reuse && reuse::comes_back(&core, &united) {
+        reuse = Reuse::Allocated;
+        (core, nodes, united) = elaborated(reuse).or_else(|_| {
+            reuse = Reuse::Compared;
+            elaborated(reuse)
         })?;
     }
     elaborate::forget_unfollowed(&mut core, &united);

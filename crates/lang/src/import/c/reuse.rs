@@ -8,6 +8,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
 use super::nodes::Nodes;
 
+/// What an allocation makes of memory that was freed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// It gives new memory only.
+    #[default]
+    Never,
+    /// It may give what was freed.
+    Allocated,
+    /// It gives new memory in the model, which ends where a pointer to it is compared with one to what was freed: the translation has to know which objects pointers point to.
+    Compared,
+}
+
 /// Who allocates and gives back objects of one class.
 #[derive(Default)]
 struct Use {

@@ -13,7 +13,7 @@ use super::super::core::{
     Base, Core, Known, Location, NodeId, ObjectId, Origin, Stmt, StmtKind, ThreadNumber, each_statement,
 };
 use super::super::nodes::Nodes;
-use super::super::reuse;
+use super::super::reuse::{self, Reuse};
 use super::env::{Contents, Fact};
 use super::frames::{Frame, Slot};
 use super::statements::has_entry;
@@ -135,6 +135,7 @@ impl Elaborator<'_> {
             (Origin::Local(one), Origin::Local(_)) => one != ThreadNumber(0),
             (Origin::Local(one), new) => one != ThreadNumber(0) && reuse::is_later(new),
             (Origin::Heap { .. }, Origin::Local(other)) => other != ThreadNumber(0),
+            (Origin::Heap { .. }, new) => self.options.reuse == Reuse::Compared && reuse::is_later(new),
             _ => false,
         }
     }

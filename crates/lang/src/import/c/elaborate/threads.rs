@@ -129,7 +129,7 @@ impl Elaborator<'_> {
 
     /// Whether a thread that is created later may get the stack of another one.
     pub(super) fn is_late(&self, thread: ThreadNumber) -> bool {
-        let late = |state: &State| state.flag.is_some() && (state.late || self.shared.others_reclaim);
+        let late = |state: &State| state.late || state.flag.is_some() && self.shared.others_reclaim;
         self.instances.get(thread.0 as usize).is_some_and(|instance| late(&instance.state))
     }
 
@@ -369,11 +369,11 @@ impl Elaborator<'_> {
             stores.append(&mut store);
             parameters.push(Parameter::Cell(cell));
         }
-        let mut state = State::default();
+        let late = self.shared.reclaims || self.repeated();
+        let mut state = State { late, ..State::default() };
         if self.phase == Phase::Running {
             let flag = self.own_object(format!("start_{number}"), int(), span);
             state.flag = Some(flag);
-            state.late = self.shared.reclaims || self.repeated();
             let place = self.location(flag, &[]);
             let here = self.here(span);
             stores.push(Stmt { kind: StmtKind::Store(place, Value::Number(1), Access::Own), span: here });

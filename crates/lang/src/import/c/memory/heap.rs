@@ -8,6 +8,7 @@
 use fencewright_program::BinaryOp;
 
 use super::super::core::{Access, NodeId, ObjectId, Register, Value};
+use super::super::reuse::Reuse;
 use super::claims::About;
 use super::flat::{Array, Cell, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
 use super::layout::{Placed, among};
@@ -34,7 +35,8 @@ impl Resolver<'_> {
             fresh.push(self.step(StepKind::Assign(counter, Term::Register(counter).plus(1))));
         }
         let mut ways = vec![fresh];
-        if self.options.reuse && self.layout.classes[placed.class].used.freed_by.contains(&self.thread) {
+        let reuse = self.options.reuse == Reuse::Allocated;
+        if reuse && self.layout.classes[placed.class].used.freed_by.contains(&self.thread) {
             for number in self.like(placed) {
                 let marks = self.marks(placed.class, Mark::Freed);
                 let mark = Term::Element(marks, Box::new(Term::Number(number)));

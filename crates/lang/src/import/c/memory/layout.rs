@@ -14,7 +14,7 @@ use super::super::core::{
     each_statement, function_number,
 };
 use super::super::nodes::{Nodes, Shape};
-use super::super::reuse;
+use super::super::reuse::{self, Reuse};
 use super::Options;
 use super::addresses::{Order, Piece, WayBack};
 use super::flat::{Term, UNDEFINED};
@@ -150,7 +150,7 @@ impl Layout {
         layout.initial_values(core, nodes)?;
         layout.choose_order();
         layout.find_ways_back(core, nodes)?;
-        if options.reuse {
+        if options.reuse == Reuse::Allocated {
             let mut passed_on: Vec<usize> =
                 reuse::passed_on(core, nodes).iter().filter_map(|node| layout.class(nodes, *node)).collect();
             passed_on.sort_unstable();

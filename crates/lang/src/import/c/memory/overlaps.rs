@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use fencewright_program::BinaryOp;
 
 use super::super::core::{HIGHEST_ADDRESS, ObjectId, Origin, ThreadNumber};
-use super::super::reuse::is_later;
-use super::addresses::Unknown;
+use super::super::reuse::{Reuse, is_later};
+use super::addresses::{Piece, Unknown};
 use super::flat::{Mark, Term};
-use super::layout::{Runs, among};
+use super::layout::{Placement, Runs, among};
 use super::resolve::Resolver;
 
 /// When an object may lie where another one was.
@@ -27,10 +27,10 @@ impl Resolver<'_> {
     /// Two pointers into a class are compared.
     pub(super) fn end_at_overlaps(&mut self, class: usize, x: &Term, y: &Term) {
         let of = &self.layout.classes[class];
-        let mut runs: BTreeMap<ObjectId, Runs> = BTreeMap::new();
-        for piece in &of.pieces {
-            let pointers = (piece.low * of.scale, (piece.high + 1) * of.scale - 1);
-            runs.entry(piece.of.object).or_default().push(pointers);
+        let mut runs: BTreeMap<(ObjectId, u64), Runs> = BTreeMap::new();
+        for Piece { of: Placement { object, time }, low, high } in &of.pieces {
+            let pointers = (low * of.scale, (high + 1) * of.scale - 1);
+            runs.entry((*object, *time)).or_default().push(pointers);
         }
         let address = |pointer: &Term| match of.used.tagged {
             true => pointer.clone().with(BinaryOp::BitAnd, HIGHEST_ADDRESS),
@@ -49,7 +49,7 @@ impl Resolver<'_> {
                 let one = among(there, &x).and(among(&later, &y));
                 let both = one.or(among(there, &y).and(among(&later, &x)));
                 if both.number() != Some(0) {
-                    let gone = self.is_gone(old, when);
+                    let gone = self.is_gone(old.0, when);
                     self.beyond_if(both.and(gone), Unknown::Overlap);
                 }
             }
@@ -68,10 +68,11 @@ impl Resolver<'_> {
     }
 
     /// When an object with numbers of its own may lie where another one was.
-    fn may_replace(&self, old: ObjectId, new: ObjectId) -> Option<When> {
-        if old == new || !self.layout.is_freed(old) {
+    fn may_replace(&self, old: (ObjectId, u64), new: (ObjectId, u64)) -> Option<When> {
+        if old == new || !self.layout.is_freed(old.0) {
             return None;
         }
+        let (old, new) = (old.0, new.0);
         let origin = |object: ObjectId| self.core.objects[object.0 as usize].origin;
         let is_late = |thread: ThreadNumber| self.core.threads[thread.0 as usize].late;
         // The variables of `main` last as long as the program, and those of this thread as long as it runs.
@@ -88,7 +89,12 @@ impl Resolver<'_> {
                     let placed = self.layout.placed(object);
                     (placed.class, placed.elements)
                 };
-                self.options.reuse && is_later(other) && shape(old) != shape(new)
+                let leaves = match self.options.reuse {
+                    Reuse::Never => false,
+                    Reuse::Allocated => shape(old) != shape(new),
+                    Reuse::Compared => true,
+                };
+                leaves && is_later(other)
             }
             (Origin::Global, _) => false,
         };
