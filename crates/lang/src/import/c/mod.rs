@@ -22,6 +22,7 @@ use crate::sources::Sources;
 use crate::stop::Stop;
 
 use files::InputFiles;
+use reuse::Reuse;
 
 pub use memory::flat::UNDEFINED;
 
@@ -49,7 +50,7 @@ fn translated(
     stop: &Stop<'_>,
 ) -> Result<Parsed, Vec<Diagnostic>> {
     let spurious = !options.exact_waits;
-    let elaborated = |reuse| {
+    let elaborated = |reuse: Reuse| {
         let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
         let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
         // Structures that are found by way of their members are the same in what follows.
@@ -59,16 +60,15 @@ fn translated(
         Ok::<_, Vec<Diagnostic>>((core, nodes, united))
     };
     // Where nothing comes back, the addresses of more objects are known.
-    let (mut core, mut nodes, mut united) = elaborated(false)?;
-    let mut reuse = !options.no_reuse && reuse::comes_back(&core, &united);
-    if reuse {
-        // What is refused only because an object may be another one is checked without that, and the warnings say so.
-        match elaborated(true) {
-            Ok(again) => (core, nodes, united) = again,
-            Err(_) => reuse = false,
-        }
+    let (mut core, mut nodes, mut united) = elaborated(Reuse::Never)?;
+    let mut reuse = Reuse::Never;
+    if !options.no_reuse && reuse::comes_back(&core, &united) {
+        reuse = Reuse::Allocated;
+        (core, nodes, united) = elaborated(reuse).or_else(|_| {
+            reuse = Reuse::Compared;
+            elaborated(reuse)
+        })?;
     }
-    parsed.warnings.extend(reuse::warnings(&core, &united, reuse));
     elaborate::forget_unfollowed(&mut core, &united);
     views::convert(&mut core, &united);
     stop.or_go_on()?;
