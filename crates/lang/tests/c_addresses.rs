@@ -256,9 +256,9 @@ fn freed_memory_comes_back_elsewhere() {
     memory(&main_does(globals, &twice), "uuu");
     // Part of a structure is compared.
     let member = "struct node { long a, b; } *last; long *old; void *frees(void *p) { free(p); return 0; }";
-    let before =
-        "struct node *p = malloc(sizeof *p); last = p; old = &p->b; pthread_t t; pthread_create(&t, 0, frees, p);";
-    let after = "pthread_join(t, 0); struct node *q = malloc(sizeof *q); if (&q->b == old) assert(q != last);";
+    let before = "struct node *p = malloc(sizeof *p); last = p; old = &p->b; pthread_t t; pthread_create(&t, 0, frees, p);";
+    let after =
+        "pthread_join(t, 0); struct node *q = malloc(sizeof *q); if (&q->b == old) assert(q != last);";
     fails(member, &format!("{before} {after}"));
 }
 
