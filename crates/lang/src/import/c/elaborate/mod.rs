@@ -73,11 +73,13 @@ pub struct Options {
     pub spurious: bool,
     /// An allocation may give what was given back.
     pub reuse: bool,
+    /// Only the accesses matter, and no property.
+    pub accesses_only: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { awaits: true, spurious: true, reuse: false }
+        Options { awaits: true, spurious: true, reuse: false, accesses_only: false }
     }
 }
 

@@ -130,8 +130,8 @@ impl Elaborator<'_> {
         let span = call.span;
         let mutex = self.mutex(call, 0)?;
         let result = self.temporary("result", &int());
-        let takes = |this: &mut Self| {
-            let says = this.take_typed(&mutex, taking, span)?;
+        let takes = |this: &mut Self, from_others: bool| {
+            let says = this.take_typed(&mutex, taking, from_others, span)?;
             this.write_register(result, says, span)
         };
         let has = |this: &mut Self| {
@@ -142,10 +142,19 @@ impl Elaborator<'_> {
                 this.write_register(result, says, span)?;
                 this.branch(recursive, span, |this| this.count_typed(&mutex, 1, span), |_| Ok(()))
             };
-            this.branch(tells, span, again, takes)
+            this.branch(tells, span, again, |this| takes(this, false))
         };
+        if let Some(guess) = self.guess(span) {
+            let has = |this: &mut Self| {
+                let own = this.is_owner(&mutex, span)?;
+                this.assume(own, span);
+                has(this)
+            };
+            self.branch(guess, span, |this| takes(this, true), has)?;
+            return Ok(self.register_value(result));
+        }
         let own = self.is_owner(&mutex, span)?;
-        self.branch(own, span, has, takes)?;
+        self.branch(own, span, has, |this| takes(this, false))?;
         Ok(self.register_value(result))
     }
 
@@ -173,8 +182,14 @@ impl Elaborator<'_> {
         self.write(&mutex.depth, depth, span)
     }
 
-    /// Takes a mutex, or waits for it, in one indivisible step; what the call says.
-    fn take_typed(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
+    /// Takes a mutex, or waits for it, in one indivisible step, perhaps only if this thread does not have it; what the call says.
+    fn take_typed(
+        &mut self,
+        mutex: &Mutex,
+        taking: Taking,
+        from_others: bool,
+        span: Span,
+    ) -> Result<Operand> {
         let late = match taking {
             Taking::GivesUp => self.any("late", &int(), (0, 1), span),
             _ => Operand::number(0),
@@ -183,6 +198,9 @@ impl Elaborator<'_> {
         self.atomically(span, |this| {
             let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
             this.require_usable(MUTEX, &held, span);
+            if from_others {
+                this.assume(numbers::not(own.clone()), span);
+            }
             let free = this.compared_numbers(Operator::Equal, held.clone(), Operand::number(0));
             let again = this.compared_numbers(Operator::And, own.clone(), recursive);
             let told = this.compared_numbers(Operator::And, own, checked);
