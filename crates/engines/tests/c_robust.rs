@@ -108,6 +108,9 @@ fn a_try_that_succeeds_is_one_step() {
     let posts = "sem_wait(&s); GET(x); sem_post(&s);";
     let tries = "SET(x, 1); while (sem_trywait(&s)) { sem_wait(&s); sem_post(&s); } sem_post(&s);";
     is_robust(&two("sem_t s;", posts, "sem_init(&s, 0, 1);", tries));
+    let allocated = |text: &str| text.replace("&s", "s");
+    let init = "s = malloc(sizeof *s); sem_init(s, 0, 1);";
+    is_robust(&two("#include <stdlib.h>\nsem_t *s;", &allocated(posts), init, &allocated(tries)));
     let locks = "pthread_rwlock_wrlock(&l); GET(x); pthread_rwlock_unlock(&l);";
     let tries = "SET(x, 1); if (!pthread_rwlock_trywrlock(&l)) pthread_rwlock_unlock(&l); else atomic_thread_fence(memory_order_seq_cst);";
     is_robust(&two("pthread_rwlock_t l;", locks, "", tries));
@@ -131,6 +134,8 @@ fn taking_a_recursive_mutex_from_others_is_one_step() {
     let other = "pthread_mutex_lock(&m); GET(x); pthread_mutex_unlock(&m);";
     let twice = "SET(x, 1); pthread_mutex_lock(&m); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_unlock(&m);";
     is_robust(&two("", other, RECURSIVE, twice));
+    let destroys = format!("{twice} pthread_join(t, 0); pthread_mutex_destroy(&m);");
+    is_robust(&two("", other, RECURSIVE, &destroys));
 }
 
 #[test]

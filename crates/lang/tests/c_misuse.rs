@@ -383,7 +383,7 @@ fn nobody_waits_for_itself() {
 fn allocated(thread: &str, main: &str) -> String {
     beside(
         "struct queue { pthread_mutex_t m; pthread_cond_t c; int done; };
-         struct queue *queue; int go, stop;",
+         atomic_int go; int stop;",
         &format!("struct queue *q = argument; {thread}"),
         main,
     )
@@ -407,9 +407,9 @@ fn condition_variables_that_are_gone() {
     let early = format!("{sets} pthread_cond_signal(&q->c); pthread_mutex_unlock(&q->m);");
     memory(&allocated(&early, &format!("{waits} pthread_join(t, 0); free(q);")), "sss");
     // What comes behind a signal, again and again, is no signal.
-    let loops = "pthread_cond_signal(&q->c); for (;;) { go = 1; if (stop) break; }";
+    let loops = "pthread_cond_signal(&q->c); for (;;) { atomic_exchange(&go, 1); if (stop) break; }";
     memory(&allocated(loops, "while (!go); free(q); stop = 1;"), "sss");
-    let jumps = "pthread_cond_signal(&q->c); again: go = 1; if (!stop) goto again;";
+    let jumps = "pthread_cond_signal(&q->c); again: atomic_exchange(&go, 1); if (!stop) goto again;";
     memory(&allocated(jumps, "while (!go); free(q); stop = 1;"), "sss");
     memory(&allocated("go = 1; pthread_cond_signal(&q->c);", "while (!go); free(q);"), "uuu");
 }

@@ -279,9 +279,8 @@ impl Elaborator<'_> {
         };
         if let Some(guess) = self.guess(span) {
             let looks = |this: &mut Self| {
-                let seen = this.read(place, span)?;
-                let (does, _) = new(this, &seen);
-                this.assume(numbers::not(does), span);
+                let nothing_to_do = |this: &mut Self, seen: &Operand| numbers::not(new(this, seen).0);
+                let seen = this.see(place, nothing_to_do, span)?;
                 this.write_register(old, seen, span)
             };
             self.branch(guess, span, update, looks)?;
@@ -292,6 +291,34 @@ impl Elaborator<'_> {
         let (does, _) = new(self, &seen);
         self.branch(does, span, update, |_| Ok(()))?;
         Ok(self.register_value(old))
+    }
+
+    /// Reads a place, and goes on only if this holds of what is there; otherwise nothing has been read.
+    fn see(
+        &mut self,
+        place: &Target,
+        holds: impl FnOnce(&mut Self, &Operand) -> Operand,
+        span: Span,
+    ) -> Result<Operand> {
+        let seen = self.read(place, span)?;
+        if !self.writer.reachable {
+            return Ok(seen);
+        }
+        let condition = numbers::truth(holds(self, &seen));
+        let load = self.block().pop_if(|last| matches!(last.kind, StmtKind::Load(..)));
+        match load.map(|load| load.kind) {
+            Some(StmtKind::Load(register, from, access)) if condition.known().is_none() => {
+                self.emit(StmtKind::Await(register, from, condition.value.clone(), access), span);
+                self.refine(&condition, true);
+            }
+            load => {
+                if let Some(load) = load {
+                    self.emit(load, span);
+                }
+                self.assume(condition, span);
+            }
+        }
+        Ok(seen)
     }
 
     /// Whether a call does something that drains is guessed where accesses matter: then a load that finds something to do is no event.

@@ -146,8 +146,11 @@ impl Elaborator<'_> {
         };
         if let Some(guess) = self.guess(span) {
             let has = |this: &mut Self| {
-                let own = this.is_owner(&mutex, span)?;
-                this.assume(own, span);
+                let is_own = |this: &mut Self, held: &Operand| {
+                    let owner = this.owner();
+                    this.compared_numbers(Operator::Equal, held.clone(), owner)
+                };
+                this.see(&mutex.owner, is_own, span)?;
                 has(this)
             };
             self.branch(guess, span, |this| takes(this, true), has)?;

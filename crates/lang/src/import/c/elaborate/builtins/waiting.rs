@@ -110,7 +110,9 @@ impl Elaborator<'_> {
             }
             Operation::Signal | Operation::Broadcast => {
                 let condition = self.argument_target(call, 0)?.accessed(Access::Own);
-                self.reach(&condition, span);
+                if self.options.spurious {
+                    self.reach(&condition, span);
+                }
                 if let Some(state) = self.condition_state(call)? {
                     let state = self.read(&state, span)?;
                     self.require_usable(CONDITION, &state, span);
@@ -154,8 +156,8 @@ impl Elaborator<'_> {
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);
         let mutex = self.argument_target(call, 1)?.accessed(Access::Own);
         let state = self.condition_state(call)?;
-        self.reach(&condition, span);
         if self.options.spurious {
+            self.reach(&condition, span);
             if let Some(state) = &state {
                 self.wait_abandoned(state, &mutex, span)?;
                 self.usable_condition(state, span)?;
@@ -196,7 +198,7 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// A condition variable is used, which has to be there. In this model waiting and signals access nothing of it.
+    /// A condition variable is used, which has to be there. Where waiting may end without a signal, waiting and signals access nothing of it.
     fn reach(&mut self, condition: &Target, span: Span) {
         let Spot::Memory(place) = &condition.spot else { return };
         let is_there = match place.base {
@@ -501,10 +503,11 @@ impl Elaborator<'_> {
         };
         if let Some(guess) = self.guess(span) {
             let looks = |this: &mut Self| {
-                let state = this.read(&once, span)?;
-                let not_done = differs(this, state, DONE);
-                this.assume(numbers::not(not_done), span);
-                Ok(())
+                let is_done = |this: &mut Self, state: &Operand| {
+                    let not_done = differs(this, state.clone(), DONE);
+                    numbers::not(not_done)
+                };
+                this.see(&once, is_done, span).map(|_| ())
             };
             return self.branch(guess, span, calls, looks);
         }
