@@ -144,6 +144,12 @@ fn taking_a_mutex_again_drains_nothing() {
     let other = "SET(y, 1); atomic_thread_fence(memory_order_seq_cst); GET(x);";
     let again = "pthread_mutex_lock(&m); SET(x, 1); pthread_mutex_lock(&m); GET(y); pthread_mutex_unlock(&m); pthread_mutex_unlock(&m);";
     is_not_robust(&two("", other, RECURSIVE, again));
+    let busy = "if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); GET(x);";
+    is_robust(&two("", busy, RECURSIVE, &again.replace("GET(y);", "")));
+    // How often its owner has taken it is nobody else's business.
+    let tries = "SET(y, 1); if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m);";
+    is_robust(&two("", tries, RECURSIVE, &again.replace("SET(x, 1);", "")));
+    is_not_robust(&two("", &format!("{tries} GET(x);"), RECURSIVE, again));
     let once = "SET(x, 1); pthread_mutex_lock(&m); GET(y); pthread_mutex_unlock(&m);";
     is_robust(&two("", other, RECURSIVE, once));
 }
@@ -154,6 +160,7 @@ fn what_is_done_once_is_done_in_steps_that_drain() {
     let once = "pthread_once(&o, work);";
     is_robust(&two(globals, &format!("{once} GET(x);"), "", &format!("SET(x, 1); {once}")));
     // When it was done before, it is a load.
+    is_robust(&two(globals, &format!("{once} GET(x);"), once, &format!("SET(x, 1); {once}")));
     let fenced = "SET(y, 1); atomic_thread_fence(memory_order_seq_cst); GET(x);";
     is_not_robust(&two(globals, &format!("{once} {fenced}"), "", &format!("SET(x, 1); {once} GET(y);")));
     is_not_robust(&two(globals, fenced, once, &format!("{once} SET(x, 1); {once} GET(y);")));

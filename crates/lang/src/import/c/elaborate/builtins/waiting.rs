@@ -490,6 +490,10 @@ impl Elaborator<'_> {
                 let state = this.read(&once, span)?;
                 let idle = differs(this, state.clone(), RUNNING);
                 this.assume(idle, span);
+                if this.options.accesses_only {
+                    let not_done = differs(this, state.clone(), DONE);
+                    this.assume(not_done, span);
+                }
                 this.write_register(first, numbers::not(state.clone()), span)?;
                 let state = numbers::choose(state, Operand::number(DONE), Operand::number(RUNNING));
                 this.write(&once, state, span)
