@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fencewright_certify::certificate::Unreadable;
-use fencewright_certify::{Certificate, Rejection, Stop, Undecided, check};
+use fencewright_certify::{Certificate, Claim, Rejection, Stop, Undecided, check};
 use fencewright_engines::{Limits, Reason};
 use fencewright_fingerprint::fingerprint;
 use fencewright_lang::source::escape;
@@ -57,6 +57,7 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
     // What it is about decides how the program was read.
     let mut input = args.input.clone();
     input.settle(certificate.properties());
+    input.robustness = matches!(certificate.claim, Claim::Robust { .. });
     let loaded = match load_or_tell(&args.file, &input, &limits, args.json, out) {
         Ok(loaded) => loaded,
         Err(unloadable) => return unloadable.status,

@@ -127,3 +127,54 @@ fn a_large_program_is_examined_within_the_limits() {
     assert!([1, 3].contains(&outcome.status), "{outcome:?}");
     assert!(start.elapsed().as_secs() < 30, "it does not stop at its limit");
 }
+
+/// What finds misuse of condition variables is no access of the program, and `certify` reads the program as `robust` does.
+#[test]
+fn a_c_program_is_read_for_its_accesses() {
+    let program = "\
+#include <pthread.h>
+#include <stdatomic.h>
+pthread_mutex_t m;
+pthread_cond_t c;
+int ready, left;
+atomic_int hint;
+void *consumer(void *p) {
+    pthread_mutex_lock(&m);
+    while (!ready) {
+        pthread_cond_wait(&c, &m);
+        (void)atomic_load_explicit(&hint, memory_order_relaxed);
+    }
+    left++;
+    pthread_mutex_unlock(&m);
+    return 0;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, consumer, 0);
+    pthread_create(&b, 0, consumer, 0);
+    atomic_store_explicit(&hint, 1, memory_order_relaxed);
+    pthread_cond_signal(&c);
+    pthread_mutex_lock(&m);
+    ready = 1;
+    pthread_cond_broadcast(&c);
+    pthread_mutex_unlock(&m);
+    for (int done = 0; !done;) {
+        pthread_mutex_lock(&m);
+        done = left == 2;
+        pthread_mutex_unlock(&m);
+    }
+    pthread_cond_destroy(&c);
+    return 0;
+}
+";
+    let files = Files::new(&[("queue.c", program)]);
+    let (name, certificate) = (files.text("queue.c"), files.text("certificate.json"));
+    let outcome = run(["robust", "--certificate", &certificate, &name]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let outcome = run(["certify", &certificate, &name]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let outcome = run(["fences", "--goal", "robustness", "--json", &name]);
+    let [answer] = &outcome.json_lines()[..] else { panic!("{outcome:?}") };
+    assert_eq!((outcome.status, &answer["fences"]), (0, &serde_json::json!([])), "{answer}");
+    assert_eq!(run(["check", "--model", "tso", &name]).status, 0);
+}

@@ -157,7 +157,7 @@ impl Question {
     }
 
     /// Decides whether every execution under TSO has the happens-before relation of one under SC. Neither the memory model nor the properties
-    /// of the question matter.
+    /// of the question matter. The witness is an execution of [`Program::for_robustness`].
     ///
     /// ```
     /// use fencewright::engines::robust::Shape;
@@ -178,6 +178,8 @@ impl Question {
             cegar: self.options.cegar,
             ..robust::Options::default()
         };
+        let read = program.for_robustness();
+        let program = read.as_ref().unwrap_or(program);
         robust::analyse(&program.loaded().program, &options, &self.limits(), &Progress::default())
     }
 

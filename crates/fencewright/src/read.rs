@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use fencewright_certify::{Accepted, Certificate, Stop};
+use fencewright_certify::{Accepted, Certificate, Claim, Stop};
 use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load::{Failure, load_again};
 use fencewright_lang::{Loaded, Loader, Options, load};
@@ -96,7 +96,10 @@ impl Program {
     /// # Ok::<(), fencewright::Error>(())
     /// ```
     pub fn certify(&self, certificate: &Certificate) -> Result<Accepted, Error> {
-        let loaded = self.loaded_for(certificate.properties())?;
+        let loaded = match certificate.claim {
+            Claim::Robust { .. } => self.for_robustness()?.loaded,
+            _ => self.loaded_for(certificate.properties())?,
+        };
         if certificate.program != fingerprint(&loaded.program) {
             return Err(Error::Question("the certificate is about another program".into()));
         }
@@ -113,6 +116,17 @@ impl Program {
     pub(crate) fn loaded_for(&self, properties: &[String]) -> Result<Arc<Loaded>, Error> {
         let mut otherwise = Loaded::clone(&self.loaded);
         otherwise.options.ask(properties);
+        self.loaded_as(otherwise)
+    }
+
+    /// The program as it has to be read for the question whether it is robust ([`Options::ask_robustness`]): what witnesses and certificates of robustness are about.
+    pub fn for_robustness(&self) -> Result<Program, Error> {
+        let mut otherwise = Loaded::clone(&self.loaded);
+        otherwise.options.ask_robustness();
+        Ok(Program { loaded: self.loaded_as(otherwise)? })
+    }
+
+    fn loaded_as(&self, otherwise: Loaded) -> Result<Arc<Loaded>, Error> {
         if otherwise.options == self.loaded.options {
             return Ok(self.loaded.clone());
         }

@@ -34,6 +34,9 @@ pub struct COptions {
     pub spins: Spins,
     /// Waiting for a condition variable ends only by a signal. C allows it to end without one, which hides that nobody signals.
     pub exact_waits: bool,
+    /// The question is about the accesses of the program, as robustness is, and about no property. Then what only finds misuse of condition variables accesses nothing, and a call that
+    /// drains buffers only where it finds something to do performs one event: a load, or an indivisible step.
+    pub accesses_only: bool,
 }
 
 /// What becomes of a loop that does nothing but wait for other threads.
@@ -61,6 +64,11 @@ impl Options {
         self.awaits = if deadlock { Awaits::Block } else { Awaits::Spin };
     }
 
+    /// Reads the program as the question whether it is robust needs it.
+    pub fn ask_robustness(&mut self) {
+        self.c.accesses_only = true;
+    }
+
     /// The constants that `-D` gives values; in words what is wrong with one.
     pub fn constants(&self) -> Result<Vec<(String, i64)>, String> {
         let constant = |(name, value): &(String, Option<String>)| {
@@ -75,7 +83,7 @@ impl Options {
 
     /// The first of these options that only C programs have.
     pub(crate) fn for_c_only(&self) -> Option<&'static str> {
-        let COptions { folders, heap, no_reuse, spins: _, exact_waits: _ } = &self.c;
+        let COptions { folders, heap, no_reuse, spins: _, exact_waits: _, accesses_only: _ } = &self.c;
         [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]
             .into_iter()
             .find_map(|(option, is_given)| is_given.then_some(option))

@@ -378,3 +378,80 @@ fn nobody_waits_for_itself() {
         itself,
     );
 }
+
+/// A queue of its own for each round, with what a thread does to it.
+fn allocated(thread: &str, main: &str) -> String {
+    beside(
+        "struct queue { pthread_mutex_t m; pthread_cond_t c; int done; };
+         atomic_int go; int stop;",
+        &format!("struct queue *q = argument; {thread}"),
+        main,
+    )
+    .replace(
+        "pthread_t t; pthread_create(&t, 0, thread, 0);",
+        "struct queue *q = malloc(sizeof *q); pthread_mutex_init(&q->m, 0); pthread_cond_init(&q->c, 0); q->done = 0;
+         pthread_t t; pthread_create(&t, 0, thread, q);",
+    )
+}
+
+/// Waiting and signals are no accesses in the model, but what they are about has to be there.
+#[test]
+fn condition_variables_that_are_gone() {
+    let waits = "pthread_mutex_lock(&q->m); while (!q->done) pthread_cond_wait(&q->c, &q->m); pthread_mutex_unlock(&q->m);";
+    let sets = "pthread_mutex_lock(&q->m); q->done = 1;";
+    for call in ["signal(&q->c)", "broadcast(&q->c)", "destroy(&q->c)"] {
+        let late = format!("{sets} pthread_mutex_unlock(&q->m); pthread_cond_{call};");
+        memory(&allocated(&late, &format!("{waits} free(q);")), "uuu");
+        memory(&allocated(&late, &format!("{waits} pthread_join(t, 0); free(q);")), "sss");
+    }
+    let early = format!("{sets} pthread_cond_signal(&q->c); pthread_mutex_unlock(&q->m);");
+    memory(&allocated(&early, &format!("{waits} pthread_join(t, 0); free(q);")), "sss");
+    // What comes behind a signal, again and again, is no signal.
+    let loops = "pthread_cond_signal(&q->c); for (;;) { atomic_exchange(&go, 1); if (stop) break; }";
+    memory(&allocated(loops, "while (!go); free(q); stop = 1;"), "sss");
+    let jumps = "pthread_cond_signal(&q->c); again: atomic_exchange(&go, 1); if (!stop) goto again;";
+    memory(&allocated(jumps, "while (!go); free(q); stop = 1;"), "sss");
+    memory(&allocated("go = 1; pthread_cond_signal(&q->c);", "while (!go); free(q);"), "uuu");
+}
+
+#[test]
+fn condition_variables_that_are_nowhere() {
+    let globals = "pthread_mutex_t m; pthread_cond_t c, *p, many[2]; int i;";
+    let lock = "pthread_mutex_lock(&m);";
+    for call in ["signal(P)", "broadcast(P)", "destroy(P)", "wait(P, &m)", "timedwait(P, &m, 0)"] {
+        let body = |condition: &str| format!("{lock} pthread_cond_{};", call.replace('P', condition));
+        memory(&beside(globals, "p = &c;", &body("p")), "uuu");
+        memory(&beside(globals, "i = 2;", &body("&many[i]")), "uuu");
+        memory(&beside(globals, "i = 1;", &body("&many[i]")), "sss");
+        memory(&with_thread(globals, "", &format!("p = &c; {}", body("p"))), "sss");
+    }
+    // A local one that is gone.
+    let gone =
+        "pthread_cond_t *kept; void leaves(void) { pthread_cond_t c; pthread_cond_init(&c, 0); kept = &c; }";
+    memory(&with_thread(gone, "", "leaves(); pthread_cond_signal(kept);"), "uuu");
+    let there = "pthread_cond_t *kept; void stays(void) { pthread_cond_t c; pthread_cond_init(&c, 0); kept = &c; pthread_cond_signal(kept); }";
+    memory(&with_thread(there, "", "stays();"), "sss");
+}
+
+/// A constant index out of its array, in an indivisible step too.
+#[test]
+fn nothing_is_done_behind_a_check_that_always_fails() {
+    let at = |body: &str| {
+        beside(
+            "pthread_mutex_t locks[2]; atomic_int a[2]; int x;",
+            "x = 1;",
+            &format!("if (x) {{ {body} x = 2; }}"),
+        )
+    };
+    for body in [
+        "pthread_mutex_lock(&locks[3]);",
+        "atomic_fetch_add(&a[3], 1);",
+        "a[3] = 1;",
+        "int e = 0; atomic_compare_exchange_strong(&a[3], &e, 1);",
+        "int e[1] = { 0 }; atomic_compare_exchange_strong(&a[1], &e[2], 1);",
+    ] {
+        memory(&at(body), "uuu");
+        assertions(&at(body), "sss");
+    }
+    memory(&at("pthread_mutex_lock(&locks[1]);"), "sss");
+}

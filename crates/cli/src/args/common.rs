@@ -39,6 +39,9 @@ pub struct InputArgs {
     /// The properties that are asked for, which decide how waiting is read.
     #[arg(skip)]
     pub asked: Vec<String>,
+    /// Whether the question is whether programs are robust.
+    #[arg(skip)]
+    pub robustness: bool,
 }
 
 impl InputArgs {
@@ -57,6 +60,9 @@ impl InputArgs {
         };
         let mut options = Options { defines: self.define.clone(), c, ..Options::default() };
         options.ask(&self.asked);
+        if self.robustness {
+            options.ask_robustness();
+        }
         options
     }
 }

@@ -114,10 +114,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Tells the options about reading which properties are asked for.
+    /// Tells the options about reading what is asked.
     pub fn settle(&mut self) {
-        if let Command::Check(args) = self {
-            args.common.input.settle(&args.property);
+        match self {
+            Command::Check(args) => args.common.input.settle(&args.property),
+            Command::Robust(args) => args.common.input.robustness = true,
+            Command::Fences(args) => args.common.input.robustness = args.goal != GoalArg::Safety,
+            _ => {}
         }
     }
 }

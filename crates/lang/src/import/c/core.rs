@@ -173,6 +173,8 @@ pub enum StmtKind {
     End(ObjectId),
     /// What comes next accesses a local variable, or part of it, by way of a pointer: a violation of `memory` if the variable is gone.
     Follow(ObjectId),
+    /// The library uses what is at this place, which has to be there; what it does with it is no access in this model.
+    Reach(Location),
     /// A register gets what a scalar place holds.
     Load(Register, Location, Access),
     /// A scalar place gets a value, by way of the store buffer.

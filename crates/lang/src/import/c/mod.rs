@@ -49,9 +49,10 @@ fn translated(
     mut parsed: Parsed,
     stop: &Stop<'_>,
 ) -> Result<Parsed, Vec<Diagnostic>> {
-    let spurious = !options.exact_waits;
+    let (spurious, accesses_only) = (!options.exact_waits, options.accesses_only);
     let elaborated = |reuse: Reuse| {
-        let elaboration = elaborate::Options { spurious, reuse, ..elaborate::Options::default() };
+        let elaboration =
+            elaborate::Options { spurious, reuse, accesses_only, ..elaborate::Options::default() };
         let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
         // Structures that are found by way of their members are the same in what follows.
         let mut united = nodes.clone();

@@ -50,12 +50,13 @@ impl StmtKind {
         }
     }
 
-    /// Calls `visit` for every place that it mentions: first the one that it accesses, then those whose addresses are in its values.
+    /// Calls `visit` for every place that it mentions: first the one that it accesses or reaches, then those whose addresses are in its values.
     pub fn places<'a>(&'a self, visit: &mut dyn FnMut(&'a Location)) {
         if let StmtKind::Load(_, place, _)
         | StmtKind::Store(place, ..)
         | StmtKind::Await(_, place, ..)
-        | StmtKind::Update { place, .. } = self
+        | StmtKind::Update { place, .. }
+        | StmtKind::Reach(place) = self
         {
             visit(place);
         }
@@ -91,7 +92,7 @@ impl StmtKind {
             | StmtKind::Check(value, _)
             | StmtKind::If(value, ..)
             | StmtKind::Free(value, _) => visit(value),
-            StmtKind::Load(_, place, _) => place.values(visit),
+            StmtKind::Load(_, place, _) | StmtKind::Reach(place) => place.values(visit),
             StmtKind::Store(place, value, _) | StmtKind::Await(_, place, value, _) => {
                 place.values(visit);
                 visit(value);
@@ -113,7 +114,7 @@ impl StmtKind {
             | StmtKind::Check(value, _)
             | StmtKind::If(value, ..)
             | StmtKind::Free(value, _) => visit(value),
-            StmtKind::Load(_, place, _) => place.values_mut(visit),
+            StmtKind::Load(_, place, _) | StmtKind::Reach(place) => place.values_mut(visit),
             StmtKind::Store(place, value, _) | StmtKind::Await(_, place, value, _) => {
                 place.values_mut(visit);
                 visit(value);

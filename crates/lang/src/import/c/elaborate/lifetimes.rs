@@ -276,11 +276,14 @@ pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes) {
             StmtKind::Load(_, place, _)
             | StmtKind::Store(place, ..)
             | StmtKind::Await(_, place, ..)
-            | StmtKind::Update { place, .. } => {
-                if let Base::Pointed(..) = place.base {
-                    pointed.insert(nodes.find(place.node));
+            | StmtKind::Update { place, .. }
+            | StmtKind::Reach(place) => match place.base {
+                Base::Pointed(..) => _ = pointed.insert(nodes.find(place.node)),
+                Base::Object(object) if matches!(statement.kind, StmtKind::Reach(_)) => {
+                    followed.insert(object);
                 }
-            }
+                Base::Object(_) => {}
+            },
             _ => {}
         });
     }

@@ -583,7 +583,7 @@ impl Elaborator<'_> {
 }
 
 /// Whether a place is there for certain: no index can be wrong.
-fn is_certain(location: &Location) -> bool {
+pub(super) fn is_certain(location: &Location) -> bool {
     location.path.iter().all(|projection| match projection {
         Projection::Field(_) => true,
         Projection::Element(Value::Number(index), length) => {

@@ -74,11 +74,13 @@ pub struct Options {
     pub spurious: bool,
     /// Whether an allocation may give what was given back.
     pub reuse: Reuse,
+    /// Only the accesses matter, and no property.
+    pub accesses_only: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { awaits: true, spurious: true, reuse: Reuse::Never }
+        Options { awaits: true, spurious: true, reuse: Reuse::Never, accesses_only: false }
     }
 }
 

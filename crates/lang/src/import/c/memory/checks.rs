@@ -1,4 +1,5 @@
-//! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends.
+//! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends. Takes out what stands behind a check that always
+//! fails.
 
 use super::flat::{Step, StepKind, Wrong};
 
@@ -20,4 +21,33 @@ pub(super) fn join(code: &mut Vec<Step>) {
         joined.push(step);
     }
     *code = joined;
+}
+
+/// Takes out what stands behind a check that always fails: a constant index need not be one of its array there. Whether control never comes to the end of the code.
+pub(super) fn cut(code: &mut Vec<Step>) -> bool {
+    let mut ended = false;
+    code.retain_mut(|step| {
+        ended &= !has_label(step);
+        if ended {
+            return false;
+        }
+        ended = match &mut step.kind {
+            StepKind::Check(condition, ..) => condition.number() == Some(0),
+            StepKind::Beyond(condition, _) => condition.number().is_some_and(|number| number != 0),
+            StepKind::Loop(body) => {
+                cut(body);
+                false
+            }
+            kind => {
+                let ends: Vec<bool> = kind.blocks_mut().into_iter().map(cut).collect();
+                !ends.is_empty() && ends.into_iter().all(|ends| ends)
+            }
+        };
+        true
+    });
+    ended
+}
+
+fn has_label(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Label(_)) || step.kind.blocks().into_iter().flatten().any(has_label)
 }

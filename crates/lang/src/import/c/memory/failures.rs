@@ -1,6 +1,9 @@
 //! Checks in indivisible blocks, and ends of what is modelled. A block cannot be left in the middle: after a failed check the rest of the block is skipped, and the
 //! failure takes effect behind the block.
 
+#[cfg(test)]
+mod tests;
+
 use super::super::core::Register;
 use super::claims::Claims;
 use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
@@ -49,11 +52,11 @@ enum Failure {
     Beyond(String),
 }
 
-/// The block with everything behind a check done only if the check succeeds; failures are numbered from 1.
+/// The block with everything behind a check done only if the check succeeds; failures are numbered from 1. There are no loops and no jumps in it.
 fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -> Vec<Step> {
     let mut done = Vec::new();
     let mut rest = block.into_iter();
-    while let Some(mut step) = rest.next() {
+    while let Some(step) = rest.next() {
         let failing = match &step.kind {
             StepKind::Check(condition, wrong, claims) => {
                 Some((condition.clone(), Failure::Check(*wrong, claims.clone())))
@@ -78,15 +81,14 @@ fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -
                 done.extend(skipping(flat, register, failures));
                 return done;
             }
-            StepKind::If(condition, then, otherwise) => {
-                let before = failures.len();
-                let then = skipping(then, register, failures);
-                let otherwise = skipping(otherwise, register, failures);
-                step.kind = StepKind::If(condition, then, otherwise);
-                done.push(step);
+            mut kind => {
+                let (before, span) = (failures.len(), step.span);
+                for block in kind.blocks_mut() {
+                    *block = skipping(std::mem::take(block), register, failures);
+                }
+                done.push(Step { kind, span });
                 if failures.len() > before {
                     let passed = Term::Register(register).with(BinaryOp::Eq, 0);
-                    let span = done[done.len() - 1].span;
                     let behind = skipping(rest.collect(), register, failures);
                     if !behind.is_empty() {
                         done.push(Step { kind: StepKind::If(passed, behind, Vec::new()), span });
@@ -94,7 +96,6 @@ fn skipping(block: Vec<Step>, register: Register, failures: &mut Vec<Failure>) -
                     return done;
                 }
             }
-            kind => done.push(Step { kind, span: step.span }),
         }
     }
     done

@@ -148,6 +148,8 @@ pub enum StepKind {
     Await(Register, Cell, Term, Waiting),
     /// Waits, in one step, until all of this has happened.
     AwaitAll(Vec<Awaited>),
+    /// Nothing.
+    Skip,
     /// A full fence.
     Fence,
     /// A store-store fence.

@@ -109,6 +109,7 @@ pub fn emit(
     for thread in &mut program.threads {
         stop.or_go_on()?;
         checks::join(&mut thread.code);
+        checks::cut(&mut thread.code);
         failures::move_failures(thread);
         tidy::tidy(thread);
         if options.suppositions_wait {

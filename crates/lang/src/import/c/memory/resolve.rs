@@ -149,6 +149,7 @@ impl<'a> Resolver<'a> {
                 let placed = self.layout.placed(*object);
                 StepKind::Touch(placed.class, Term::Number(placed.first), Touching::Access)
             }
+            StmtKind::Reach(place) => return self.reach(place),
             StmtKind::Havoc(register, low, high) => {
                 self.push(StepKind::Havoc(*register, *low, *high));
                 let node = self.points_of(*register);
@@ -497,8 +498,7 @@ impl<'a> Resolver<'a> {
     /// A place that is read or written now. If there can be none, the thread ends.
     fn access(&mut self, place: &Location) -> Option<Resolved> {
         let resolved = self.place(place, true);
-        let Some(resolved) = resolved.filter(|place| !self.layout.classes[place.class].places.is_empty())
-        else {
+        let Some(resolved) = resolved.filter(|place| self.layout.classes[place.class].count > 0) else {
             self.check_with(Term::Number(0), Wrong::Pointer, Claims::plain(&Term::Number(0), Wrong::Pointer));
             return None;
         };
@@ -513,6 +513,22 @@ impl<'a> Resolver<'a> {
             return Some(Resolved { number, ..resolved });
         }
         Some(resolved)
+    }
+
+    /// A place has to be there. If somebody may give it back, that is asked before a step of its own, which does nothing: a label at what comes next could be reached again.
+    fn reach(&mut self, place: &Location) {
+        let before = self.out.len();
+        self.access(place);
+        if let Base::Object(object) = place.base
+            && let placed = self.layout.placed(object)
+            && !placed.heap
+            && self.layout.is_freed(object)
+        {
+            self.push(StepKind::Touch(placed.class, Term::Number(placed.first), Touching::Access));
+        }
+        if self.out[before..].iter().any(|step| matches!(step.kind, StepKind::Touch(..))) {
+            self.push(StepKind::Skip);
+        }
     }
 
     /// The same without elements of arrays of registers, which a property cannot choose by a register.

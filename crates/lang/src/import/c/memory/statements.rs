@@ -113,6 +113,7 @@ impl<'a> Statements<'a> {
                 let all = build::balanced(BinaryOp::And, all.iter().map(happened).collect(), span);
                 StatementKind::Snapshot(build::block(vec![build::assume(all, span)], span))
             }
+            StepKind::Skip => StatementKind::Skip,
             StepKind::Fence => StatementKind::Fence,
             StepKind::StoreFence => StatementKind::StoreFence,
             StepKind::Assume(condition) => StatementKind::Assume(self.expression(condition, span)),

@@ -92,6 +92,10 @@ impl<'a> Uses<'a> {
         match statement {
             StmtKind::Load(_, place, _) | StmtKind::Await(_, place, ..) => self.access(place, false),
             StmtKind::Store(place, ..) | StmtKind::Update { place, .. } => self.access(place, true),
+            StmtKind::Reach(place) => {
+                self.start(place);
+                self.at(place.node);
+            }
             StmtKind::Allocate(_, object) => {
                 let node = self.objects[object.0 as usize];
                 let thread = self.thread;

@@ -257,16 +257,15 @@ impl Elaborator<'_> {
 
     /// A read-modify-write that looks first, and does nothing else if there is nothing to do: only one that writes drains. `new` says, of what was there, when
     /// something is written, and what. Gives what was there.
+    ///
+    /// What is seen before an indivisible step that looks again decides nothing else. So where accesses matter it is guessed, and the load is performed only if there is nothing to do.
     fn looking_update(
         &mut self,
         place: &Target,
         new: impl Fn(&mut Self, &Operand) -> (Operand, Operand),
         span: Span,
     ) -> Result<Operand> {
-        let seen = self.read(place, span)?;
         let old = self.temporary("old", &place.ty);
-        self.write_register(old, seen.clone(), span)?;
-        let (does, _) = new(self, &seen);
         let update = |this: &mut Self| {
             let found = this.update(
                 place,
@@ -278,8 +277,54 @@ impl Elaborator<'_> {
             )?;
             this.write_register(old, found, span)
         };
+        if let Some(guess) = self.guess(span) {
+            let looks = |this: &mut Self| {
+                let nothing_to_do = |this: &mut Self, seen: &Operand| numbers::not(new(this, seen).0);
+                let seen = this.see(place, nothing_to_do, span)?;
+                this.write_register(old, seen, span)
+            };
+            self.branch(guess, span, update, looks)?;
+            return Ok(self.register_value(old));
+        }
+        let seen = self.read(place, span)?;
+        self.write_register(old, seen.clone(), span)?;
+        let (does, _) = new(self, &seen);
         self.branch(does, span, update, |_| Ok(()))?;
         Ok(self.register_value(old))
+    }
+
+    /// Reads a place, and goes on only if this holds of what is there; otherwise nothing has been read.
+    fn see(
+        &mut self,
+        place: &Target,
+        holds: impl FnOnce(&mut Self, &Operand) -> Operand,
+        span: Span,
+    ) -> Result<Operand> {
+        let seen = self.read(place, span)?;
+        if !self.writer.reachable {
+            return Ok(seen);
+        }
+        let condition = numbers::truth(holds(self, &seen));
+        let load = self.block().pop_if(|last| matches!(last.kind, StmtKind::Load(..)));
+        match load.map(|load| load.kind) {
+            Some(StmtKind::Load(register, from, access)) if condition.known().is_none() => {
+                self.emit(StmtKind::Await(register, from, condition.value.clone(), access), span);
+                self.refine(&condition, true);
+            }
+            load => {
+                if let Some(load) = load {
+                    self.emit(load, span);
+                }
+                self.assume(condition, span);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Whether a call does something that drains is guessed where accesses matter: then a load that finds something to do is no event.
+    fn guess(&mut self, span: Span) -> Option<Operand> {
+        let guesses = self.options.accesses_only && !self.executing();
+        guesses.then(|| self.any("does", &int(), (0, 1), span))
     }
 
     /// Whether two values of a type, integers or pointers, are the same.

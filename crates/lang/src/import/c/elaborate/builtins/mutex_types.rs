@@ -8,11 +8,11 @@ use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_program::Span;
 
-use super::super::super::core::Access;
+use super::super::super::core::{Access, StmtKind};
 use super::super::super::numbers::{self, Operand};
 use super::super::memory::Target;
 use super::super::{Elaborator, Result};
-use super::locks::{BUSY, NOT_HELD, TIMED_OUT};
+use super::locks::{BUSY, Kind, NOT_HELD, TIMED_OUT};
 use super::{BuiltinCall, int, unconverted};
 
 /// The members of `pthread_mutex_t`.
@@ -144,9 +144,52 @@ impl Elaborator<'_> {
             };
             this.branch(tells, span, again, takes)
         };
+        if let Some(guess) = self.guess(span) {
+            let has = |this: &mut Self| {
+                let is_own = |this: &mut Self, held: &Operand| {
+                    let owner = this.owner();
+                    this.compared_numbers(Operator::Equal, held.clone(), owner)
+                };
+                this.see(&mutex.owner, is_own, span)?;
+                has(this)
+            };
+            let has_not = |this: &mut Self| {
+                let says = this.take_from_others(&mutex, taking, span)?;
+                this.write_register(result, says, span)
+            };
+            self.branch(guess, span, has, has_not)?;
+            return Ok(self.register_value(result));
+        }
         let own = self.is_owner(&mutex, span)?;
         self.branch(own, span, has, takes)?;
         Ok(self.register_value(result))
+    }
+
+    /// Takes a mutex that this thread does not have, whatever its type is, as an ordinary one: nobody looks at its type or depth then. What the call says.
+    fn take_from_others(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
+        let take = |this: &mut Self| this.acquire(Kind::Mutex, &mutex.owner, span);
+        match taking {
+            Taking::Waits => take(self).map(|()| Operand::number(0)),
+            Taking::Tries => {
+                let free = self.any("free", &int(), (0, 1), span);
+                let is_taken = |this: &mut Self, held: &Operand| {
+                    let owner = this.owner();
+                    let other = this.compared_numbers(Operator::NotEqual, held.clone(), owner);
+                    this.compared_numbers(Operator::And, held.clone(), other)
+                };
+                let finds_taken = |this: &mut Self| {
+                    this.emit(StmtKind::Fence, span);
+                    this.see(&mutex.owner, is_taken, span).map(|_| ())
+                };
+                self.branch(free.clone(), span, take, finds_taken)?;
+                Ok(numbers::choose(free, Operand::number(0), Operand::number(BUSY)))
+            }
+            Taking::GivesUp => {
+                let late = self.any("late", &int(), (0, 1), span);
+                self.branch(late.clone(), span, |_| Ok(()), take)?;
+                Ok(numbers::choose(late, Operand::number(TIMED_OUT), Operand::number(0)))
+            }
+        }
     }
 
     /// Whether this thread has a mutex, as a load finds out: nobody else gives it to this thread or takes it from it. One that was destroyed is nobody's.

@@ -15,9 +15,9 @@ use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
 use fencewright_c::typed::tree::FunctionId;
 use fencewright_program::{BinaryOp, Span};
 
-use super::super::super::core::{Access, StmtKind, ThreadNumber, Value};
+use super::super::super::core::{Access, Base, Origin, StmtKind, ThreadNumber, Value};
 use super::super::super::numbers::{self, Operand};
-use super::super::memory::{Spot, Target};
+use super::super::memory::{Spot, Target, is_certain};
 use super::super::{Elaborator, Result};
 use super::locks::{DESTROYED, Kind, THREADS_TIMED_OUT, TIMED_OUT};
 use super::mutex_types::NOT_OWNER;
@@ -110,6 +110,9 @@ impl Elaborator<'_> {
             }
             Operation::Signal | Operation::Broadcast => {
                 let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+                if self.options.spurious {
+                    self.reach(&condition, span);
+                }
                 if let Some(state) = self.condition_state(call)? {
                     let state = self.read(&state, span)?;
                     self.require_usable(CONDITION, &state, span);
@@ -154,6 +157,7 @@ impl Elaborator<'_> {
         let mutex = self.argument_target(call, 1)?.accessed(Access::Own);
         let state = self.condition_state(call)?;
         if self.options.spurious {
+            self.reach(&condition, span);
             if let Some(state) = &state {
                 self.wait_abandoned(state, &mutex, span)?;
                 self.usable_condition(state, span)?;
@@ -194,8 +198,28 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// Whether a condition variable can be used, if the program may use any that was destroyed.
+    /// A condition variable is used, which has to be there. Where waiting may end without a signal, waiting and signals access nothing of it.
+    fn reach(&mut self, condition: &Target, span: Span) {
+        let Spot::Memory(place) = &condition.spot else { return };
+        let is_there = match place.base {
+            Base::Object(object) => match self.objects[object.0 as usize].origin {
+                Origin::Global => true,
+                Origin::Local(thread) => thread == self.thread() && !self.writer.env.gone.contains(&object),
+                // It may be given back, but not while everything is executed.
+                Origin::Heap { .. } => self.executing(),
+            },
+            Base::Pointed(..) => false,
+        };
+        if !(is_there && is_certain(place)) {
+            self.emit(StmtKind::Reach(place.clone()), span);
+        }
+    }
+
+    /// Whether a condition variable can be used, if the program may use any that was destroyed. No library has this state: where accesses matter there is none.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
+        if self.options.accesses_only {
+            return Ok(None);
+        }
         self.outlived |= self.destroyed.is_some() && self.thread() == ThreadNumber(0);
         if !self.premises.outlived {
             return Ok(None);
@@ -233,11 +257,15 @@ impl Elaborator<'_> {
     /// Destroys a condition variable, with loads and a store.
     fn destroy_condition(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
+        let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+        self.reach(&condition, span);
+        if self.options.accesses_only {
+            return Ok(());
+        }
         let place = self.condition_state(call)?;
         self.outlived |= !self.is_alone() || self.repeated();
         self.destroyed = Some(self.instances.len());
-        let Some(place) = place else { return self.evaluated(call) };
-        let condition = self.argument_target(call, 0)?.accessed(Access::Own);
+        let Some(place) = place else { return Ok(()) };
         self.destroying(span, |this| {
             let state = this.read(&place, span)?;
             this.require_usable(CONDITION, &state, span);
@@ -456,15 +484,16 @@ impl Elaborator<'_> {
         let differs = |this: &mut Self, state: Operand, from| {
             numbers::binary(this, Operator::NotEqual, Arithmetic::INT, state, Operand::number(from))
         };
-        // Where it is done, that is seen by a load.
-        let state = self.read(&once, span)?;
-        let not_done = differs(self, state, DONE);
         let calls = |this: &mut Self| {
             let first = this.temporary("first", &once.ty);
             this.atomically(span, |this| {
                 let state = this.read(&once, span)?;
                 let idle = differs(this, state.clone(), RUNNING);
                 this.assume(idle, span);
+                if this.options.accesses_only {
+                    let not_done = differs(this, state.clone(), DONE);
+                    this.assume(not_done, span);
+                }
                 this.write_register(first, numbers::not(state.clone()), span)?;
                 let state = numbers::choose(state, Operand::number(DONE), Operand::number(RUNNING));
                 this.write(&once, state, span)
@@ -476,6 +505,19 @@ impl Elaborator<'_> {
             };
             this.branch(first, span, call, |_| Ok(()))
         };
+        if let Some(guess) = self.guess(span) {
+            let looks = |this: &mut Self| {
+                let is_done = |this: &mut Self, state: &Operand| {
+                    let not_done = differs(this, state.clone(), DONE);
+                    numbers::not(not_done)
+                };
+                this.see(&once, is_done, span).map(|_| ())
+            };
+            return self.branch(guess, span, calls, looks);
+        }
+        // Where it is done, that is seen by a load.
+        let state = self.read(&once, span)?;
+        let not_done = differs(self, state, DONE);
         self.branch(not_done, span, calls, |_| Ok(()))
     }
 }
