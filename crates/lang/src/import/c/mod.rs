@@ -33,7 +33,7 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let mut files = InputFiles::new(input);
     let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
-    let sites = Some(sites::sites(&unit, &input.sources));
+    let sites = Some(sites::sites(&unit, &input.sources, stop));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
     let parsed = Parsed { sites, warnings, ..Parsed::default() };
@@ -54,13 +54,13 @@ fn translated(
         let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
         // Structures that are found by way of their members are the same in what follows.
         let mut united = nodes.clone();
-        memory::unite_containers(&core, &mut united)?;
+        memory::unite_containers(&core, &mut united, stop)?;
         stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, united))
     };
     // Where nothing comes back, the addresses of more objects are known.
     let (mut core, mut nodes, mut united) = elaborated(false)?;
-    let mut reuse = !options.no_reuse && reuse::comes_back(&core, &united);
+    let mut reuse = !options.no_reuse && reuse::comes_back(&core, &united, stop);
     if reuse {
         // What is refused only because an object may be another one is checked without that, and the warnings say so.
         match elaborated(true) {
@@ -68,9 +68,9 @@ fn translated(
             Err(_) => reuse = false,
         }
     }
-    parsed.warnings.extend(reuse::warnings(&core, &united, reuse));
-    elaborate::forget_unfollowed(&mut core, &united);
-    views::convert(&mut core, &united);
+    parsed.warnings.extend(reuse::warnings(&core, &united, reuse, stop));
+    elaborate::forget_unfollowed(&mut core, &united, stop);
+    views::convert(&mut core, &united, stop);
     stop.or_go_on()?;
     elaborate::simplify(&mut core, &nodes, options.exact_waits, stop);
     stop.or_go_on()?;

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
 use super::nodes::Nodes;
 use crate::diagnostic::Diagnostic;
+use crate::stop::Stop;
 use fencewright_program::Span;
 
 /// Who allocates, gives back and compares objects of one class.
@@ -23,18 +24,18 @@ struct Use {
 }
 
 /// Whether a thread allocates objects of a class of which it gives some back.
-pub(super) fn comes_back(core: &Core, nodes: &Nodes) -> bool {
-    uses(core, nodes).values().any(|of| !of.allocated_by.is_disjoint(&of.freed_by))
+pub(super) fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
+    uses(core, nodes, stop).values().any(|of| !of.allocated_by.is_disjoint(&of.freed_by))
 }
 
 /// Warnings about memory that may be allocated again, but is not in the model.
-pub(super) fn warnings(core: &Core, nodes: &Nodes, reuse: bool) -> Vec<Diagnostic> {
+pub(super) fn warnings(core: &Core, nodes: &Nodes, reuse: bool, stop: &Stop<'_>) -> Vec<Diagnostic> {
     let foreign = |of: &Use| {
         let is_modelled = |one: &ThreadNumber, other: &ThreadNumber| reuse && one == other;
         of.allocated_by.iter().any(|one| of.freed_by.iter().any(|other| !is_modelled(one, other)))
     };
     let left_out = |of: &Use| foreign(of) || of.sizes.len() > 1 && !of.freed_by.is_empty();
-    let uses = uses(core, nodes);
+    let uses = uses(core, nodes, stop);
     let found = uses.values().filter(|of| of.compared && left_out(of));
     let mut spans: Vec<Span> = found.filter_map(|of| of.freed_at).collect();
     for (one, other) in core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]) {
@@ -50,7 +51,7 @@ pub(super) fn warnings(core: &Core, nodes: &Nodes, reuse: bool) -> Vec<Diagnosti
     spans.into_iter().map(|span| Diagnostic::new(span, message)).collect()
 }
 
-fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
+fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> HashMap<NodeId, Use> {
     let mut uses: HashMap<NodeId, Use> = HashMap::new();
     for object in &core.objects {
         if let Origin::Heap { thread, times, bytes, .. } = object.origin {
@@ -63,7 +64,7 @@ fn uses(core: &Core, nodes: &Nodes) -> HashMap<NodeId, Use> {
     }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
         let points = |register: Register| thread.registers[register.0 as usize].points;
-        each_statement(&thread.code, &mut |statement| {
+        each_statement(&thread.code, stop, &mut |statement| {
             if let StmtKind::Free(_, node) = &statement.kind {
                 let of = uses.entry(nodes.find(*node)).or_default();
                 of.freed_by.insert(number);

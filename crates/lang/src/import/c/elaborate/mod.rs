@@ -383,13 +383,14 @@ impl<'u> Elaborator<'u> {
     fn finished(mut self) -> Result<(Core, Nodes)> {
         self.finish_threads()?;
         let mut writers = std::mem::take(&mut self.done);
-        lifetimes::forget_lasting(writers.iter_mut().flat_map(|writer| &mut writer.blocks));
+        lifetimes::forget_lasting(writers.iter_mut().flat_map(|writer| &mut writer.blocks), self.stop);
         let mut threads = Vec::new();
         for mut writer in writers {
             let code = clean::clean(
                 writer.blocks.pop().unwrap_or_default(),
                 writer.registers.len(),
                 self.options.awaits,
+                self.stop,
             );
             self.pointees(&code.statements, &writer.registers)?;
             let registers = writer.registers.iter().enumerate();
@@ -419,7 +420,7 @@ impl<'u> Elaborator<'u> {
     /// What registers point to, as far as something that is executed puts it there.
     fn pointees(&mut self, code: &[Stmt], registers: &[RegisterState]) -> Result<()> {
         let points = |register: Register| registers[register.0 as usize].points;
-        for statement in code {
+        for statement in self.stop.polled(code) {
             let into = statement.kind.writes().and_then(|register| registers[register.0 as usize].points);
             if let Some(into) = into {
                 let nodes = match &statement.kind {

@@ -1,12 +1,13 @@
 //! Joins checks that follow each other into one: each is a step, and nothing outside the thread can tell at which of them it ends.
 
 use super::flat::{Step, StepKind, Wrong};
+use crate::stop::Stop;
 
 /// Puts checks of the same kind that follow each other together.
-pub(super) fn join(code: &mut Vec<Step>) {
+pub(super) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut joined: Vec<Step> = Vec::new();
-    for mut step in std::mem::take(code) {
-        step.kind.blocks_mut().into_iter().for_each(join);
+    for mut step in stop.polled(std::mem::take(code)) {
+        step.kind.blocks_mut().into_iter().for_each(|block| join(block, stop));
         // What is undefined is looked at one by one: a later check may compute with what an earlier one found to be defined.
         if let StepKind::Check(second, wrong, claims) = &mut step.kind
             && *wrong != Wrong::Undefined
