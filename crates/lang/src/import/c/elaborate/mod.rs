@@ -64,6 +64,9 @@ const MOST_ATTEMPTS: usize = 10;
 /// So many threads may be created.
 const MOST_THREADS: usize = 64;
 
+/// A step is as much work as a small piece for each so many facts: what is known may be copied.
+const FACTS_IN_A_PIECE: usize = 64;
+
 /// How programs are elaborated.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -345,7 +348,7 @@ impl<'u> Elaborator<'u> {
     /// One step of work, within the limits.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
-        if self.stop.now() {
+        if self.stop.after(1 + self.writer.env.registers.len() / FACTS_IN_A_PIECE) {
             return self.error(span, "stopped while this was translated", "");
         }
         if self.refuted || (self.executing() && self.steps > MOST_STEPS) {

@@ -22,13 +22,15 @@ pub(super) fn has_many_registers(thread: &Thread) -> bool {
 pub(super) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     let mut mentions = Mentions::default();
     mentions.block(&thread.code, None, &mut Vec::new(), stop);
+    // Nobody would know the registers that were not looked for.
     if stop.at_once() {
         return;
     }
-    let (names, mut numbers) = (shared(thread, &mentions), HashMap::new());
+    let (names, mut numbers) = (shared(thread, &mentions, stop), HashMap::new());
     // Nobody mentions the others any more.
     let mut kept = Vec::new();
-    for (register, info) in (0..).map(Register).zip(std::mem::take(&mut thread.registers)) {
+    let all = std::mem::take(&mut thread.registers);
+    for (register, info) in stop.polled((0..).map(Register).zip(all)) {
         if mentions.registers.contains_key(&register) && names.get(&register).is_none_or(|n| *n == register) {
             numbers.insert(register, Register(kept.len() as u32));
             kept.push(info);
@@ -43,11 +45,11 @@ pub(super) fn share(thread: &mut Thread, stop: &Stop<'_>) {
 }
 
 /// The register that stands for each one that can be shared: for all that are the n-th of their name in their statements, and start alike.
-fn shared(thread: &Thread, mentions: &Mentions) -> HashMap<Register, Register> {
+fn shared(thread: &Thread, mentions: &Mentions, stop: &Stop<'_>) -> HashMap<Register, Register> {
     let mut shared: HashMap<(&str, i64, usize), Register> = HashMap::new();
     let mut counts: HashMap<(usize, &str, i64), usize> = HashMap::new();
     let mut names = HashMap::new();
-    for (register, info) in (0..).map(Register).zip(&thread.registers) {
+    for (register, info) in stop.polled((0..).map(Register).zip(&thread.registers)) {
         let Some(Mention { statement, own: true, .. }) = mentions.registers.get(&register).copied() else {
             continue;
         };
