@@ -144,8 +144,8 @@ fn every_pass_over_c_can_be_stopped() {
         "#include <pthread.h>\n#include <stdlib.h>\nint a[4], x, y, i, *p; struct s {{ int n; }} *s;\n\
          void *f(void *argument) {{ {} return 0; }}\n\
          int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); {} pthread_join(t, 0); return 0; }}\n",
-        statements.repeat(60),
-        statements.repeat(20),
+        statements.repeat(40),
+        statements.repeat(10),
     );
     let questions = |most: usize| {
         let asked = Cell::new(0);
@@ -158,7 +158,7 @@ fn every_pass_over_c_can_be_stopped() {
     let (complete, all) = questions(usize::MAX);
     assert!(complete.is_ok(), "{:?}", complete.err());
     assert!(all > 100, "it is asked {all} times only");
-    for most in (0..all).step_by(all / 60) {
+    for most in (0..all).step_by(all / 40) {
         let (stopped, asked) = questions(most);
         assert!(matches!(stopped, Err(Failure::Stopped(_))), "after {most} questions: {}", stopped.is_ok());
         assert_eq!(asked, most + 1, "nobody is asked again");
