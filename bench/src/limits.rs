@@ -37,7 +37,7 @@ const REPETITIONS: usize = 2;
 const SHOWN: usize = 20;
 
 /// What the command is asked.
-const MODES: [(&str, &[&str]); 17] = [
+const MODES: [(&str, &[&str]); 18] = [
     ("auto", &["check"]),
     ("explicit", &["check", "--engine", "explicit"]),
     ("explicit dfs", &["check", "--engine", "explicit", "--search", "dfs"]),
@@ -46,6 +46,7 @@ const MODES: [(&str, &[&str]); 17] = [
     ("cegar order", &["check", "--engine", "cegar", "--domain", "order"]),
     ("lazy", &["check", "--engine", "lazy"]),
     ("contexts", &["check", "--engine", "contexts"]),
+    ("extrapolate", &["check", "--engine", "extrapolate"]),
     ("pso", &["check", "--model", "pso"]),
     ("sc", &["check", "--model", "sc"]),
     ("robust", &["robust"]),

@@ -123,6 +123,33 @@ fn gaps_are_told_if_somebody_asks() {
     assert!(told(None).is_empty() && told(Some("much")).is_empty());
 }
 
+/// The stretches of more than so many milliseconds without a look at the limits, of a run that need not come to an end.
+fn gaps(longer_than: u64, arguments: &[&str]) -> Vec<String> {
+    let mut asked = command();
+    asked.env("FENCEWRIGHT_GAPS", longer_than.to_string()).env("RUST_BACKTRACE", "0").args(arguments);
+    let outcome = finish(asked.spawn().expect("the command starts"));
+    assert!((0..=3).contains(&outcome.status), "{outcome:?}");
+    outcome.stderr.lines().filter(|line| line.starts_with("gap\t")).map(str::to_owned).collect()
+}
+
+/// Gaps are processor time, so this does not depend on what else the machine does.
+#[test]
+fn long_c_functions_are_translated_with_looks_at_the_limits() {
+    let text = format!("int x;\nint main(void) {{\n{}return 0;\n}}\n", "x++;\n".repeat(200_000));
+    let files = Files::new(&[("long.c", &text)]);
+    let gaps = gaps(400, &["check", "--engine", "explicit", "--timeout", "60s", &files.text("long.c")]);
+    let loading: Vec<_> = gaps.iter().filter(|gap| gap.matches("input.rs").count() == 2).collect();
+    assert!(loading.is_empty(), "{loading:?}");
+}
+
+#[test]
+fn extrapolation_looks_at_the_limits_between_faulting_blocks() {
+    let files = Files::new(&[("blocks.fw", &hard::faulting_blocks(6, 6))]);
+    let path = files.text("blocks.fw");
+    let gaps = gaps(600, &["check", "--engine", "extrapolate", "--timeout", "8s", &path]);
+    assert!(gaps.is_empty(), "{gaps:?}");
+}
+
 #[test]
 fn very_many_fences() {
     let text = hard::jumps(2_000);

@@ -76,7 +76,10 @@ fn search_with<M: Machine<Phase = ()>>(
             let zones = Zones::new(random.between(0, 3) as i32, false);
             let zones = match random.one_in(4) {
                 true => zones,
-                false => zones.with_residues(Moduli::new(program, std::slice::from_ref(property))),
+                false => zones.with_residues(
+                    Moduli::new(program, std::slice::from_ref(property), &Limits::default())
+                        .expect("there are no limits"),
+                ),
             };
             // Some with rows for sums of memory cells and registers.
             let variables = BufferMachine::new(program, Buffers::Sc).cells.len() as u32;

@@ -42,6 +42,11 @@ impl<'a> Stop<'a> {
         self.stopped.get()
     }
 
+    /// Small pieces of work, one after the other, until it is time to stop: then the rest of them is left out.
+    pub fn polled<I: IntoIterator>(&self, pieces: I) -> impl Iterator<Item = I::Item> {
+        pieces.into_iter().take_while(|_| !self.now())
+    }
+
     /// Whether to stop now. To be called between large pieces of work.
     pub fn at_once(&self) -> bool {
         if !self.stopped.get() {

@@ -125,8 +125,44 @@ fn short_texts_of_large_programs_are_refused() {
 }
 
 fn loaded(stop: &Stop<'_>, text: &str) -> Result<Loaded, Failure> {
+    loaded_as("a.fw", stop, text)
+}
+
+fn loaded_as(name: &str, stop: &Stop<'_>, text: &str) -> Result<Loaded, Failure> {
     let open = |_: &str| Err("nothing is included".to_owned());
-    Loader { front_end: None, options: &Options::default(), stop, open: &open }.load("a.fw", text.as_bytes())
+    Loader { front_end: None, options: &Options::default(), stop, open: &open }.load(name, text.as_bytes())
+}
+
+/// A pass that is stopped leaves code that is not complete: no later pass may rely on it, and no program may be made of it.
+#[test]
+fn every_pass_over_c_can_be_stopped() {
+    let statements = "x++; a[i] = x; i = a[1] + 1; p = &x; *p = 2; if (i > 3) { p = &y; i = 0; }\n\
+                      { struct s *q = malloc(sizeof *q); q->n = i; s = q; if (q->n) free(q); }\n\
+                      while (!__atomic_load_n(&y, 5)); for (int k = 0; k < 2; k++) { int z; z = k; i += z; }\n\
+                      __atomic_fetch_add(&y, 1, 5);\n";
+    let text = format!(
+        "#include <pthread.h>\n#include <stdlib.h>\nint a[4], x, y, i, *p; struct s {{ int n; }} *s;\n\
+         void *f(void *argument) {{ {} return 0; }}\n\
+         int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); {} pthread_join(t, 0); return 0; }}\n",
+        statements.repeat(40),
+        statements.repeat(10),
+    );
+    let questions = |most: usize| {
+        let asked = Cell::new(0);
+        let ask = || {
+            asked.set(asked.get() + 1);
+            asked.get() > most
+        };
+        (loaded_as("a.c", &Stop::when(&ask), &text), asked.get())
+    };
+    let (complete, all) = questions(usize::MAX);
+    assert!(complete.is_ok(), "{:?}", complete.err());
+    assert!(all > 100, "it is asked {all} times only");
+    for most in (0..all).step_by(all / 40) {
+        let (stopped, asked) = questions(most);
+        assert!(matches!(stopped, Err(Failure::Stopped(_))), "after {most} questions: {}", stopped.is_ok());
+        assert_eq!(asked, most + 1, "nobody is asked again");
+    }
 }
 
 #[test]

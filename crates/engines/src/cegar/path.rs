@@ -128,6 +128,7 @@ fn follow<D: Domain>(
                 let transition = domain.transition(&before, &step.commands, &after);
                 let mut after = Vec::new();
                 for state in states {
+                    limits.exceeded(0).map_or(Ok(()), Err)?;
                     let stored = domain.stored(state);
                     domain.post(&transition, &stored, &mut after)?;
                 }

@@ -88,7 +88,7 @@ pub fn with_domain<W: WithDomain>(
         }
         DomainName::Concrete => with.run(Concrete::new()),
         DomainName::Zones | DomainName::Order => {
-            let moduli = Moduli::new(task.program, &task.properties);
+            let moduli = Moduli::new(task.program, &task.properties, limits)?;
             let zones = Zones::new(choice.clip, choice.clip_is_fixed).with_residues(moduli);
             with.run(zones.with_marks(Marks::new(task.program)))
         }

@@ -7,8 +7,13 @@ use fencewright_memory::linear::Simple;
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Constraint, Contents, Linear};
 use fencewright_program::{BinaryOp, Expr, Observable, Op, Program, Property, RegisterId, ThreadId};
 
+use crate::task::{Limits, Reason};
+
 /// Larger moduli are not used: there would be too many states.
 const MOST: i64 = 64;
+
+/// After so many operations the limits are looked at: each may be about all cells.
+const OPS_AT_A_STRETCH: usize = 64;
 
 /// What is known of the residue of a value: `value = rest mod modulus`. With modulus 1, nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -254,7 +259,7 @@ pub struct Moduli {
 
 impl Moduli {
     /// The moduli of a program that is asked about properties.
-    pub fn new(program: &Program, properties: &[Property]) -> Self {
+    pub fn new(program: &Program, properties: &[Property], limits: &Limits) -> Result<Self, Reason> {
         let machine = BufferMachine::new(program, Buffers::Sc);
         let cells = &machine.cells;
         let mut found = Moduli { of: vec![1; cells.len()], memory: program.cells() };
@@ -280,8 +285,18 @@ impl Moduli {
             index.into_iter().chain(value).for_each(|e| found.ask(e, &register(t)));
         }
         // A residue comes from where the value comes from, until nothing changes: each modulus grows a few times at most.
-        while ops().fold(false, |changed, (t, op)| found.trace(program, &machine, t, op) | changed) {}
-        found
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (n, (t, op)) in ops().enumerate() {
+                if n % OPS_AT_A_STRETCH == 0
+                    && let Some(reason) = limits.exceeded(0)
+                {
+                    return Err(reason);
+                }
+                changed |= found.trace(program, &machine, t, op);
+            }
+        }
+        Ok(found)
     }
 
     /// Where an expression asks for residues, those of the leaves matter.

@@ -71,6 +71,8 @@ pub struct Search<'p> {
     pub(super) last: Vec<u32>,
     /// Whether the observer wants no more.
     pub(super) stopped: bool,
+    /// How many events have been done again to reverse races.
+    pub(super) redone: u64,
     /// How many steps wait in trees.
     pub(super) waiting: usize,
     /// The identities of the states of the present execution.
@@ -93,6 +95,7 @@ impl<'p> Search<'p> {
             heads,
             last,
             stopped: false,
+            redone: 0,
             waiting: 0,
             path: FxHashSet::default(),
             loops,

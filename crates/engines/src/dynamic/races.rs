@@ -6,6 +6,9 @@ use super::machine::Stepped;
 use super::state::{NONE, State};
 use super::wakeup::{Branch, Sequence, insert};
 
+/// After so many events that are done again the observer is asked whether to stop.
+const EVENTS_AT_A_STRETCH: u64 = 256;
+
 /// When an event happens after others: for each agent, the number of its last event that happens before, plus 1.
 type Clock = Box<[u32]>;
 
@@ -245,14 +248,15 @@ impl Search<'_> {
     fn reverse(&mut self, number: u32, agent: u32, observer: &mut impl Observer) -> bool {
         let of = self.at(number).branch.agent;
         let mut state = self.machine.copy(&self.nodes[number as usize].state);
-        let (mut sequence, mut polled) = (Vec::with_capacity(self.nodes.len() - number as usize), 0);
+        let mut sequence = Vec::with_capacity(self.nodes.len() - number as usize);
         for later in number + 1..self.nodes.len() as u32 - 1 {
+            // Races are many and sequences may be short: what is done again is counted over all of them.
+            self.redone += 1;
+            if self.redone.is_multiple_of(EVENTS_AT_A_STRETCH) && self.is_over(observer) {
+                return false;
+            }
             if self.at(later).is_after(number, of) {
                 continue;
-            }
-            polled += 1;
-            if polled % 1024 == 0 && self.is_over(observer) {
-                return false;
             }
             sequence.push(later);
             self.do_again(later, &mut state);

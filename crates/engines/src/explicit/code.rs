@@ -191,10 +191,9 @@ impl Code {
             let liveness = Liveness::new(task, id, options.live_variables, limits)?;
             let first = next;
             next += liveness.fields as Slot;
+            limits.exceeded(0).map_or(Ok(()), Err)?;
             compiled.push(thread_code(task, id, liveness, first, &visible));
-            if let Some(reason) = limits.exceeded(0) {
-                return Err(reason);
-            }
+            limits.exceeded(0).map_or(Ok(()), Err)?;
         }
         let mut code = Code {
             model: task.model,

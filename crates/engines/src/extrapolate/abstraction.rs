@@ -217,7 +217,11 @@ pub fn add(predicates: &mut Vec<Predicate>, predicate: Predicate) {
 
 /// Predicates to start with: those that the file suggests or, if there are none, the constraints in conditions of the program and in
 /// the properties.
-pub fn suggested(program: &Program, properties: &[Property]) -> Vec<Predicate> {
+pub fn suggested(
+    program: &Program,
+    properties: &[Property],
+    limits: &Limits,
+) -> Result<Vec<Predicate>, Reason> {
     let machine = BufferMachine::new(program, Buffers::Sc);
     let control = machine.initial();
     let mut predicates = Vec::new();
@@ -225,7 +229,7 @@ pub fn suggested(program: &Program, properties: &[Property]) -> Vec<Predicate> {
         Predicate::new(&machine.formula(&control, formula)).into_iter().for_each(|p| add(&mut predicates, p));
     }
     if !predicates.is_empty() {
-        return predicates;
+        return Ok(predicates);
     }
     let formulas = properties.iter().filter_map(|property| property.formula());
     let formulas: Vec<Expr<_>> = formulas.map(|formula| machine.formula(&control, formula)).collect();
@@ -237,18 +241,21 @@ pub fn suggested(program: &Program, properties: &[Property]) -> Vec<Predicate> {
             control.locations[thread.index()] = edge.from;
             let mut steps = Vec::new();
             machine.edge_steps(&control, thread, EdgeId(n as u32), &mut steps);
-            for command in steps.iter().flat_map(|step| &step.commands) {
-                if matches!(command, Command::Assume(_)) {
-                    let simple = ways(std::slice::from_ref(command)).into_iter().flatten();
-                    conditions.extend(simple.filter_map(|simple| match simple {
-                        Simple::Assume(constraint) => Some(constraint),
-                        _ => None,
-                    }));
-                }
+            for step in &steps {
+                // An atomic block may be thousands of edges, each of which has thousands of cases.
+                limits.exceeded(0).map_or(Ok(()), Err)?;
+                let assumed = step.commands.iter().filter(|command| matches!(command, Command::Assume(_)));
+                let simple = assumed.flat_map(|command| ways(std::slice::from_ref(command))).flatten();
+                conditions.extend(simple.filter_map(|simple| match simple {
+                    Simple::Assume(constraint) => Some(constraint),
+                    _ => None,
+                }));
             }
         }
     }
-    let linear = conditions.iter().filter_map(Constraint::at_most);
-    linear.filter_map(Predicate::at_most).for_each(|predicate| add(&mut predicates, predicate));
-    predicates
+    for predicate in conditions.iter().filter_map(Constraint::at_most).filter_map(Predicate::at_most) {
+        limits.exceeded(0).map_or(Ok(()), Err)?;
+        add(&mut predicates, predicate);
+    }
+    Ok(predicates)
 }

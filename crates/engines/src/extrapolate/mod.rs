@@ -186,7 +186,7 @@ impl Run<'_> {
     /// Predicate abstraction of the program itself.
     fn sc(&mut self) -> Result<(), Reason> {
         let machine = BufferMachine::new(self.task.program, Buffers::Sc);
-        let predicates = abstraction::suggested(self.task.program, &self.task.properties);
+        let predicates = abstraction::suggested(self.task.program, &self.task.properties, self.limits)?;
         let precision = Precision::under_sc(self.task.program);
         let mut abstraction =
             Abstraction::new(&machine, self.task, predicates, precision, self.limits, self.progress)?;

@@ -112,7 +112,7 @@ impl Run<'_> {
         let machine = BufferMachine::new(program, Buffers::Sc);
         let mut provable = properties.to_vec();
         let task = self.task.about(program, MemoryModel::Sc, provable.clone());
-        let suggested = abstraction::suggested(program, properties);
+        let suggested = abstraction::suggested(program, properties, self.limits)?;
         let precision = Precision::under_sc(program);
         let mut sc = Abstraction::new(&machine, &task, suggested, precision, self.limits, self.progress)?;
         let mut proved = false;

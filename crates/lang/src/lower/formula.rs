@@ -240,7 +240,7 @@ impl FormulaLowering<'_, '_> {
         let procedure = label.split_once('.').and_then(|(name, _)| self.names.procedures.get(name));
         procedure.is_some_and(|procedure| {
             let mut labels = HashSet::new();
-            collect_labels(&procedure.body, &format!("{}.", procedure.name.text), &mut labels);
+            collect_labels(&procedure.body, &format!("{}.", procedure.name.text), &mut labels, self.effort);
             labels.contains(label)
         })
     }

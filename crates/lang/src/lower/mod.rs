@@ -299,7 +299,7 @@ impl<'a> Lowering<'a> {
         self.check_fresh(&thread.name)?;
         let name = &thread.name.text;
         let mut labels = HashSet::new();
-        collect_labels(&thread.body, "", &mut labels);
+        collect_labels(&thread.body, "", &mut labels, &self.effort);
         self.names.labels.insert(name.clone(), labels);
         let Some((index, range)) = &thread.family else {
             let lowered = self.instance(thread, name.clone(), None)?;
@@ -386,21 +386,24 @@ fn thread_span(file: &ast::File, thread: &Thread) -> Span {
 }
 
 /// All labels in a text, each with something before it.
-fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>) {
+fn collect_labels(block: &ast::Block, prefix: &str, labels: &mut HashSet<String>, effort: &Effort<'_>) {
     use ast::StatementKind as Kind;
     for statement in &block.statements {
+        if effort.is_over() {
+            return;
+        }
         labels.extend(statement.labels.iter().map(|l| format!("{prefix}{}", l.text)));
         match &statement.kind {
             Kind::If(_, then, otherwise) => {
-                collect_labels(then, prefix, labels);
+                collect_labels(then, prefix, labels, effort);
                 if let Some(block) = otherwise {
-                    collect_labels(block, prefix, labels);
+                    collect_labels(block, prefix, labels, effort);
                 }
             }
             Kind::While(_, b) | Kind::Loop(b) | Kind::For(_, _, b) | Kind::Block(b) | Kind::Steps(b) => {
-                collect_labels(b, prefix, labels)
+                collect_labels(b, prefix, labels, effort)
             }
-            Kind::Choose(blocks) => blocks.iter().for_each(|b| collect_labels(b, prefix, labels)),
+            Kind::Choose(blocks) => blocks.iter().for_each(|b| collect_labels(b, prefix, labels, effort)),
             _ => {}
         }
     }

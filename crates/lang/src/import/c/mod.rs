@@ -34,7 +34,7 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let mut files = InputFiles::new(input);
     let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
-    let sites = Some(sites::sites(&unit, &input.sources));
+    let sites = Some(sites::sites(&unit, &input.sources, stop));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
     let parsed = Parsed { sites, warnings, ..Parsed::default() };
@@ -56,22 +56,22 @@ fn translated(
         let (core, nodes) = elaborate::elaborate(&unit, &elaboration, stop)?;
         // Structures that are found by way of their members are the same in what follows.
         let mut united = nodes.clone();
-        memory::unite_containers(&core, &mut united)?;
+        memory::unite_containers(&core, &mut united, stop)?;
         stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, united))
     };
     // Where nothing comes back, the addresses of more objects are known.
     let (mut core, mut nodes, mut united) = elaborated(Reuse::Never)?;
     let mut reuse = Reuse::Never;
-    if !options.no_reuse && reuse::comes_back(&core, &united) {
+    if !options.no_reuse && reuse::comes_back(&core, &united, stop) {
         reuse = Reuse::Allocated;
         (core, nodes, united) = elaborated(reuse).or_else(|_| {
             reuse = Reuse::Compared;
             elaborated(reuse)
         })?;
     }
-    elaborate::forget_unfollowed(&mut core, &united);
-    views::convert(&mut core, &united);
+    elaborate::forget_unfollowed(&mut core, &united, stop);
+    views::convert(&mut core, &united, stop);
     stop.or_go_on()?;
     elaborate::simplify(&mut core, &nodes, options.exact_waits, stop);
     stop.or_go_on()?;

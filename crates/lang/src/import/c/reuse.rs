@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::core::{Core, NodeId, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement};
 use super::nodes::Nodes;
+use crate::stop::Stop;
 
 /// What an allocation makes of memory that was freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,19 +39,19 @@ impl Use {
 }
 
 /// Whether an allocation may give an object that was there before.
-pub(super) fn comes_back(core: &Core, nodes: &Nodes) -> bool {
-    let uses = uses(core, nodes);
+pub(super) fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
+    let uses = uses(core, nodes, stop);
     let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());
     let object = |number: super::core::ObjectId| &core.objects[number.0 as usize];
     let mut folded = core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]);
     uses.values().any(Use::own)
-        || !passed_on(core, nodes).is_empty()
+        || !passed_on(core, nodes, stop).is_empty()
         || folded.any(|(old, new)| freed(object(old).node) && is_later(object(new).origin))
 }
 
 /// The classes of which one thread gives objects back and another one allocates some, and pointers to them are compared.
-pub(super) fn passed_on(core: &Core, nodes: &Nodes) -> FxHashSet<NodeId> {
-    let (uses, compared) = (uses(core, nodes), compared(core, nodes));
+pub(super) fn passed_on(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashSet<NodeId> {
+    let (uses, compared) = (uses(core, nodes, stop), compared(core, nodes, stop));
     let foreign = uses.into_iter().filter(|(_, of)| of.foreign()).map(|(node, _)| node);
     foreign.filter(|node| nodes.has_part(*node, &compared)).collect()
 }
@@ -60,7 +61,7 @@ pub(super) fn is_later(origin: Origin) -> bool {
     matches!(origin, Origin::Heap { times: Times::Once | Times::Counted, .. })
 }
 
-fn uses(core: &Core, nodes: &Nodes) -> FxHashMap<NodeId, Use> {
+fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashMap<NodeId, Use> {
     let mut uses: FxHashMap<NodeId, Use> = FxHashMap::default();
     for object in core.objects.iter().filter(|object| is_later(object.origin)) {
         if let Origin::Heap { thread, .. } = object.origin {
@@ -68,7 +69,7 @@ fn uses(core: &Core, nodes: &Nodes) -> FxHashMap<NodeId, Use> {
         }
     }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
-        each_statement(&thread.code, &mut |statement| {
+        each_statement(&thread.code, stop, &mut |statement| {
             if let StmtKind::Free(_, node) = &statement.kind {
                 uses.entry(nodes.find(*node)).or_default().freed_by.insert(number);
             }
@@ -78,11 +79,11 @@ fn uses(core: &Core, nodes: &Nodes) -> FxHashMap<NodeId, Use> {
 }
 
 /// The classes to which pointers are compared with other pointers.
-pub(super) fn compared(core: &Core, nodes: &Nodes) -> FxHashSet<NodeId> {
+pub(super) fn compared(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashSet<NodeId> {
     let mut compared = FxHashSet::default();
     for thread in &core.threads {
         let points = |register: Register| thread.registers[register.0 as usize].points;
-        each_statement(&thread.code, &mut |statement| {
+        each_statement(&thread.code, stop, &mut |statement| {
             statement.kind.values(&mut |value| {
                 value.each(&mut |part| {
                     if let Value::Binary(op, a, b) = part

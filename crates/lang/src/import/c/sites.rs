@@ -10,10 +10,11 @@ use fencewright_c::ast::{
 
 use crate::places::{Site, Sites};
 use crate::sources::Sources;
+use crate::stop::Stop;
 
 /// All such statements.
-pub fn sites(unit: &Unit, sources: &Sources) -> Sites {
-    let mut walk = Walk { sources, sites: Sites::default() };
+pub fn sites(unit: &Unit, sources: &Sources, stop: &Stop<'_>) -> Sites {
+    let mut walk = Walk { sources, stop, sites: Sites::default() };
     for item in &unit.items {
         if let Item::Function(function) = item {
             walk.block(&function.body);
@@ -24,12 +25,15 @@ pub fn sites(unit: &Unit, sources: &Sources) -> Sites {
 
 struct Walk<'s> {
     sources: &'s Sources,
+    stop: &'s Stop<'s>,
     sites: Sites,
 }
 
 impl Walk<'_> {
     fn block(&mut self, block: &Block) {
-        block.statements.iter().for_each(|statement| self.statement(statement, false));
+        for statement in self.stop.polled(&block.statements) {
+            self.statement(statement, false);
+        }
     }
 
     /// A statement among others.

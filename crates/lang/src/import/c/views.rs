@@ -3,23 +3,24 @@
 
 use super::core::{Core, Location, Stmt, StmtKind, Value};
 use super::nodes::Nodes;
+use crate::stop::Stop;
 
 /// Adds conversions to what is read from such memory.
-pub(super) fn convert(core: &mut Core, nodes: &Nodes) {
+pub(super) fn convert(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     for thread in &mut core.threads {
-        in_block(&mut thread.code, nodes, false);
+        in_block(&mut thread.code, nodes, false, stop);
     }
 }
 
 /// `steps`: whether the statements are those that one statement of C consists of.
-fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool) {
-    for mut statement in std::mem::take(code) {
+fn in_block(code: &mut Vec<Stmt>, nodes: &Nodes, steps: bool, stop: &Stop<'_>) {
+    for mut statement in stop.polled(std::mem::take(code)) {
         let inside = match &statement.kind {
             StmtKind::Steps(_) | StmtKind::Atomic(_) => true,
             StmtKind::Block(_) | StmtKind::If(..) | StmtKind::Loop(_) => false,
             _ => steps,
         };
-        statement.kind.blocks_mut().into_iter().for_each(|block| in_block(block, nodes, inside));
+        statement.kind.blocks_mut().into_iter().for_each(|block| in_block(block, nodes, inside, stop));
         let Some(conversion) = conversion(&mut statement.kind, nodes) else {
             code.push(statement);
             continue;

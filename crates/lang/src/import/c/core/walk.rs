@@ -1,12 +1,13 @@
 //! Ways through core code: what a statement evaluates, which blocks are in it, what a value is made of.
 
 use super::{Base, Location, ObjectId, Projection, Register, Stmt, StmtKind, Value};
+use crate::stop::Stop;
 
-/// Calls `visit` for every statement, those in blocks behind the one that they are blocks of.
-pub fn each_statement<'a>(code: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
-    for statement in code {
+/// Calls `visit` for every statement, those in blocks behind the one that they are blocks of, until it is time to stop.
+pub fn each_statement<'a>(code: &'a [Stmt], stop: &Stop<'_>, visit: &mut dyn FnMut(&'a Stmt)) {
+    for statement in stop.polled(code) {
         visit(statement);
-        statement.kind.blocks().into_iter().for_each(|block| each_statement(block, visit));
+        statement.kind.blocks().into_iter().for_each(|block| each_statement(block, stop, visit));
     }
 }
 

@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 use super::super::core::{Register, Stmt, StmtKind};
 use super::super::numbers::{Operand, not};
 use super::spins;
+use crate::stop::Stop;
 
 /// Code that is finished.
 pub(super) struct Cleaned {
@@ -18,29 +19,29 @@ pub(super) struct Cleaned {
     pub undefined: FxHashSet<Register>,
 }
 
-/// The same code, tidied up. With `awaits`, loops that only wait become steps that wait.
-pub(super) fn clean(mut code: Vec<Stmt>, registers: usize, awaits: bool) -> Cleaned {
+/// The same code, tidied up, unless it is time to stop: then some of it is missing. With `awaits`, loops that only wait become steps that wait.
+pub(super) fn clean(mut code: Vec<Stmt>, registers: usize, awaits: bool, stop: &Stop<'_>) -> Cleaned {
     for _ in 0..3 {
-        prune(&mut code);
-        jumps::straighten(&mut code);
-        dead::eliminate(&mut code, registers);
-        copies::fuse(&mut code, registers);
+        prune(&mut code, stop);
+        jumps::straighten(&mut code, stop);
+        dead::eliminate(&mut code, registers, stop);
+        copies::fuse(&mut code, registers, stop);
     }
     if awaits {
-        spins::wait(&mut code);
-        dead::eliminate(&mut code, registers);
-        prune(&mut code);
-        jumps::straighten(&mut code);
+        spins::wait(&mut code, stop);
+        dead::eliminate(&mut code, registers, stop);
+        prune(&mut code, stop);
+        jumps::straighten(&mut code, stop);
     }
-    prune(&mut code);
-    let undefined = dead::eliminate(&mut code, registers);
-    choices::narrow(&mut code, registers);
+    prune(&mut code, stop);
+    let undefined = dead::eliminate(&mut code, registers, stop);
+    choices::narrow(&mut code, registers, stop);
     Cleaned { statements: code, undefined }
 }
 
 /// Takes out what does nothing, and groups of one.
-fn prune(code: &mut Vec<Stmt>) {
-    prune_each(code);
+fn prune(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
+    prune_each(code, stop);
     // A block that is not one of several steps is as good as its statements.
     if let [Stmt { kind: StmtKind::Block(inner), .. }] = code.as_mut_slice() {
         let inner = std::mem::take(inner);
@@ -49,12 +50,12 @@ fn prune(code: &mut Vec<Stmt>) {
 }
 
 /// Every statement without what does nothing.
-fn prune_each(code: &mut Vec<Stmt>) {
+fn prune_each(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     let old = std::mem::take(code);
-    for mut statement in old {
+    for mut statement in stop.polled(old) {
         match &mut statement.kind {
             StmtKind::Steps(inner) => {
-                prune_each(inner);
+                prune_each(inner, stop);
                 match inner.as_mut_slice() {
                     [] => continue,
                     // What is left of a call is the body of the function: between its statements a fence can stand.
@@ -71,14 +72,14 @@ fn prune_each(code: &mut Vec<Stmt>) {
                 }
             }
             StmtKind::Block(inner) => {
-                prune(inner);
+                prune(inner, stop);
                 if inner.is_empty() {
                     continue;
                 }
             }
             StmtKind::If(condition, then, otherwise) => {
-                prune(then);
-                prune(otherwise);
+                prune(then, stop);
+                prune(otherwise, stop);
                 if then.is_empty() && otherwise.is_empty() {
                     continue;
                 }
@@ -88,7 +89,7 @@ fn prune_each(code: &mut Vec<Stmt>) {
                 }
             }
             StmtKind::Loop(inner) => {
-                prune(inner);
+                prune(inner, stop);
                 if matches!(inner.first(), Some(Stmt { kind: StmtKind::Break, .. })) {
                     continue;
                 }

@@ -18,6 +18,7 @@ use super::env::{Contents, Fact};
 use super::frames::{Frame, Slot};
 use super::statements::has_entry;
 use super::{Elaborator, Result};
+use crate::stop::Stop;
 
 impl Elaborator<'_> {
     /// A variable of the function in hand comes into being, maybe again: what it holds is not defined.
@@ -252,25 +253,25 @@ fn around(statement: &Statement, open: &mut Vec<LocalId>, found: &mut FxHashMap<
 }
 
 /// Takes out what is said about accesses to variables that are never gone.
-pub(super) fn forget_lasting<'a>(threads: impl IntoIterator<Item = &'a mut Vec<Stmt>>) {
+pub(super) fn forget_lasting<'a>(threads: impl IntoIterator<Item = &'a mut Vec<Stmt>>, stop: &Stop<'_>) {
     let mut threads: Vec<&mut Vec<Stmt>> = threads.into_iter().collect();
     let mut ended = FxHashSet::default();
     for code in &threads {
-        each_statement(code, &mut |statement| {
+        each_statement(code, stop, &mut |statement| {
             if let StmtKind::End(object) = &statement.kind {
                 ended.insert(*object);
             }
         });
     }
-    threads.iter_mut().for_each(|code| retain(code, &ended));
+    threads.iter_mut().for_each(|code| retain(code, &ended, stop));
 }
 
 /// Takes out what is said about the ends of variables that nobody can access any more by then, nor compare with others.
-pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes) {
+pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     let (mut ended, mut followed) = (FxHashSet::default(), FxHashSet::default());
-    let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes);
+    let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes, stop);
     for thread in &core.threads {
-        each_statement(&thread.code, &mut |statement| match &statement.kind {
+        each_statement(&thread.code, stop, &mut |statement| match &statement.kind {
             StmtKind::End(object) => _ = ended.insert(*object),
             StmtKind::Follow(object) => _ = followed.insert(*object),
             StmtKind::Load(_, place, _)
@@ -292,15 +293,16 @@ pub fn forget_unfollowed(core: &mut Core, nodes: &Nodes) {
     };
     let needed: FxHashSet<ObjectId> = ended.into_iter().filter(is_followed).collect();
     for thread in &mut core.threads {
-        retain(&mut thread.code, &needed);
+        retain(&mut thread.code, &needed, stop);
     }
 }
 
-fn retain(code: &mut Vec<Stmt>, needed: &FxHashSet<ObjectId>) {
+fn retain(code: &mut Vec<Stmt>, needed: &FxHashSet<ObjectId>, stop: &Stop<'_>) {
     code.retain_mut(|statement| match &mut statement.kind {
+        _ if stop.now() => true,
         StmtKind::End(object) | StmtKind::Take(object) | StmtKind::Follow(object) => needed.contains(object),
         kind => {
-            kind.blocks_mut().into_iter().for_each(|block| retain(block, needed));
+            kind.blocks_mut().into_iter().for_each(|block| retain(block, needed, stop));
             true
         }
     });

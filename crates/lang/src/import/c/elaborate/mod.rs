@@ -65,6 +65,9 @@ const MOST_ATTEMPTS: usize = 10;
 /// So many threads may be created.
 const MOST_THREADS: usize = 64;
 
+/// A step is as much work as a small piece for each so many facts: what is known may be copied.
+const FACTS_IN_A_PIECE: usize = 64;
+
 /// How programs are elaborated.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -348,7 +351,7 @@ impl<'u> Elaborator<'u> {
     /// One step of work, within the limits.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
-        if self.stop.now() {
+        if self.stop.after(1 + self.writer.env.registers.len() / FACTS_IN_A_PIECE) {
             return self.error(span, "stopped while this was translated", "");
         }
         if self.refuted || (self.executing() && self.steps > MOST_STEPS) {
@@ -386,13 +389,14 @@ impl<'u> Elaborator<'u> {
     fn finished(mut self) -> Result<(Core, Nodes)> {
         self.finish_threads()?;
         let mut writers = std::mem::take(&mut self.done);
-        lifetimes::forget_lasting(writers.iter_mut().flat_map(|writer| &mut writer.blocks));
+        lifetimes::forget_lasting(writers.iter_mut().flat_map(|writer| &mut writer.blocks), self.stop);
         let mut threads = Vec::new();
         for mut writer in writers {
             let code = clean::clean(
                 writer.blocks.pop().unwrap_or_default(),
                 writer.registers.len(),
                 self.options.awaits,
+                self.stop,
             );
             self.pointees(&code.statements, &writer.registers)?;
             let registers = writer.registers.iter().enumerate();
@@ -424,7 +428,7 @@ impl<'u> Elaborator<'u> {
     /// What registers point to, as far as something that is executed puts it there.
     fn pointees(&mut self, code: &[Stmt], registers: &[RegisterState]) -> Result<()> {
         let points = |register: Register| registers[register.0 as usize].points;
-        for statement in code {
+        for statement in self.stop.polled(code) {
             let into = statement.kind.writes().and_then(|register| registers[register.0 as usize].points);
             if let Some(into) = into {
                 let nodes = match &statement.kind {

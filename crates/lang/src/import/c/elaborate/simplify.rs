@@ -25,7 +25,7 @@ const MOST_WORK: usize = 20_000_000;
 /// Makes the code of all threads smaller. With `exact_waits`, a thread that waits for others before it ends still does.
 pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'_>) {
     let mut whole = Whole { nodes, ended: Default::default() };
-    for statement in core.threads.iter().flat_map(|thread| row(&thread.code)) {
+    for statement in core.threads.iter().flat_map(|thread| row(&thread.code, stop)) {
         if let StmtKind::End(object) = &statement.kind {
             whole.ended.insert(*object);
         }
@@ -35,14 +35,14 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             let Core { threads, objects, .. } = core;
             threads.iter_mut().for_each(|thread| leave_early(&mut thread.code, objects));
         }
-        let promoted = private::promote(core, nodes);
+        let promoted = private::promote(core, nodes, stop);
         let mut changed = promoted;
-        let (defined, mut own) = (Defined::of(core), private::own_variables(core));
+        let (defined, mut own) = (Defined::of(core, stop), private::own_variables(core, stop));
         for (number, thread) in core.threads.iter_mut().enumerate() {
             if stop.at_once() {
                 return;
             }
-            if size(&thread.code) * thread.registers.len() > MOST_WORK {
+            if size(&thread.code, stop) * thread.registers.len() > MOST_WORK {
                 continue;
             }
             let start = Start { registers: &thread.registers, variables: std::mem::take(&mut own[number]) };
@@ -52,7 +52,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
                 changed = true;
                 // What the flow of control says about the start of the thread is in `initial` already.
                 let code = std::mem::take(&mut thread.code);
-                thread.code = clean::clean(code, thread.registers.len(), false).statements;
+                thread.code = clean::clean(code, thread.registers.len(), false, stop).statements;
             }
         }
         if !changed {
@@ -87,19 +87,19 @@ fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
 }
 
 /// All statements, those in blocks behind the one that they are blocks of.
-fn row(code: &[Stmt]) -> Vec<&Stmt> {
+fn row<'a>(code: &'a [Stmt], stop: &Stop<'_>) -> Vec<&'a Stmt> {
     let mut row = Vec::new();
-    each_statement(code, &mut |statement| row.push(statement));
+    each_statement(code, stop, &mut |statement| row.push(statement));
     row
 }
 
-fn size(code: &[Stmt]) -> usize {
-    row(code).len()
+fn size(code: &[Stmt], stop: &Stop<'_>) -> usize {
+    row(code, stop).len()
 }
 
 /// Whether a label is in some code.
-fn has_label(code: &[Stmt]) -> bool {
+fn has_label(code: &[Stmt], stop: &Stop<'_>) -> bool {
     let mut found = false;
-    each_statement(code, &mut |statement| found |= matches!(statement.kind, StmtKind::Label(_)));
+    each_statement(code, stop, &mut |statement| found |= matches!(statement.kind, StmtKind::Label(_)));
     found
 }

@@ -4,19 +4,20 @@ use rustc_hash::FxHashSet;
 
 use super::super::core::{Register, Stmt, StmtKind, Value};
 use super::super::numbers::{Operand, not};
+use crate::stop::Stop;
 
 /// Makes steps that wait of loops that only wait.
-pub(super) fn wait(code: &mut Vec<Stmt>) {
+pub(super) fn wait(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     let mut done = Vec::new();
-    for mut statement in std::mem::take(code) {
+    for mut statement in stop.polled(std::mem::take(code)) {
         match &mut statement.kind {
-            StmtKind::Steps(inner) | StmtKind::Block(inner) => wait(inner),
+            StmtKind::Steps(inner) | StmtKind::Block(inner) => wait(inner, stop),
             StmtKind::If(_, then, otherwise) => {
-                wait(then);
-                wait(otherwise);
+                wait(then, stop);
+                wait(otherwise, stop);
             }
             StmtKind::Loop(inner) => {
-                wait(inner);
+                wait(inner, stop);
                 if let Some(steps) = awaited(inner) {
                     match steps.len() {
                         1 => done.extend(steps),

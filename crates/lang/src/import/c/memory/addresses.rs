@@ -18,6 +18,7 @@ use super::flat::{Cell, StepKind, Term, Wrong};
 use super::layout::{ALIGNMENT, Class, Layout, Part, Placement, Source, among};
 use super::resolve::Resolver;
 use crate::diagnostic::Diagnostic;
+use crate::stop::Stop;
 
 /// Maximum number of objects whose order in memory is a choice.
 const MOST_ORDERED: usize = 4;
@@ -167,8 +168,13 @@ impl Layout {
     }
 
     /// The ways back on which a member of something else can be met.
-    pub(super) fn find_ways_back(&mut self, core: &Core, nodes: &Nodes) -> Result<(), Vec<Diagnostic>> {
-        for (node, path, span) in ways_back(core) {
+    pub(super) fn find_ways_back(
+        &mut self,
+        core: &Core,
+        nodes: &Nodes,
+        stop: &Stop<'_>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        for (node, path, span) in ways_back(core, stop) {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let (member, structure) = (&self.classes[inner], &self.classes[outer]);

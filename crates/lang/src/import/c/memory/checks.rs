@@ -2,12 +2,13 @@
 //! fails.
 
 use super::flat::{Step, StepKind, Wrong};
+use crate::stop::Stop;
 
 /// Puts checks of the same kind that follow each other together.
-pub(super) fn join(code: &mut Vec<Step>) {
+pub(super) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     let mut joined: Vec<Step> = Vec::new();
-    for mut step in std::mem::take(code) {
-        step.kind.blocks_mut().into_iter().for_each(join);
+    for mut step in stop.polled(std::mem::take(code)) {
+        step.kind.blocks_mut().into_iter().for_each(|block| join(block, stop));
         // What is undefined is looked at one by one: a later check may compute with what an earlier one found to be defined.
         if let StepKind::Check(second, wrong, claims) = &mut step.kind
             && *wrong != Wrong::Undefined
@@ -24,9 +25,12 @@ pub(super) fn join(code: &mut Vec<Step>) {
 }
 
 /// Takes out what stands behind a check that always fails: a constant index need not be one of its array there. Whether control never comes to the end of the code.
-pub(super) fn cut(code: &mut Vec<Step>) -> bool {
+pub(super) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
     let mut ended = false;
     code.retain_mut(|step| {
+        if stop.now() {
+            return true;
+        }
         ended &= !has_label(step);
         if ended {
             return false;
@@ -35,11 +39,11 @@ pub(super) fn cut(code: &mut Vec<Step>) -> bool {
             StepKind::Check(condition, ..) => condition.number() == Some(0),
             StepKind::Beyond(condition, _) => condition.number().is_some_and(|number| number != 0),
             StepKind::Loop(body) => {
-                cut(body);
+                cut(body, stop);
                 false
             }
             kind => {
-                let ends: Vec<bool> = kind.blocks_mut().into_iter().map(cut).collect();
+                let ends: Vec<bool> = kind.blocks_mut().into_iter().map(|block| cut(block, stop)).collect();
                 !ends.is_empty() && ends.into_iter().all(|ends| ends)
             }
         };

@@ -8,15 +8,16 @@ use fencewright_program::Span;
 
 use super::super::core::{Core, NodeId, Value, each_statement};
 use super::super::nodes::{Clash, Nodes, Shape};
+use crate::stop::Stop;
 
 /// Unifies the nodes of structures that can be the same one, found by way of a member.
-pub(super) fn unify(core: &Core, nodes: &mut Nodes) -> Result<(), Clash> {
-    let found = ways_back(core);
+pub(super) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Clash> {
+    let found = ways_back(core, stop);
     loop {
         let mut changed = false;
         for (container, path, _) in &found {
             let Some(member) = nodes.at_path(*container, path) else { continue };
-            for other in (0..nodes.len() as u32).map(NodeId) {
+            for other in stop.polled((0..nodes.len() as u32).map(NodeId)) {
                 let alike = nodes.find(other) == other
                     && other != nodes.find(*container)
                     && same_record(nodes, other, *container)
@@ -41,10 +42,10 @@ fn same_record(nodes: &Nodes, one: NodeId, other: NodeId) -> bool {
 }
 
 /// The ways back in a program: the node of the structure, the way to the member, and where it is gone back.
-pub(super) fn ways_back(core: &Core) -> Vec<(NodeId, &[Step], Span)> {
+pub(super) fn ways_back<'a>(core: &'a Core, stop: &Stop<'_>) -> Vec<(NodeId, &'a [Step], Span)> {
     let mut found = Vec::new();
     for thread in &core.threads {
-        each_statement(&thread.code, &mut |statement| {
+        each_statement(&thread.code, stop, &mut |statement| {
             statement.kind.values(&mut |value| {
                 value.each(&mut |part| {
                     if let Value::Container { node, path, .. } = part {

@@ -12,6 +12,7 @@ use super::super::core::{Label, Register};
 use super::flat::{Program, Step, StepKind, Term, Thread, UNDEFINED};
 use super::layout::Layout;
 use super::ranges::Range;
+use crate::stop::Stop;
 
 /// What is known about the values of one class.
 #[derive(Clone, Copy)]
@@ -39,12 +40,12 @@ impl Counter {
 }
 
 /// For each class the values that it can hold, if it is a counter.
-pub(super) fn bounds(program: &Program, layout: &Layout) -> Vec<Option<Range>> {
+pub(super) fn bounds(program: &Program, layout: &Layout, stop: &Stop<'_>) -> Vec<Option<Range>> {
     let mut counters: Vec<Option<Counter>> =
         layout.classes.iter().map(|class| started(class.values())).collect();
     for thread in &program.threads {
-        let thread = Counting::of(thread);
-        for (step, once) in &thread.steps {
+        let thread = Counting::of(thread, stop);
+        for (step, once) in stop.polled(&thread.steps) {
             let (class, change) = match &step.kind {
                 StepKind::Store(cell, value) => (cell.class, thread.change(value, cell.class)),
                 StepKind::Update { cell, old, new, .. } => {
@@ -105,9 +106,9 @@ struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    fn of(thread: &'a Thread) -> Self {
+    fn of(thread: &'a Thread, stop: &Stop<'_>) -> Self {
         let mut counting = Counting { thread, steps: Vec::new(), loaded: HashMap::new() };
-        counting.block(&thread.code, true);
+        counting.block(&thread.code, true, stop);
         // Who jumps back may come by again anywhere.
         let mut labels: HashSet<Label> = HashSet::new();
         let back = counting.steps.iter().any(|(step, _)| match &step.kind {
@@ -121,8 +122,8 @@ impl<'a> Counting<'a> {
         counting
     }
 
-    fn block(&mut self, code: &'a [Step], once: bool) {
-        for step in code {
+    fn block(&mut self, code: &'a [Step], once: bool, stop: &Stop<'_>) {
+        for step in stop.polled(code) {
             self.steps.push((step, once));
             if let Some(register) = step.kind.writes() {
                 let class = match &step.kind {
@@ -135,7 +136,7 @@ impl<'a> Counting<'a> {
                 }
             }
             let once = once && !matches!(step.kind, StepKind::Loop(_));
-            step.kind.blocks().into_iter().for_each(|block| self.block(block, once));
+            step.kind.blocks().into_iter().for_each(|block| self.block(block, once, stop));
         }
     }
 

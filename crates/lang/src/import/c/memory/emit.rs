@@ -7,7 +7,7 @@ use fencewright_program::Span;
 use super::super::core::{Core, Register};
 use super::super::nodes::Nodes;
 use super::facts;
-use super::flat::{Program, Step, StepKind, Thread, UNDEFINED};
+use super::flat::{Program, Step, StepKind, Thread, UNDEFINED, each_step};
 use super::layout::{Class, Layout};
 use super::property::{Evidence, property};
 use super::statements::Statements;
@@ -16,9 +16,16 @@ use crate::ast::{self, ArraySize, Const, Declarator, Expr, File, Initial, Item, 
 use crate::facts::Memory;
 use crate::import::build;
 use crate::import::names::Names;
+use crate::stop::Stop;
 
 /// The program as a file, and what is known about its memory.
-pub fn emit(core: &Core, nodes: &Nodes, layout: &Layout, program: &Program) -> (File, Memory) {
+pub fn emit(
+    core: &Core,
+    nodes: &Nodes,
+    layout: &Layout,
+    program: &Program,
+    stop: &Stop<'_>,
+) -> (File, Memory) {
     let mut names = Names::default();
     let mut vocabulary = Vocabulary {
         undefined: names.fresh("undefined", "c_", "_"),
@@ -34,7 +41,7 @@ pub fn emit(core: &Core, nodes: &Nodes, layout: &Layout, program: &Program) -> (
             vocabulary.variables.insert(number, variable);
         }
     }
-    vocabulary.find_beyond(program, &mut names);
+    vocabulary.find_beyond(program, &mut names, stop);
     for text in vocabulary.beyond.values() {
         items.push(Item::Shared(vec![build::array(text, length(1), true, None, Span::default())]));
     }
@@ -42,9 +49,12 @@ pub fn emit(core: &Core, nodes: &Nodes, layout: &Layout, program: &Program) -> (
         program.threads.iter().map(|thread| names.fresh(&thread.name, "thread_", "_")).collect();
     let mut evidence = Evidence::default();
     for (thread, name) in program.threads.iter().zip(&threads) {
-        items.push(Item::Thread(emit_thread(&mut vocabulary, &names, thread, name, &mut evidence)));
+        items.push(Item::Thread(emit_thread(&mut vocabulary, &names, thread, name, &mut evidence, stop)));
     }
-    let asserts = program.threads.iter().any(|thread| thread.code.iter().any(asserts));
+    let mut asserts = false;
+    for thread in &program.threads {
+        each_step(&thread.code, stop, &mut |step| asserts |= matches!(step.kind, StepKind::Assert(..)));
+    }
     items.extend(property(layout, &evidence, asserts).map(Item::Property));
     if vocabulary.uses_undefined {
         let name = build::name(&vocabulary.undefined, Span::default());
@@ -53,10 +63,6 @@ pub fn emit(core: &Core, nodes: &Nodes, layout: &Layout, program: &Program) -> (
     let variables = vocabulary.variables.into_iter().map(|(class, name)| (name, class)).collect();
     let Evidence { mistakes, marks, .. } = evidence;
     (File { items }, facts::memory(core, nodes, layout, variables, mistakes, marks))
-}
-
-fn asserts(step: &Step) -> bool {
-    matches!(step.kind, StepKind::Assert(..)) || step.kind.blocks().into_iter().flatten().any(asserts)
 }
 
 fn length(length: i64) -> ArraySize {
@@ -122,9 +128,9 @@ impl Vocabulary {
     }
 
     /// A name for the end of what is modelled, wherever the program may come to one.
-    fn find_beyond(&mut self, program: &Program, names: &mut Names<'_>) {
+    fn find_beyond(&mut self, program: &Program, names: &mut Names<'_>, stop: &Stop<'_>) {
         let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
-        while let Some(step) = open.pop() {
+        while let Some(step) = open.pop().filter(|_| !stop.now()) {
             if let StepKind::Beyond(_, text) = &step.kind {
                 self.beyond.entry(text.clone()).or_insert_with(|| names.fresh(text, "c_", "_"));
             }
@@ -139,8 +145,9 @@ fn emit_thread(
     thread: &Thread,
     name: &str,
     evidence: &mut Evidence,
+    stop: &Stop<'_>,
 ) -> ast::Thread {
-    let reads = Reads::of(&thread.code);
+    let reads = Reads::of(&thread.code, stop);
     let mut own = Names::inside(names);
     let registers: Vec<String> = (0..)
         .zip(&thread.registers)
@@ -169,7 +176,8 @@ fn emit_thread(
     for (array, text) in thread.arrays.iter().zip(&arrays).filter(|(_, text)| !text.is_empty()) {
         declared.push(vocabulary.array(text, array.first, &array.init, span));
     }
-    let mut body = Statements::new(vocabulary, evidence, name, registers, arrays, reads).block(&thread.code);
+    let mut body =
+        Statements::new(vocabulary, evidence, name, registers, arrays, reads, stop).block(&thread.code);
     if !declared.is_empty() {
         body.insert(0, build::statement(StatementKind::Var(declared), span));
     }

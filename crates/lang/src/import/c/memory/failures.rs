@@ -4,45 +4,48 @@
 #[cfg(test)]
 mod tests;
 
+use fencewright_program::{BinaryOp, UnaryOp};
+
 use super::super::core::Register;
 use super::claims::Claims;
 use super::flat::{RegisterInfo, Step, StepKind, Term, Thread, Wrong};
-use fencewright_program::{BinaryOp, UnaryOp};
+use crate::stop::Stop;
 
 /// Moves the consequences of failed checks behind the blocks that they stand in.
-pub(super) fn move_failures(thread: &mut Thread) {
+pub(super) fn move_failures(thread: &mut Thread, stop: &Stop<'_>) {
     let register = Register(thread.registers.len() as u32);
-    if in_block(&mut thread.code, register) {
+    if in_block(&mut thread.code, register, stop) {
         thread.registers.push(RegisterInfo { name: "failed".to_string(), init: 0 });
     }
 }
 
-fn in_block(code: &mut Vec<Step>, register: Register) -> bool {
+fn in_block(code: &mut Vec<Step>, register: Register, stop: &Stop<'_>) -> bool {
     let mut moved = false;
-    let mut n = 0;
-    while n < code.len() {
-        let span = code[n].span;
-        if let StepKind::Atomic(block) = &mut code[n].kind {
-            let mut failures = Vec::new();
+    let mut done = Vec::with_capacity(code.len());
+    for mut step in stop.polled(std::mem::take(code)) {
+        let span = step.span;
+        let mut failures = Vec::new();
+        if let StepKind::Atomic(block) = &mut step.kind {
             *block = skipping(std::mem::take(block), register, &mut failures);
             moved |= !failures.is_empty();
-            for (number, failure) in (1..).zip(failures).collect::<Vec<_>>().into_iter().rev() {
-                let failed = Term::Register(register);
-                let kind = match failure {
-                    Failure::Check(wrong, claims) => {
-                        StepKind::Check(failed.with(BinaryOp::Ne, number), wrong, claims)
-                    }
-                    Failure::Beyond(text) => StepKind::Beyond(failed.with(BinaryOp::Eq, number), text),
-                };
-                code.insert(n + 1, Step { kind, span });
-            }
         } else {
-            for block in code[n].kind.blocks_mut() {
-                moved |= in_block(block, register);
+            for block in step.kind.blocks_mut() {
+                moved |= in_block(block, register, stop);
             }
         }
-        n += 1;
+        done.push(step);
+        done.extend((1..).zip(failures).map(|(number, failure)| {
+            let failed = Term::Register(register);
+            let kind = match failure {
+                Failure::Check(wrong, claims) => {
+                    StepKind::Check(failed.with(BinaryOp::Ne, number), wrong, claims)
+                }
+                Failure::Beyond(text) => StepKind::Beyond(failed.with(BinaryOp::Eq, number), text),
+            };
+            Step { kind, span }
+        }));
     }
+    *code = done;
     moved
 }
 

@@ -7,6 +7,7 @@ use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use super::super::core::{Access, Label, Register};
 use super::claims::Claims;
+use crate::stop::Stop;
 
 /// What undefined memory holds: a number that no address, and no number that programs count with, comes near.
 pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
@@ -469,6 +470,14 @@ impl StepKind {
             StepKind::AwaitAll(all) => all.iter_mut().flat_map(|awaited| &mut awaited.cell.index).collect(),
             _ => Vec::new(),
         }
+    }
+}
+
+/// Calls `visit` for every step, those in blocks behind the one that they are blocks of, until it is time to stop.
+pub fn each_step<'a>(code: &'a [Step], stop: &Stop<'_>, visit: &mut dyn FnMut(&'a Step)) {
+    for step in stop.polled(code) {
+        visit(step);
+        step.kind.blocks().into_iter().for_each(|block| each_step(block, stop, visit));
     }
 }
 

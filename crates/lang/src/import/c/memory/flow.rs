@@ -9,10 +9,11 @@ use std::collections::{BTreeSet, HashMap};
 use fencewright_program::{BinaryOp, UnaryOp};
 
 use super::super::core::{Label, Register};
-use super::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED};
+use super::flat::{Cell, Program, Step, StepKind, Term, Thread, UNDEFINED, each_step};
 use super::layout::Layout;
 use super::ranges::{Range, Values, range_of, refine};
 use super::{claims, counters};
+use crate::stop::Stop;
 
 /// After so many rounds ranges grow in large steps, and after so many without end.
 const LARGE_STEPS: usize = 3;
@@ -23,18 +24,20 @@ const MOST_ROUNDS: usize = 200;
 const MOST_PASSED: usize = 32;
 /// Programs for which statements times registers are more than this are not followed statement by statement.
 const MOST_WORK: usize = 20_000_000;
+/// A statement is as much work as a small piece for each so many registers: what is known about all of them may be copied.
+const REGISTERS_IN_A_PIECE: usize = 256;
 
-/// Takes out checks and assertions that cannot fail, and adds checks of values that may be undefined.
-pub(super) fn check(program: &mut Program, layout: &Layout) {
-    let stations = stations(program);
+/// Takes out checks and assertions that cannot fail, and adds checks of values that may be undefined, unless it is time to stop: then some code is missing.
+pub(super) fn check(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
+    let stations = stations(program, stop);
     let memory: Vec<Range> = layout.classes.iter().map(|class| join_all(class.values())).collect();
-    let mut known: Vec<Known> = program.threads.iter().map(Known::new).collect();
-    let bounds = counters::bounds(program, layout);
+    let mut known: Vec<Known> = program.threads.iter().map(|thread| Known::new(thread, stop)).collect();
+    let bounds = counters::bounds(program, layout, stop);
     let mut shared = Shared { memory, bounds, stations, round: 0, changed: true };
     while shared.changed {
         shared.changed = false;
         for (thread, known) in program.threads.iter_mut().zip(&mut known) {
-            Flow::run(thread, known, &mut shared, false);
+            Flow::run(thread, known, &mut shared, false, stop);
         }
         shared.round += 1;
         if shared.round == MOST_ROUNDS {
@@ -46,7 +49,7 @@ pub(super) fn check(program: &mut Program, layout: &Layout) {
         }
     }
     for (thread, known) in program.threads.iter_mut().zip(&mut known) {
-        Flow::run(thread, known, &mut shared, true);
+        Flow::run(thread, known, &mut shared, true, stop);
     }
 }
 
@@ -55,7 +58,7 @@ fn join_all(values: impl IntoIterator<Item = i64>) -> Range {
 }
 
 /// The numbers in a program, and those beside them.
-fn stations(program: &Program) -> Vec<i64> {
+fn stations(program: &Program, stop: &Stop<'_>) -> Vec<i64> {
     fn numbers(term: &Term, found: &mut BTreeSet<i64>) {
         match term {
             Term::Number(number) => {
@@ -75,10 +78,10 @@ fn stations(program: &Program) -> Vec<i64> {
         }
     }
     let mut found = BTreeSet::from([0, 1]);
-    let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
-    while let Some(step) = open.pop() {
-        step.kind.terms().into_iter().for_each(|term| numbers(term, &mut found));
-        step.kind.blocks().into_iter().for_each(|block| open.extend(block));
+    for thread in &program.threads {
+        each_step(&thread.code, stop, &mut |step| {
+            step.kind.terms().into_iter().for_each(|term| numbers(term, &mut found));
+        });
     }
     found.into_iter().collect()
 }
@@ -137,14 +140,10 @@ struct Known {
 }
 
 impl Known {
-    fn new(thread: &Thread) -> Self {
+    fn new(thread: &Thread, stop: &Stop<'_>) -> Self {
         let arrays = thread.arrays.iter().map(|array| join_all(array.init.iter().copied())).collect();
         let mut statements = 0;
-        let mut open: Vec<&Step> = thread.code.iter().collect();
-        while let Some(step) = open.pop() {
-            statements += 1;
-            step.kind.blocks().into_iter().for_each(|block| open.extend(block));
-        }
+        each_step(&thread.code, stop, &mut |_| statements += 1);
         let followed = statements * thread.registers.len() <= MOST_WORK;
         Known { arrays, labels: HashMap::new(), heads: Vec::new(), followed }
     }
@@ -153,8 +152,17 @@ impl Known {
 /// What is known at some point: what registers can hold, and which checks they have passed since they were written.
 #[derive(Clone)]
 struct State {
+    /// None if registers are not followed.
     registers: Vec<Range>,
     passed: Vec<Term>,
+}
+
+impl State {
+    fn set(&mut self, register: Register, range: Range) {
+        if let Some(known) = self.registers.get_mut(register.0 as usize) {
+            *known = range;
+        }
+    }
 }
 
 struct At<'a> {
@@ -182,12 +190,14 @@ struct Flow<'a> {
     around: Vec<(Option<State>, usize)>,
     /// Whether this is the last round, in which code is changed.
     last: bool,
+    stop: &'a Stop<'a>,
 }
 
 impl Flow<'_> {
-    fn run(thread: &mut Thread, known: &mut Known, shared: &mut Shared, last: bool) {
-        let registers = thread.registers.iter().map(|register| Range::of(register.init)).collect();
-        let mut flow = Flow { known, shared, loops: 0, around: Vec::new(), last };
+    fn run(thread: &mut Thread, known: &mut Known, shared: &mut Shared, last: bool, stop: &Stop<'_>) {
+        let followed = thread.registers.iter().filter(|_| known.followed);
+        let registers = followed.map(|register| Range::of(register.init)).collect();
+        let mut flow = Flow { stop, known, shared, loops: 0, around: Vec::new(), last };
         flow.block(&mut thread.code, Some(State { registers, passed: Vec::new() }));
     }
 
@@ -208,7 +218,7 @@ impl Flow<'_> {
         let mut learned = Vec::new();
         refine(condition, holds, &self.at(&state), &mut |register, range| learned.push((register, range)));
         for (register, range) in learned {
-            let now = &mut state.registers[register.0 as usize];
+            let Some(now) = state.registers.get_mut(register.0 as usize) else { continue };
             *now = now.both(range);
             if self.known.followed && now.is_nothing() {
                 return None;
@@ -218,27 +228,32 @@ impl Flow<'_> {
     }
 
     fn block(&mut self, block: &mut Vec<Step>, mut state: Option<State>) -> Option<State> {
-        let mut n = 0;
-        while n < block.len() {
-            let span = block[n].span;
+        let mut done = Vec::with_capacity(block.len());
+        let mut rest = std::mem::take(block);
+        rest.reverse();
+        while let Some(mut step) = rest.pop() {
+            let registers = state.as_ref().map_or(0, |state| state.registers.len());
+            if self.stop.after(1 + registers / REGISTERS_IN_A_PIECE) {
+                break;
+            }
+            let span = step.span;
             let checks = match &state {
-                Some(state) => self.undefined(state, &block[n].kind),
+                Some(state) => self.undefined(state, &step.kind),
                 None => Vec::new(),
             };
             for check in checks {
                 let StepKind::Check(condition, ..) = &check else { continue };
                 state = self.where_(state, condition, true);
                 if self.last {
-                    block.insert(n, Step { kind: check, span });
-                    n += 1;
+                    done.push(Step { kind: check, span });
                 }
             }
             if self.last
                 && let Some(state) = &state
             {
-                self.prepare(block, n, state);
+                rest.extend(self.prepare(&mut step, state));
             }
-            let kind = &mut block[n].kind;
+            let kind = &mut step.kind;
             let useless = match (&*kind, &state) {
                 (StepKind::Check(condition, ..), Some(state)) => {
                     self.range(state, condition).truth() == Some(true) || state.passed.contains(condition)
@@ -253,12 +268,11 @@ impl Flow<'_> {
                 _ => false,
             };
             state = self.step(kind, state);
-            if useless && self.last {
-                block.remove(n);
-            } else {
-                n += 1;
+            if !(useless && self.last) {
+                done.push(step);
             }
         }
+        *block = done;
         state
     }
 
@@ -280,7 +294,7 @@ impl Flow<'_> {
             StepKind::Update { cell, old, when, new } => {
                 // Whether the old value is undefined is checked when it is known.
                 let mut bound = state.clone();
-                bound.registers[old.0 as usize] = Range::of(0);
+                bound.set(*old, Range::of(0));
                 cell.index
                     .iter()
                     .chain(when)
@@ -289,7 +303,7 @@ impl Flow<'_> {
             }
             StepKind::Await(register, cell, condition, _) => {
                 let mut bound = state.clone();
-                bound.registers[register.0 as usize] = Range::of(0);
+                bound.set(*register, Range::of(0));
                 let terms = cell.index.iter().chain([condition]);
                 terms.for_each(|term| self.decides(&bound, term, false, &None, &mut found));
             }
@@ -365,26 +379,27 @@ impl Flow<'_> {
         }
     }
 
-    /// Where memory that is read and decides something at once may be undefined, reading and deciding become two statements with a check between them.
-    fn prepare(&self, block: &mut Vec<Step>, n: usize, state: &State) {
-        let span = block[n].span;
+    /// Where memory that is read and decides something at once may be undefined, reading and deciding become two statements with a check
+    /// between them. What comes behind the statement then.
+    fn prepare(&self, statement: &mut Step, state: &State) -> Option<Step> {
+        let span = statement.span;
         let step = |kind| Step { kind, span };
         let is_defined = |register: Register| Term::Register(register).with(BinaryOp::Ne, UNDEFINED);
-        match &mut block[n].kind {
+        match &mut statement.kind {
             StepKind::Update { cell, old, when, new } if self.shared.memory[cell.class].undefined => {
                 let mut bound = state.clone();
-                bound.registers[old.0 as usize] = self.shared.memory[cell.class];
+                bound.set(*old, self.shared.memory[cell.class]);
                 let mut found = Vec::new();
                 when.iter().for_each(|when| self.decides(&bound, when, false, &None, &mut found));
                 self.decides(&bound, new, true, &None, &mut found);
                 if found.is_empty() {
-                    return;
+                    return None;
                 }
                 // Nothing is equal to the undefined value, so a comparison fails and writes nothing.
                 let compares = |when: &Term| matches!(when, Term::Binary(BinaryOp::Eq, left, right) if **left == Term::Register(*old) && !right.has(*old));
                 if when.as_ref().is_some_and(compares) && !new.has(*old) {
                     let check = claims::defined(is_defined(*old), Term::Register(*old));
-                    return block.insert(n + 1, step(check));
+                    return Some(step(check));
                 }
                 let (old, cell, new) = (*old, cell.clone(), new.clone());
                 let write = step(StepKind::Store(cell.clone(), new));
@@ -392,16 +407,17 @@ impl Flow<'_> {
                     None => write,
                     Some(when) => step(StepKind::If(when, vec![write], Vec::new())),
                 };
-                block[n].kind = StepKind::Atomic(vec![step(StepKind::Load(old, cell)), write]);
+                statement.kind = StepKind::Atomic(vec![step(StepKind::Load(old, cell)), write]);
+                None
             }
             StepKind::Await(register, cell, condition, _) if self.shared.memory[cell.class].undefined => {
                 let register = *register;
                 let undefined = Term::Register(register).with(BinaryOp::Eq, UNDEFINED);
                 *condition = undefined.or(condition.clone());
                 let check = claims::defined(is_defined(register), Term::Register(register));
-                block.insert(n + 1, step(check));
+                Some(step(check))
             }
-            _ => {}
+            _ => None,
         }
     }
 
@@ -439,24 +455,25 @@ impl Flow<'_> {
         }
         match step {
             StepKind::Assign(register, value) => {
-                state.registers[register.0 as usize] = self.range(&state, value);
+                let value = self.range(&state, value);
+                state.set(*register, value);
             }
             StepKind::Set(array, _, value) => {
                 let value = self.range(&state, value);
                 self.known.arrays[*array] = self.shared.grow(self.known.arrays[*array], value);
             }
             StepKind::Havoc(register, low, high) => {
-                state.registers[register.0 as usize] = Range::new(*low, *high);
+                state.set(*register, Range::new(*low, *high));
             }
             StepKind::Load(register, cell) => {
-                state.registers[register.0 as usize] = self.shared.memory[cell.class];
+                state.set(*register, self.shared.memory[cell.class]);
             }
             StepKind::Store(cell, value) => {
                 let value = self.range(&state, value);
                 self.store(cell, value);
             }
             StepKind::Update { cell, old, when, new } => {
-                state.registers[old.0 as usize] = self.shared.memory[cell.class];
+                state.set(*old, self.shared.memory[cell.class]);
                 let written = match when {
                     None => Some(state.clone()),
                     Some(when) => self.where_(Some(state.clone()), when, true),
@@ -467,7 +484,7 @@ impl Flow<'_> {
                 }
             }
             StepKind::Await(register, cell, condition, _) => {
-                state.registers[register.0 as usize] = self.shared.memory[cell.class];
+                state.set(*register, self.shared.memory[cell.class]);
                 let undefined = Term::Register(*register).with(BinaryOp::Eq, UNDEFINED);
                 return self.where_(Some(state), &undefined.or(condition.clone()), true);
             }

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 
 use super::super::core::{Label, Register};
 use super::flat::{Step, StepKind, Term, Thread, UNDEFINED};
+use crate::stop::Stop;
 
 /// Threads of which statements times cells are more than this stay as they are.
 const MOST_WORK: usize = 50_000_000;
 
 /// Takes out assignments of the undefined value that nobody can find.
-pub(super) fn forget(thread: &mut Thread) {
+pub(super) fn forget(thread: &mut Thread, stop: &Stop<'_>) {
     let mut starts = Vec::new();
     let mut cells = thread.registers.len();
     for array in &thread.arrays {
@@ -19,7 +20,7 @@ pub(super) fn forget(thread: &mut Thread) {
     }
     let (mut statements, mut any) = (0, false);
     let mut open: Vec<&Step> = thread.code.iter().collect();
-    while let Some(step) = open.pop() {
+    while let Some(step) = open.pop().filter(|_| !stop.now()) {
         statements += 1;
         any |= is_undefining(&step.kind);
         step.kind.blocks().into_iter().for_each(|block| open.extend(block));
@@ -30,7 +31,8 @@ pub(super) fn forget(thread: &mut Thread) {
     let empty = Set(vec![0; cells.div_ceil(64)]);
     let around = Around { leave: empty.clone(), again: empty.clone() };
     let (labels, heads) = (HashMap::new(), Vec::new());
-    let mut liveness = Liveness { starts, labels, heads, loops: 0, empty, changed: true, remove: false };
+    let mut liveness =
+        Liveness { stop, starts, labels, heads, loops: 0, empty, changed: true, remove: false };
     while std::mem::take(&mut liveness.changed) {
         liveness.loops = 0;
         liveness.block(&mut thread.code, liveness.empty.clone(), &around);
@@ -76,7 +78,8 @@ struct Around {
     again: Set,
 }
 
-struct Liveness {
+struct Liveness<'s> {
+    stop: &'s Stop<'s>,
     /// For each array: the cell of its first element, its first index, and its length.
     starts: Vec<(usize, i64, usize)>,
     labels: HashMap<Label, Set>,
@@ -89,7 +92,7 @@ struct Liveness {
     remove: bool,
 }
 
-impl Liveness {
+impl Liveness<'_> {
     fn cell(&self, array: usize, index: i64) -> Option<usize> {
         let (start, first, length) = self.starts[array];
         let offset = usize::try_from(index.checked_sub(first)?).ok()?;
@@ -98,18 +101,24 @@ impl Liveness {
 
     /// What is live before a block.
     fn block(&mut self, code: &mut Vec<Step>, mut live: Set, around: &Around) -> Set {
-        for n in (0..code.len()).rev() {
+        let mut gone = Vec::new();
+        for n in self.stop.polled((0..code.len()).rev()) {
             if is_undefining(&code[n].kind) {
                 let cell = self.written(&code[n].kind);
                 if cell.is_some_and(|cell| !live.contains(cell)) {
                     if self.remove {
-                        code.remove(n);
+                        gone.push(n);
                     }
                     continue;
                 }
             }
             live = self.step(&mut code[n].kind, live, around);
         }
+        let mut n = 0;
+        code.retain(|_| {
+            n += 1;
+            gone.pop_if(|next| *next == n - 1).is_none()
+        });
         live
     }
 

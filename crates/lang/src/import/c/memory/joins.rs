@@ -11,38 +11,39 @@ use std::collections::{HashMap, HashSet};
 use fencewright_program::BinaryOp;
 
 use super::super::core::Register;
-use super::flat::{Awaited, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting};
+use super::flat::{Awaited, Program, RegisterInfo, Step, StepKind, Term, Thread, Waiting, each_step};
 use super::layout::Layout;
 use super::tidy::Reads;
+use crate::stop::Stop;
 
 /// Puts steps that wait for such flags, one after the other, together.
-pub(super) fn gather(program: &mut Program, layout: &Layout) {
+pub(super) fn gather(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let mut changing = HashSet::new();
     for thread in &program.threads {
-        thread.code.iter().for_each(|step| find_changing(step, &mut changing));
+        find_changing(&thread.code, &mut changing, stop);
     }
     for thread in &mut program.threads {
-        let reads = Reads::of(&thread.code);
-        gather_in(&mut thread.code, &changing, &reads);
+        let reads = Reads::of(&thread.code, stop);
+        gather_in(&mut thread.code, &changing, &reads, stop);
     }
-    count(program, layout);
+    count(program, layout, stop);
 }
 
 /// Classes to which something else than numbers other than 0 may be written.
-fn find_changing(step: &Step, changing: &mut HashSet<usize>) {
-    match &step.kind {
+fn find_changing(code: &[Step], changing: &mut HashSet<usize>, stop: &Stop<'_>) {
+    each_step(code, stop, &mut |step| match &step.kind {
         StepKind::Store(cell, value) if value.number().is_none_or(|number| number == 0) => {
             changing.insert(cell.class);
         }
         StepKind::Update { cell, .. } => _ = changing.insert(cell.class),
-        kind => kind.blocks().into_iter().flatten().for_each(|step| find_changing(step, changing)),
-    }
+        _ => {}
+    });
 }
 
-fn gather_in(code: &mut Vec<Step>, changing: &HashSet<usize>, reads: &Reads) {
+fn gather_in(code: &mut Vec<Step>, changing: &HashSet<usize>, reads: &Reads, stop: &Stop<'_>) {
     let mut gathered: Vec<Step> = Vec::new();
-    for mut step in std::mem::take(code) {
-        step.kind.blocks_mut().into_iter().for_each(|block| gather_in(block, changing, reads));
+    for mut step in stop.polled(std::mem::take(code)) {
+        step.kind.blocks_mut().into_iter().for_each(|block| gather_in(block, changing, reads, stop));
         if let Some(flag) = flag(&step.kind, changing, reads) {
             if let Some(Step { kind: StepKind::AwaitAll(flags), span }) = gathered.last_mut() {
                 flags.push(flag);
@@ -80,10 +81,10 @@ struct Uses {
 }
 
 /// Lets identical threads count.
-fn count(program: &mut Program, layout: &Layout) {
+fn count(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let mut uses: HashMap<usize, Uses> = HashMap::new();
     for (number, thread) in program.threads.iter().enumerate() {
-        thread.code.iter().for_each(|step| mention(step, &mut uses));
+        mention(&thread.code, &mut uses, stop);
         for (n, step) in thread.code.iter().enumerate() {
             // Nobody jumps back from behind it.
             if let Some(class) = sets(step)
@@ -95,7 +96,7 @@ fn count(program: &mut Program, layout: &Layout) {
     }
     let mut awaited: Vec<Vec<usize>> = Vec::new();
     for thread in &program.threads {
-        thread.code.iter().for_each(|step| find_awaited(step, &mut awaited));
+        find_awaited(&thread.code, &mut awaited, stop);
     }
     // From the flag that is not needed any more to the one that counts, and to what number.
     let mut counted: HashMap<usize, usize> = HashMap::new();
@@ -122,7 +123,7 @@ fn count(program: &mut Program, layout: &Layout) {
     }
     for thread in &mut program.threads {
         let register = Register(thread.registers.len() as u32);
-        if count_in(&mut thread.code, &counted, register) {
+        if count_in(&mut thread.code, &counted, register, stop) {
             thread.registers.push(RegisterInfo { name: "done".to_string(), init: 0 });
         }
     }
@@ -143,23 +144,24 @@ fn jumps(step: &Step) -> bool {
     matches!(step.kind, StepKind::Goto(_)) || step.kind.blocks().into_iter().flatten().any(jumps)
 }
 
-fn mention(step: &Step, uses: &mut HashMap<usize, Uses>) {
+fn mention(code: &[Step], uses: &mut HashMap<usize, Uses>, stop: &Stop<'_>) {
     let mut found = |class: usize| uses.entry(class).or_default().mentions += 1;
-    match &step.kind {
+    each_step(code, stop, &mut |step| match &step.kind {
         StepKind::Load(_, cell)
         | StepKind::Store(cell, _)
         | StepKind::Update { cell, .. }
         | StepKind::Await(_, cell, ..) => found(cell.class),
         StepKind::AwaitAll(flags) => flags.iter().for_each(|flag| found(flag.cell.class)),
-        kind => kind.blocks().into_iter().flatten().for_each(|step| mention(step, uses)),
-    }
+        _ => {}
+    });
 }
 
-fn find_awaited(step: &Step, awaited: &mut Vec<Vec<usize>>) {
-    match &step.kind {
-        StepKind::AwaitAll(flags) => awaited.push(flags.iter().map(|flag| flag.cell.class).collect()),
-        kind => kind.blocks().into_iter().flatten().for_each(|step| find_awaited(step, awaited)),
-    }
+fn find_awaited(code: &[Step], awaited: &mut Vec<Vec<usize>>, stop: &Stop<'_>) {
+    each_step(code, stop, &mut |step| {
+        if let StepKind::AwaitAll(flags) = &step.kind {
+            awaited.push(flags.iter().map(|flag| flag.cell.class).collect());
+        }
+    });
 }
 
 /// Whether two threads do the same, but for the steps in which they set their flags.
@@ -177,9 +179,9 @@ fn are_alike(program: &Program, (one, at): (usize, usize), (other, and): (usize,
 }
 
 /// Puts counting in the place of setting and waiting; whether anything is counted.
-fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Register) -> bool {
+fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Register, stop: &Stop<'_>) -> bool {
     let mut counts = false;
-    for step in code {
+    for step in stop.polled(code) {
         let set = sets(step).and_then(|class| counted.get(&class).copied());
         match (&mut step.kind, set) {
             (StepKind::Atomic(block), Some(counter)) => {
@@ -209,7 +211,7 @@ fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Regist
             }
             (kind, _) => {
                 for block in kind.blocks_mut() {
-                    counts |= count_in(block, counted, register);
+                    counts |= count_in(block, counted, register, stop);
                 }
             }
         }

@@ -20,6 +20,7 @@ use super::addresses::{Order, Piece, WayBack};
 use super::flat::{Term, UNDEFINED};
 use super::uses::{Use, Uses};
 use crate::diagnostic::Diagnostic;
+use crate::stop::Stop;
 
 /// More numbers than this in a class that is used are a mistake.
 const MOST_NUMBERS: u64 = 1 << 12;
@@ -117,11 +118,16 @@ pub struct Placed {
 
 impl Layout {
     /// Numbers for everything.
-    pub fn new(core: &Core, nodes: &Nodes, options: Options) -> Result<Self, Vec<Diagnostic>> {
-        let uses = Uses::of(core, nodes);
+    pub fn new(
+        core: &Core,
+        nodes: &Nodes,
+        options: Options,
+        stop: &Stop<'_>,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let uses = Uses::of(core, nodes, stop);
         let mut ended = HashSet::new();
         for thread in &core.threads {
-            each_statement(&thread.code, &mut |statement| {
+            each_statement(&thread.code, stop, &mut |statement| {
                 if let StmtKind::End(object) = &statement.kind {
                     ended.insert(*object);
                 }
@@ -149,10 +155,12 @@ impl Layout {
         }
         layout.initial_values(core, nodes)?;
         layout.choose_order();
-        layout.find_ways_back(core, nodes)?;
+        layout.find_ways_back(core, nodes, stop)?;
         if options.reuse == Reuse::Allocated {
-            let mut passed_on: Vec<usize> =
-                reuse::passed_on(core, nodes).iter().filter_map(|node| layout.class(nodes, *node)).collect();
+            let mut passed_on: Vec<usize> = reuse::passed_on(core, nodes, stop)
+                .iter()
+                .filter_map(|node| layout.class(nodes, *node))
+                .collect();
             passed_on.sort_unstable();
             passed_on.into_iter().for_each(|class| layout.pass_on(class));
         }

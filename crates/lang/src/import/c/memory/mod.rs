@@ -64,8 +64,8 @@ impl Default for Options {
 }
 
 /// Unifies the nodes of structures that can be the same one, found by way of a member.
-pub fn unite_containers(core: &Core, nodes: &mut Nodes) -> Result<(), Vec<Diagnostic>> {
-    containers::unify(core, nodes).map_err(|clash| clash.diagnostics().to_vec())
+pub fn unite_containers(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+    containers::unify(core, nodes, stop).map_err(|clash| clash.diagnostics().to_vec())
 }
 
 /// The program as a file of `.fw`.
@@ -87,37 +87,39 @@ pub fn emit(
     options: Options,
     stop: &Stop<'_>,
 ) -> Result<Emitted, Vec<Diagnostic>> {
-    unite_containers(core, &mut nodes)?;
+    unite_containers(core, &mut nodes, stop)?;
     stop.or_go_on()?;
     let clashes: Vec<Diagnostic> = nodes.clashes().iter().flat_map(|clash| clash.diagnostics()).collect();
     if !clashes.is_empty() {
         return Err(clashes);
     }
     open_arrays::set_lengths(core, &mut nodes)?;
-    let layout = Layout::new(core, &nodes, options)?;
+    let layout = Layout::new(core, &nodes, options, stop)?;
     stop.or_go_on()?;
-    let mut program = resolve::resolve(core, &nodes, &layout, sources, options)?;
+    let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;
-    program.threads.iter_mut().for_each(fresh::forget);
+    program.threads.iter_mut().for_each(|thread| fresh::forget(thread, stop));
     for thread in program.threads.iter_mut().filter(|thread| sharing::has_many_registers(thread)) {
-        tidy::tidy(thread);
+        tidy::tidy(thread, stop);
         stop.or_go_on()?;
-        sharing::share(thread);
+        sharing::share(thread, stop);
     }
     stop.or_go_on()?;
-    flow::check(&mut program, &layout);
+    flow::check(&mut program, &layout, stop);
     for thread in &mut program.threads {
         stop.or_go_on()?;
-        checks::join(&mut thread.code);
-        checks::cut(&mut thread.code);
-        failures::move_failures(thread);
-        tidy::tidy(thread);
+        checks::join(&mut thread.code, stop);
+        checks::cut(&mut thread.code, stop);
+        failures::move_failures(thread, stop);
+        tidy::tidy(thread, stop);
         if options.suppositions_wait {
-            tidy::wait(&mut thread.code);
+            tidy::wait(&mut thread.code, stop);
         }
     }
-    joins::gather(&mut program, &layout);
+    joins::gather(&mut program, &layout, stop);
     stop.or_go_on()?;
-    let (file, memory) = emit::emit(core, &nodes, &layout, &program);
-    Ok(Emitted { file, plain: plain::plain(&program), memory })
+    let (file, memory) = emit::emit(core, &nodes, &layout, &program, stop);
+    let plain = plain::plain(&program, stop);
+    stop.or_go_on()?;
+    Ok(Emitted { file, plain, memory })
 }

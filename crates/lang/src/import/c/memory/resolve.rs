@@ -23,6 +23,7 @@ use super::flat::{
 use super::layout::Layout;
 use crate::diagnostic::Diagnostic;
 use crate::sources::Sources;
+use crate::stop::Stop;
 
 /// Resolves all threads.
 pub fn resolve(
@@ -31,6 +32,7 @@ pub fn resolve(
     layout: &Layout,
     sources: &Sources,
     options: Options,
+    stop: &Stop<'_>,
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut threads = Vec::new();
@@ -45,6 +47,7 @@ pub fn resolve(
             layout,
             sources,
             options,
+            stop,
             thread: ThreadNumber(number as u32),
             registers: registers.collect(),
             arrays: Vec::new(),
@@ -77,6 +80,7 @@ pub(super) struct Resolver<'a> {
     pub(super) layout: &'a Layout,
     sources: &'a Sources,
     pub(super) options: Options,
+    stop: &'a Stop<'a>,
     pub(super) thread: ThreadNumber,
     registers: Vec<RegisterInfo>,
     pub(super) arrays: Vec<Array>,
@@ -106,7 +110,7 @@ type Forward<'a> = (&'a WayBack, Term, Term);
 impl<'a> Resolver<'a> {
     fn block(&mut self, block: &[Stmt]) -> Vec<Step> {
         let outside = std::mem::take(&mut self.out);
-        for statement in block {
+        for statement in self.stop.polled(block) {
             self.span = statement.span;
             self.statement(&statement.kind);
         }

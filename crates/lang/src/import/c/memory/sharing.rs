@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::core::Register;
 use super::flat::{Step, StepKind, Term, Thread};
+use crate::stop::Stop;
 
 /// A thread with fewer registers has one for each value.
 const FEW: usize = 256;
@@ -18,31 +19,37 @@ pub(super) fn has_many_registers(thread: &Thread) -> bool {
 }
 
 /// Lets statements of a thread share registers.
-pub(super) fn share(thread: &mut Thread) {
+pub(super) fn share(thread: &mut Thread, stop: &Stop<'_>) {
     let mut mentions = Mentions::default();
-    mentions.block(&thread.code, None, &mut Vec::new());
-    let (names, mut numbers) = (shared(thread, &mentions), HashMap::new());
+    mentions.block(&thread.code, None, &mut Vec::new(), stop);
+    // Nobody would know the registers that were not looked for.
+    if stop.at_once() {
+        return;
+    }
+    let (names, mut numbers) = (shared(thread, &mentions, stop), HashMap::new());
     // Nobody mentions the others any more.
     let mut kept = Vec::new();
-    for (register, info) in (0..).map(Register).zip(std::mem::take(&mut thread.registers)) {
+    let all = std::mem::take(&mut thread.registers);
+    for (register, info) in stop.polled((0..).map(Register).zip(all)) {
         if mentions.registers.contains_key(&register) && names.get(&register).is_none_or(|n| *n == register) {
             numbers.insert(register, Register(kept.len() as u32));
             kept.push(info);
         }
     }
     thread.registers = kept;
-    rename(&mut thread.code, &|register| {
+    let name = |register| {
         let stands_for = names.get(&register).copied().unwrap_or(register);
         numbers.get(&stands_for).copied().unwrap_or(stands_for)
-    });
+    };
+    rename(&mut thread.code, &name, stop);
 }
 
 /// The register that stands for each one that can be shared: for all that are the n-th of their name in their statements, and start alike.
-fn shared(thread: &Thread, mentions: &Mentions) -> HashMap<Register, Register> {
+fn shared(thread: &Thread, mentions: &Mentions, stop: &Stop<'_>) -> HashMap<Register, Register> {
     let mut shared: HashMap<(&str, i64, usize), Register> = HashMap::new();
     let mut counts: HashMap<(usize, &str, i64), usize> = HashMap::new();
     let mut names = HashMap::new();
-    for (register, info) in (0..).map(Register).zip(&thread.registers) {
+    for (register, info) in stop.polled((0..).map(Register).zip(&thread.registers)) {
         let Some(Mention { statement, own: true, .. }) = mentions.registers.get(&register).copied() else {
             continue;
         };
@@ -80,10 +87,10 @@ struct Mention {
 
 impl Mentions {
     /// Looks at some code, of this statement or of none, and inside these blocks.
-    fn block(&mut self, code: &[Step], of: Option<usize>, around: &mut Vec<usize>) {
+    fn block(&mut self, code: &[Step], of: Option<usize>, around: &mut Vec<usize>, stop: &Stop<'_>) {
         self.blocks += 1;
         around.push(self.blocks);
-        for Step { kind, .. } in code {
+        for Step { kind, .. } in stop.polled(code) {
             let statement = of.unwrap_or_else(|| {
                 self.statements += 1;
                 self.statements
@@ -102,7 +109,7 @@ impl Mentions {
                 self.labelled.insert(statement);
             }
             let inside = of.or_else(|| matches!(kind, StepKind::Steps(_)).then_some(statement));
-            kind.blocks().into_iter().for_each(|block| self.block(block, inside, around));
+            kind.blocks().into_iter().for_each(|block| self.block(block, inside, around, stop));
         }
         around.pop();
     }
@@ -114,8 +121,8 @@ impl Mentions {
     }
 }
 
-fn rename(code: &mut [Step], name: &impl Fn(Register) -> Register) {
-    for Step { kind, .. } in code {
+fn rename(code: &mut [Step], name: &impl Fn(Register) -> Register, stop: &Stop<'_>) {
+    for Step { kind, .. } in stop.polled(code) {
         match kind {
             StepKind::Assign(register, _)
             | StepKind::Havoc(register, ..)
@@ -127,6 +134,6 @@ fn rename(code: &mut [Step], name: &impl Fn(Register) -> Register) {
         for term in kind.terms_mut() {
             *term = term.replaced(&|register| Term::Register(name(register)));
         }
-        kind.blocks_mut().into_iter().for_each(|block| rename(block, name));
+        kind.blocks_mut().into_iter().for_each(|block| rename(block, name, stop));
     }
 }

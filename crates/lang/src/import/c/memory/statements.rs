@@ -13,6 +13,7 @@ use super::tidy::Reads;
 use crate::ast::{Block, Expr, ExprKind, Place, Statement, StatementKind};
 use crate::facts;
 use crate::import::build;
+use crate::stop::Stop;
 
 /// What an assertion says that an undefined value makes fail.
 const UNDEFINED_DECIDES: &str = "an undefined value decides what happens";
@@ -25,6 +26,7 @@ pub(super) struct Statements<'a> {
     registers: Vec<String>,
     arrays: Vec<String>,
     reads: Reads,
+    stop: &'a Stop<'a>,
     /// How many labels there are of each kind.
     labels: HashMap<&'static str, usize>,
     /// Labels for the next statement.
@@ -39,14 +41,15 @@ impl<'a> Statements<'a> {
         registers: Vec<String>,
         arrays: Vec<String>,
         reads: Reads,
+        stop: &'a Stop<'a>,
     ) -> Self {
         let (labels, pending) = (HashMap::new(), Vec::new());
-        Statements { vocabulary, evidence, thread, registers, arrays, reads, labels, pending }
+        Statements { vocabulary, evidence, thread, registers, arrays, reads, stop, labels, pending }
     }
 
     pub fn block(&mut self, steps: &[Step]) -> Vec<Statement> {
         let mut statements = Vec::new();
-        for step in steps {
+        for step in self.stop.polled(steps) {
             self.step(step, &mut statements);
         }
         if !self.pending.is_empty() {

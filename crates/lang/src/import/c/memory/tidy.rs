@@ -6,6 +6,7 @@ use fencewright_program::{UnaryOp, Width};
 
 use super::super::core::Register;
 use super::flat::{Step, StepKind, Term, Thread, Waiting};
+use crate::stop::Stop;
 
 /// Which registers and arrays of a thread are read.
 #[derive(Debug, Default)]
@@ -21,10 +22,10 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// Looks at all of some code.
-    pub fn of(code: &[Step]) -> Self {
+    /// Looks at all of some code, unless it is time to stop.
+    pub fn of(code: &[Step], stop: &Stop<'_>) -> Self {
         let mut reads = Reads::default();
-        code.iter().for_each(|step| reads.step(&step.kind));
+        reads.block(code, stop);
         reads
     }
 
@@ -53,7 +54,11 @@ impl Reads {
         term.arrays(&mut |array| _ = self.arrays.insert(array));
     }
 
-    fn step(&mut self, step: &StepKind) {
+    fn block(&mut self, code: &[Step], stop: &Stop<'_>) {
+        stop.polled(code).for_each(|step| self.step(&step.kind, stop));
+    }
+
+    fn step(&mut self, step: &StepKind, stop: &Stop<'_>) {
         if let Some(register) = step.writes() {
             self.written.insert(register);
         }
@@ -86,19 +91,23 @@ impl Reads {
             _ => step.terms().into_iter().for_each(|term| self.term(term)),
         }
         for block in step.blocks() {
-            block.iter().for_each(|step| self.step(&step.kind));
+            self.block(block, stop);
         }
     }
 }
 
 /// Takes out what nobody needs.
-pub(super) fn tidy(thread: &mut Thread) {
+pub(super) fn tidy(thread: &mut Thread, stop: &Stop<'_>) {
     loop {
-        let reads = Reads::of(&thread.code);
+        let reads = Reads::of(&thread.code, stop);
+        // What is not known to be read is not needed.
+        if stop.at_once() {
+            return;
+        }
         let marks: HashSet<usize> =
             (0..thread.arrays.len()).filter(|&array| thread.arrays[array].marks.is_some()).collect();
-        let mut changed = join(&mut thread.code, &reads);
-        changed |= without_dead(&mut thread.code, &|step| match step {
+        let mut changed = join(&mut thread.code, &reads, stop);
+        changed |= without_dead(&mut thread.code, stop, &|step| match step {
             StepKind::Assign(register, _) | StepKind::Havoc(register, ..) => reads.is_read(*register),
             StepKind::Set(array, ..) => reads.arrays.contains(array) || marks.contains(array),
             _ => true,
@@ -109,13 +118,13 @@ pub(super) fn tidy(thread: &mut Thread) {
     }
 }
 
-fn without_dead(code: &mut Vec<Step>, needed: &impl Fn(&StepKind) -> bool) -> bool {
+fn without_dead(code: &mut Vec<Step>, stop: &Stop<'_>, needed: &impl Fn(&StepKind) -> bool) -> bool {
     let before = code.len();
     code.retain(|step| needed(&step.kind));
     let mut changed = code.len() != before;
-    for step in code.iter_mut() {
+    for step in stop.polled(code.iter_mut()) {
         for block in step.kind.blocks_mut() {
-            changed |= without_dead(block, needed);
+            changed |= without_dead(block, stop, needed);
         }
     }
     let before = code.len();
@@ -128,21 +137,21 @@ fn without_dead(code: &mut Vec<Step>, needed: &impl Fn(&StepKind) -> bool) -> bo
 }
 
 /// A register that is read once, in the statement behind the one that writes it, is left out: `t = x; r = t;` is `r = x;`.
-fn join(code: &mut Vec<Step>, reads: &Reads) -> bool {
+fn join(code: &mut Vec<Step>, reads: &Reads, stop: &Stop<'_>) -> bool {
     let mut changed = false;
-    let mut n = 0;
-    while n + 1 < code.len() {
-        if let Some(joined) = joined(&code[n], &code[n + 1], reads) {
-            code.splice(n..n + 2, [joined]);
+    let mut done: Vec<Step> = Vec::with_capacity(code.len());
+    for mut step in stop.polled(std::mem::take(code)) {
+        while let Some(joined) = done.last().and_then(|last| joined(last, &step, reads)) {
+            done.pop();
+            step = joined;
             changed = true;
-            n = n.saturating_sub(1);
-        } else {
-            n += 1;
         }
+        done.push(step);
     }
-    for step in code {
+    *code = done;
+    for step in stop.polled(code) {
         for block in step.kind.blocks_mut() {
-            changed |= join(block, reads);
+            changed |= join(block, reads, stop);
         }
     }
     changed
@@ -150,22 +159,22 @@ fn join(code: &mut Vec<Step>, reads: &Reads) -> bool {
 
 /// Where something is supposed about a value that the statement before has read, both are one step, which waits: `r = x; assume r == 1;` goes on only
 /// if it reads 1, and what happens until then is the same whether it has read something else already or not.
-pub(super) fn wait(code: &mut Vec<Step>) {
-    let mut n = 0;
-    while n < code.len() {
-        if let (StepKind::Load(register, cell), Some(StepKind::Assume(condition))) =
-            (&code[n].kind, code.get(n + 1).map(|step| &step.kind))
+pub(super) fn wait(code: &mut Vec<Step>, stop: &Stop<'_>) {
+    let mut done: Vec<Step> = Vec::with_capacity(code.len());
+    for mut step in stop.polled(std::mem::take(code)) {
+        if let (Some(StepKind::Load(register, cell)), StepKind::Assume(condition)) =
+            (done.last().map(|last| &last.kind), &step.kind)
             && condition.has(*register)
         {
-            let kind = StepKind::Await(*register, cell.clone(), condition.clone(), Waiting::Step);
-            let span = code[n + 1].span;
-            code.splice(n..n + 2, [Step { kind, span }]);
+            step.kind = StepKind::Await(*register, cell.clone(), condition.clone(), Waiting::Step);
+            done.pop();
         }
-        if !matches!(code[n].kind, StepKind::Atomic(_)) {
-            code[n].kind.blocks_mut().into_iter().for_each(wait);
+        if !matches!(step.kind, StepKind::Atomic(_)) {
+            step.kind.blocks_mut().into_iter().for_each(|block| wait(block, stop));
         }
-        n += 1;
+        done.push(step);
     }
+    *code = done;
 }
 
 fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {

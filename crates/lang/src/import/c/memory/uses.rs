@@ -8,6 +8,7 @@ use super::super::core::{
     Base, Core, Known, Location, NodeId, ObjectId, Register, StmtKind, ThreadNumber, Value, each_statement,
 };
 use super::super::nodes::Nodes;
+use crate::stop::Stop;
 
 /// What happens to the places of one class.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ pub struct Uses<'a> {
 
 impl<'a> Uses<'a> {
     /// Looks at all of a program.
-    pub fn of(core: &'a Core, nodes: &'a Nodes) -> Self {
+    pub fn of(core: &'a Core, nodes: &'a Nodes, stop: &Stop<'_>) -> Self {
         let objects = core.objects.iter().map(|object| object.node).collect();
         let mut uses = Uses { core, nodes, of: HashMap::new(), thread: ThreadNumber(0), objects };
         for object in &core.objects {
@@ -55,7 +56,7 @@ impl<'a> Uses<'a> {
         }
         for (number, thread) in core.threads.iter().enumerate() {
             uses.thread = ThreadNumber(number as u32);
-            each_statement(&thread.code, &mut |statement| uses.statement(&statement.kind));
+            each_statement(&thread.code, stop, &mut |statement| uses.statement(&statement.kind));
         }
         uses
     }

@@ -3,6 +3,7 @@
 use fencewright_program::BinaryOp;
 
 use super::super::super::core::{Register, Stmt, StmtKind, Value, each_statement};
+use crate::stop::Stop;
 
 /// What is known of the reads of a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,17 +15,17 @@ enum Reads {
 }
 
 /// Makes choices of numbers choices of remainders where that is all that is looked at.
-pub(super) fn narrow(code: &mut [Stmt], registers: usize) {
+pub(super) fn narrow(code: &mut [Stmt], registers: usize, stop: &Stop<'_>) {
     let mut chosen = false;
-    each_statement(code, &mut |statement| chosen |= matches!(statement.kind, StmtKind::Havoc(..)));
+    each_statement(code, stop, &mut |statement| chosen |= matches!(statement.kind, StmtKind::Havoc(..)));
     if !chosen {
         return;
     }
     let mut reads = vec![Reads::None; registers];
-    each_statement(code, &mut |statement| {
+    each_statement(code, stop, &mut |statement| {
         statement.kind.values(&mut |value| note(value, &mut reads));
     });
-    choose(code, &reads);
+    choose(code, &reads, stop);
 }
 
 fn note(value: &Value, reads: &mut [Reads]) {
@@ -63,8 +64,8 @@ fn divisor(op: BinaryOp, number: i64) -> Option<i64> {
     }
 }
 
-fn choose(code: &mut [Stmt], reads: &[Reads]) {
-    for statement in code {
+fn choose(code: &mut [Stmt], reads: &[Reads], stop: &Stop<'_>) {
+    for statement in stop.polled(code) {
         if let StmtKind::Havoc(register, least, greatest) = &mut statement.kind {
             if let Reads::Remainder(divisor) = reads[register.0 as usize]
                 && *least >= 0
@@ -74,7 +75,7 @@ fn choose(code: &mut [Stmt], reads: &[Reads]) {
                 (*least, *greatest) = (0, divisor - 1);
             }
         } else {
-            statement.kind.blocks_mut().into_iter().for_each(|block| choose(block, reads));
+            statement.kind.blocks_mut().into_iter().for_each(|block| choose(block, reads, stop));
         }
     }
 }

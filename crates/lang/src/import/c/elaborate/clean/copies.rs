@@ -1,6 +1,7 @@
 //! Removes registers that are written once and read once, by the next statement: the value moves into that statement.
 
 use super::super::super::core::{Register, Stmt, StmtKind, Value, each_statement};
+use crate::stop::Stop;
 
 #[derive(Clone, Copy, Default)]
 struct Count {
@@ -9,14 +10,14 @@ struct Count {
 }
 
 /// Fuses statements that only pass a value on with those that take it.
-pub(super) fn fuse(code: &mut Vec<Stmt>, registers: usize) {
+pub(super) fn fuse(code: &mut Vec<Stmt>, registers: usize, stop: &Stop<'_>) {
     let mut counts = vec![Count::default(); registers];
-    count(code, &mut counts);
-    fuse_block(code, &counts);
+    count(code, &mut counts, stop);
+    fuse_block(code, &counts, stop);
 }
 
-fn count(code: &[Stmt], counts: &mut [Count]) {
-    each_statement(code, &mut |statement| {
+fn count(code: &[Stmt], counts: &mut [Count], stop: &Stop<'_>) {
+    each_statement(code, stop, &mut |statement| {
         if let Some(register) = statement.kind.writes() {
             counts[register.0 as usize].writes += 1;
         }
@@ -26,16 +27,16 @@ fn count(code: &[Stmt], counts: &mut [Count]) {
     });
 }
 
-fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count]) {
+fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count], stop: &Stop<'_>) {
     let mut done: Vec<Stmt> = Vec::new();
-    for mut statement in std::mem::take(code) {
+    for mut statement in stop.polled(std::mem::take(code)) {
         match &mut statement.kind {
             StmtKind::Steps(inner) | StmtKind::Block(inner) | StmtKind::Loop(inner) => {
-                fuse_block(inner, counts)
+                fuse_block(inner, counts, stop)
             }
             StmtKind::If(_, then, otherwise) => {
-                fuse_block(then, counts);
-                fuse_block(otherwise, counts);
+                fuse_block(then, counts, stop);
+                fuse_block(otherwise, counts, stop);
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::super::core::{Label, Register, Stmt, StmtKind};
+use crate::stop::Stop;
 
 /// A set of registers: of 64 at a time, one bit for each, those without any left out. A long function has many registers, and few are live at once.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -57,7 +58,8 @@ struct Around {
     again: Set,
 }
 
-struct Liveness {
+struct Liveness<'s> {
+    stop: &'s Stop<'s>,
     labels: FxHashMap<Label, Set>,
     empty: Set,
     changed: bool,
@@ -67,12 +69,18 @@ struct Liveness {
 }
 
 /// Takes out assignments that nobody sees. The registers that are live at the start.
-pub(super) fn eliminate(code: &mut Vec<Stmt>, count: usize) -> FxHashSet<Register> {
+pub(super) fn eliminate(code: &mut Vec<Stmt>, count: usize, stop: &Stop<'_>) -> FxHashSet<Register> {
     loop {
         let empty = Set::default();
         let around = Around { leave: empty.clone(), again: empty.clone() };
-        let mut liveness =
-            Liveness { labels: FxHashMap::default(), empty, changed: true, remove: false, removed: false };
+        let mut liveness = Liveness {
+            stop,
+            labels: FxHashMap::default(),
+            empty,
+            changed: true,
+            remove: false,
+            removed: false,
+        };
         while std::mem::take(&mut liveness.changed) {
             liveness.block(code, liveness.empty.clone(), &around);
         }
@@ -84,11 +92,11 @@ pub(super) fn eliminate(code: &mut Vec<Stmt>, count: usize) -> FxHashSet<Registe
     }
 }
 
-impl Liveness {
+impl Liveness<'_> {
     /// What is live before a block.
     fn block(&mut self, code: &mut Vec<Stmt>, mut live: Set, around: &Around) -> Set {
         let mut gone = Vec::new();
-        for (n, statement) in code.iter_mut().enumerate().rev() {
+        for (n, statement) in self.stop.polled(code.iter_mut().enumerate().rev()) {
             if let StmtKind::Assign(register, _) | StmtKind::Undefined(register) = &statement.kind
                 && !live.contains(*register)
             {

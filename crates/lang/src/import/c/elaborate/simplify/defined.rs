@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use super::super::super::core::{
     Base, Core, Known, Location, ObjectId, Register, StmtKind, Value, each_statement,
 };
+use crate::stop::Stop;
 
 /// What may be undefined.
 pub(super) struct Defined {
@@ -18,7 +19,7 @@ pub(super) struct Defined {
 
 impl Defined {
     /// Looks at all of a program.
-    pub fn of(core: &Core) -> Self {
+    pub fn of(core: &Core, stop: &Stop<'_>) -> Self {
         let mut undefined = FxHashSet::default();
         for (number, thread) in core.threads.iter().enumerate() {
             let registers = (0..).map(Register).zip(&thread.registers);
@@ -26,8 +27,8 @@ impl Defined {
                 registers.filter(|(_, info)| info.initial.is_none()).map(|(register, _)| (number, register)),
             );
         }
-        let mut defined = Defined { undefined, memory: starts_undefined(core) };
-        while defined.grow(core) {}
+        let mut defined = Defined { undefined, memory: starts_undefined(core, stop) };
+        while defined.grow(core, stop) {}
         defined
     }
 
@@ -36,10 +37,10 @@ impl Defined {
         !self.undefined.contains(&(thread, register))
     }
 
-    fn grow(&mut self, core: &Core) -> bool {
+    fn grow(&mut self, core: &Core, stop: &Stop<'_>) -> bool {
         let before = (self.undefined.len(), self.memory);
         for (number, thread) in core.threads.iter().enumerate() {
-            each_statement(&thread.code, &mut |statement| {
+            each_statement(&thread.code, stop, &mut |statement| {
                 let undefined = match &statement.kind {
                     StmtKind::Assign(_, value) => self.passes(number, value),
                     StmtKind::Undefined(_) => true,
@@ -76,7 +77,7 @@ impl Defined {
 }
 
 /// Whether there is memory that the program can reach and that starts with an undefined value.
-fn starts_undefined(core: &Core) -> bool {
+fn starts_undefined(core: &Core, stop: &Stop<'_>) -> bool {
     let mut reached: FxHashSet<ObjectId> = FxHashSet::default();
     for object in &core.objects {
         for (_, known) in &object.initial {
@@ -88,7 +89,7 @@ fn starts_undefined(core: &Core) -> bool {
         }
     }
     for thread in &core.threads {
-        each_statement(&thread.code, &mut |statement| {
+        each_statement(&thread.code, stop, &mut |statement| {
             statement.kind.places(&mut |place: &Location| {
                 if let Base::Object(object) = place.base {
                     reached.insert(object);

@@ -8,6 +8,7 @@ use super::super::super::core::{
     each_statement,
 };
 use super::super::super::nodes::Nodes;
+use crate::stop::Stop;
 
 /// What is known about a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,7 @@ enum Role {
 }
 
 /// Makes such variables registers; whether there are any.
-pub(super) fn promote(core: &mut Core, nodes: &Nodes) -> bool {
+pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let mut roles: Vec<Role> =
         core.objects.iter().map(|object| role(&object.origin, object.ty.as_ref())).collect();
     for (n, object) in core.objects.iter().enumerate() {
@@ -36,7 +37,7 @@ pub(super) fn promote(core: &mut Core, nodes: &Nodes) -> bool {
         }
     }
     for (number, thread) in core.threads.iter().enumerate() {
-        each_statement(&thread.code, &mut |statement| uses(&statement.kind, number, &mut roles));
+        each_statement(&thread.code, stop, &mut |statement| uses(&statement.kind, number, &mut roles));
     }
     let mut homes: Vec<FxHashMap<ObjectId, Register>> = vec![FxHashMap::default(); core.threads.len()];
     for (n, object) in core.objects.iter().enumerate() {
@@ -48,7 +49,7 @@ pub(super) fn promote(core: &mut Core, nodes: &Nodes) -> bool {
     }
     for (thread, homes) in core.threads.iter_mut().zip(&homes) {
         if !homes.is_empty() {
-            rewrite(&mut thread.code, homes);
+            rewrite(&mut thread.code, homes, stop);
         }
     }
     homes.iter().any(|homes| !homes.is_empty())
@@ -93,14 +94,14 @@ fn uses(kind: &StmtKind, thread: usize, roles: &mut [Role]) {
     }
 }
 
-fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>) {
+fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>, stop: &Stop<'_>) {
     let home = |place: &Location| place.whole().and_then(|object| homes.get(&object).copied());
     // Nobody has a pointer to a register.
     code.retain(|statement| match &statement.kind {
         StmtKind::End(object) | StmtKind::Take(object) => !homes.contains_key(object),
         _ => true,
     });
-    for statement in code {
+    for statement in stop.polled(code) {
         match &mut statement.kind {
             StmtKind::Load(register, place, _) => {
                 if let Some(home) = home(place) {
@@ -118,7 +119,7 @@ fn rewrite(code: &mut Vec<Stmt>, homes: &FxHashMap<ObjectId, Register>) {
                     statement.kind = StmtKind::Undefined(*home);
                 }
             }
-            kind => kind.blocks_mut().into_iter().for_each(|block| rewrite(block, homes)),
+            kind => kind.blocks_mut().into_iter().for_each(|block| rewrite(block, homes, stop)),
         }
     }
 }
@@ -133,7 +134,7 @@ enum Writer {
 }
 
 /// For each thread the variables that nobody else writes, and what they hold at first, if that is defined.
-pub(super) fn own_variables(core: &Core) -> Vec<Vec<(ObjectId, Option<i64>)>> {
+pub(super) fn own_variables(core: &Core, stop: &Stop<'_>) -> Vec<Vec<(ObjectId, Option<i64>)>> {
     let mut writers: Vec<Writer> = core
         .objects
         .iter()
@@ -148,7 +149,7 @@ pub(super) fn own_variables(core: &Core) -> Vec<Vec<(ObjectId, Option<i64>)>> {
         }
     }
     for (number, thread) in core.threads.iter().enumerate() {
-        each_statement(&thread.code, &mut |statement| writes(&statement.kind, number, &mut writers));
+        each_statement(&thread.code, stop, &mut |statement| writes(&statement.kind, number, &mut writers));
     }
     let variables = |thread: usize| {
         let own = |n: &usize| matches!(writers[*n], Writer::Nobody) || writers[*n] == Writer::Thread(thread);

@@ -76,7 +76,7 @@ pub(super) fn propagate(
     stop: &Stop<'_>,
 ) -> bool {
     let mut labels: FxHashMap<Label, Jumps> = FxHashMap::default();
-    jumps(code, &mut |label| labels.entry(label).or_default().all += 1);
+    jumps(code, stop, &mut |label| labels.entry(label).or_default().all += 1);
     let own = start.variables.iter().map(|(variable, _)| *variable).collect();
     let mut propagation =
         Propagation { whole, is_defined, stop, own, labels, left: Vec::new(), changed: false };
@@ -89,8 +89,8 @@ pub(super) fn propagate(
     propagation.changed
 }
 
-fn jumps(code: &[Stmt], visit: &mut dyn FnMut(Label)) {
-    each_statement(code, &mut |statement| {
+fn jumps(code: &[Stmt], stop: &Stop<'_>, visit: &mut dyn FnMut(Label)) {
+    each_statement(code, stop, &mut |statement| {
         if let StmtKind::Goto(label) = &statement.kind {
             visit(*label);
         }
@@ -124,7 +124,7 @@ impl Propagation<'_> {
                 kept.push(statement);
                 continue;
             }
-            if facts.is_none() && !has_label(std::slice::from_ref(&statement)) {
+            if facts.is_none() && !has_label(std::slice::from_ref(&statement), self.stop) {
                 self.changed = true;
                 continue;
             }
@@ -235,7 +235,7 @@ impl Propagation<'_> {
         let head = match self.is_entered(body) {
             true => Some(Facts::default()),
             false => facts.map(|mut facts| {
-                each_statement(body, &mut |statement| self.written(&statement.kind, &mut facts));
+                each_statement(body, self.stop, &mut |statement| self.written(&statement.kind, &mut facts));
                 facts
             }),
         };
@@ -247,9 +247,9 @@ impl Propagation<'_> {
     /// Whether a jump from outside goes into some code.
     fn is_entered(&self, body: &[Stmt]) -> bool {
         let mut inside: FxHashMap<Label, usize> = FxHashMap::default();
-        jumps(body, &mut |label| *inside.entry(label).or_default() += 1);
+        jumps(body, self.stop, &mut |label| *inside.entry(label).or_default() += 1);
         let mut entered = false;
-        each_statement(body, &mut |statement| {
+        each_statement(body, self.stop, &mut |statement| {
             if let StmtKind::Label(label) = &statement.kind {
                 let all = self.labels.get(label).map_or(0, |jumps| jumps.all);
                 entered |= all > inside.get(label).copied().unwrap_or(0);
@@ -277,7 +277,7 @@ impl Propagation<'_> {
         let no = self.block(otherwise, no);
         if let Some(holds) = known {
             let (taken, other) = if holds { (then, otherwise) } else { (otherwise, then) };
-            if !has_label(other) {
+            if !has_label(other, self.stop) {
                 let taken = std::mem::take(taken);
                 statement.kind = StmtKind::Block(taken);
                 self.changed = true;

@@ -7,6 +7,7 @@ use super::super::super::core::{Access, Register};
 use super::super::claims::{About, Claims};
 use super::super::flat::{Cell, RegisterInfo, Step, StepKind, Term, Thread, Wrong};
 use super::move_failures;
+use crate::stop::Stop;
 
 const REGISTERS: usize = 4;
 const CELLS: usize = 3;
@@ -179,7 +180,7 @@ fn the_first_check_that_fails_counts() {
         let registers = (0..REGISTERS).map(|n| RegisterInfo { name: format!("r{n}"), init: 0 }).collect();
         let (name, arrays, span) = (String::new(), Vec::new(), Span::default());
         let mut thread = Thread { name, registers, arrays, code: before.clone(), span };
-        move_failures(&mut thread);
+        move_failures(&mut thread, &Stop::never());
         assert!(is_moved(&thread.code, false), "seed {seed}: {:?}", thread.code);
         for _ in 0..20 {
             let mut number = |_| random.below(3) as i64;
