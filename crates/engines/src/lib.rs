@@ -1,8 +1,8 @@
 //! The verification engines, and the one door through which checked verdicts leave them.
 //!
-//! An [`Engine`] answers a [`Task`]. Its answer is not visible outside this crate, because a [`Report`] is opaque: [`check`] replays every
-//! trace on the reference semantics, confirms what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness
-//! ([`robust::Robustness`]) leave in the same way.
+//! An [`Engine`] answers a [`Task`]. Its answer proves nothing: [`check`](fn@check) replays every trace on the reference semantics, confirms
+//! what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) leave in the same
+//! way.
 //!
 //! ```
 //! use fencewright_engines::auto::Auto;
@@ -33,10 +33,11 @@ pub mod auto;
 pub mod buffers;
 pub mod cegar;
 pub mod chance;
-mod check;
 mod constants;
 pub mod contexts;
 pub mod domain;
+#[cfg(test)]
+mod door;
 pub mod dynamic;
 mod encode;
 mod examine;
@@ -45,9 +46,7 @@ pub mod explicit;
 pub mod extrapolate;
 mod facts;
 mod families;
-mod finals;
 pub mod lazy;
-mod limits;
 mod liveness;
 mod looks;
 pub mod loops;
@@ -56,18 +55,12 @@ pub mod overflow;
 pub mod races;
 pub mod robust;
 pub mod search;
-pub mod task;
 mod transformed;
-mod turns;
 
-pub use check::{
-    Checked, Checks, Confirm, Doubt, Evidence, Exploration, FinalState, FinalStates, Observation, Verdict,
-    check, check_each,
-};
-pub use finals::Condition;
-pub use limits::{discard, gaps, wait_until_freed};
-pub use task::{
-    About, Engine, EngineName, Limits, Progress, Reason, Report, Round, Statistics, Task, Token, Tried, Work,
+pub use fencewright_verdict::{
+    About, Checked, Checks, Condition, Confirm, Doubt, Engine, EngineName, Evidence, Exploration, FinalState,
+    FinalStates, Limits, Observation, Progress, Reason, Report, Round, Statistics, Task, Token, Tried,
+    Verdict, Work, check, check_each, discard, gaps, limits, task, turns, wait_until_freed,
 };
 
 /// The options of all engines; each engine uses those that apply to it.

@@ -18,7 +18,7 @@ use super::by_way_of::{Reordered, Statically, UnderTso};
 use super::portfolio::{self, Member};
 use super::*;
 use crate::check::{Checked, Confirm, Exploration, Verdict, check, check_each};
-use crate::task::{Invariant, Listener, Reason};
+use crate::task::{Answer, Invariant, Listener, Reason};
 
 fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program

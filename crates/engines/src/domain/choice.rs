@@ -7,32 +7,7 @@ use super::predicates::Predicates;
 use super::residues::Moduli;
 use super::zones::{Marks, Zones};
 use crate::examine;
-use crate::task::{Limits, Reason, Task};
-
-/// The domains that one can ask for by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DomainName {
-    /// Difference bounds, clipped at a constant.
-    Zones,
-    /// Conjunctions of predicates from interpolants.
-    Predicates,
-    /// How values compare.
-    Order,
-    /// One value for each cell.
-    Concrete,
-}
-
-impl DomainName {
-    /// As the command line and all output write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DomainName::Zones => "zones",
-            DomainName::Predicates => "predicates",
-            DomainName::Order => "order",
-            DomainName::Concrete => "concrete",
-        }
-    }
-}
+use crate::task::{DomainName, Limits, Reason, Task};
 
 /// Which domain is wanted, and how precise it starts.
 #[derive(Clone, Copy, Debug)]

@@ -19,8 +19,9 @@ pub mod zones;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Command, Contents, Linear};
 
-pub use choice::{Choice, DomainName, WithDomain, with_domain};
+pub use choice::{Choice, WithDomain, with_domain};
 
+pub use crate::task::DomainName;
 use crate::task::Reason;
 
 /// The cells that are live in a control state, sorted.

@@ -21,6 +21,7 @@ use super::machine::{Machine, Stepped};
 use super::races::{Event, Link, NOWHERE};
 use super::state::{NONE, State};
 use super::wakeup::{Branch, Sequence, Tree, insert};
+use crate::task::Executions;
 
 /// A state of the present execution, and what is to be done there.
 pub(super) struct Node {
@@ -31,21 +32,6 @@ pub(super) struct Node {
     pub(super) event: Option<Event>,
     /// What identifies the state, in a program that could come back to it.
     identity: Option<u64>,
-}
-
-/// How many executions were explored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Executions {
-    /// In which every thread has ended or faulted.
-    pub complete: u64,
-    /// In which some thread waits forever.
-    pub blocked: u64,
-    /// That were not explored to their end, because they do not have one or are too long.
-    pub cut: u64,
-    /// All of whose continuations were known: there should be none.
-    pub redundant: u64,
-    /// Events, all executions together, common beginnings counted once.
-    pub events: u64,
 }
 
 /// Looks at states, and says when to stop.

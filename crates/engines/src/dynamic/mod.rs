@@ -77,9 +77,9 @@ use fencewright_program::{EvalError, Event, Formula, Init, Observable, Program, 
 
 use crate::explicit::initial;
 use crate::loops::loop_depths;
+pub use crate::task::Executions;
 use crate::task::{Answer, Author, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task, Work};
 pub use awaits::Waiting;
-pub use explore::Executions;
 use explore::{Observer, Search};
 use footprint::Item;
 use machine::Machine;

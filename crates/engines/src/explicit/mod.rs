@@ -15,6 +15,7 @@ pub(crate) mod abstracted;
 mod code;
 mod divergence;
 mod expand;
+pub mod finals;
 mod gate;
 pub(crate) mod initial;
 mod instructions;

@@ -155,7 +155,7 @@ impl Confirm {
 
     /// The same, but without an exploration that cannot succeed: the reference semantics has no reductions, so it reaches at least about as
     /// many states as an engine has stored.
-    pub(crate) fn unless_hopeless(self, states: u64) -> Confirm {
+    pub fn unless_hopeless(self, states: u64) -> Confirm {
         let exploration = self.exploration.filter(|e| states <= e.states as u64);
         Confirm { exploration, ..self }
     }

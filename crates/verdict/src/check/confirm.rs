@@ -215,7 +215,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
 }
 
 /// A certificate as evidence about a program, or why the checker does not accept it.
-pub(crate) fn accepted(
+pub fn accepted(
     certificate: &Arc<Certificate>,
     program: &Program,
     limits: &Limits,

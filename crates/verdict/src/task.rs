@@ -11,8 +11,6 @@ use fencewright_memory::{Bound, Buffers, Control};
 use fencewright_program::reference::Limit;
 use fencewright_program::{MemoryModel, Observable, Program, Property, Span, Trace};
 
-use crate::domain::DomainName;
-use crate::dynamic::Executions;
 pub use crate::limits::{Limits, Token};
 
 /// A question: which of these properties hold of this program under this memory model?
@@ -25,7 +23,7 @@ pub struct Task<'p> {
     /// The properties, all answered by one run.
     pub properties: Vec<Property>,
     /// What to report about final states; empty for most questions.
-    pub(crate) observed: Vec<Observable>,
+    pub observed: Vec<Observable>,
     /// Whether one violation is enough: then the other properties may stay open, and final states unseen.
     pub first_violation: bool,
     /// Receives each answer at once, if there is a listener. The field is not public, so that a task made from this one does not by
@@ -40,7 +38,7 @@ impl<'p> Task<'p> {
     }
 
     /// The same question, with a listener that receives each answer at once.
-    pub(crate) fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
+    pub fn heard_by<'a>(&self, listener: &'a dyn Listener) -> Task<'a>
     where
         'p: 'a,
     {
@@ -48,42 +46,37 @@ impl<'p> Task<'p> {
     }
 
     /// The same question about another program with other properties under another memory model, without a listener.
-    pub(crate) fn about<'a>(
-        &self,
-        program: &'a Program,
-        model: MemoryModel,
-        properties: Vec<Property>,
-    ) -> Task<'a> {
+    pub fn about<'a>(&self, program: &'a Program, model: MemoryModel, properties: Vec<Property>) -> Task<'a> {
         let observed = self.observed.clone();
         Task { program, model, properties, observed, first_violation: self.first_violation, listener: None }
     }
 
     /// Whether there is a listener.
-    pub(crate) fn is_heard(&self) -> bool {
+    pub fn is_heard(&self) -> bool {
         self.listener.is_some()
     }
 
     /// Tells the listener the answer to the property with this number. An answer that carries its evidence, a trace or an invariant,
     /// counts as soon as that is confirmed; one without waits for a better one until the end of the run.
-    pub(crate) fn tell(&self, property: usize, early: Early) {
+    pub fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
         }
     }
 
     /// Whether somebody examines what is told and then settles the property: then an answer alone is not yet the end of it.
-    pub(crate) fn is_judged(&self) -> bool {
+    pub fn is_judged(&self) -> bool {
         self.listener.is_some_and(|listener| listener.judges())
     }
 
     /// Whether the property with this number has a verdict already, so that it need not be examined any more.
-    pub(crate) fn is_settled(&self, property: usize) -> bool {
+    pub fn is_settled(&self, property: usize) -> bool {
         self.listener.is_some_and(|listener| listener.is_settled(property))
     }
 }
 
 /// Receives the answers of a run before it ends, and knows which properties have their verdict.
-pub(crate) trait Listener: Sync + fmt::Debug {
+pub trait Listener: Sync + fmt::Debug {
     /// Receives the answer to the property with this number.
     fn hear(&self, property: usize, early: Early);
     /// Whether this property has its verdict.
@@ -94,7 +87,7 @@ pub(crate) trait Listener: Sync + fmt::Debug {
 
 /// An answer that comes before the end of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Early {
+pub struct Early {
     /// The answer.
     pub answer: Answer,
     /// Who gives it.
@@ -103,7 +96,7 @@ pub(crate) struct Early {
 
 /// The engine that gives an answer, and what its own run took until then.
 #[derive(Clone, Debug)]
-pub(crate) struct Author {
+pub struct Author {
     /// The engine.
     pub engine: EngineName,
     /// Its own figures.
@@ -142,7 +135,7 @@ impl Author {
 
 /// Some of the properties of a task, as a task of their own. Its answers go to the listener of the whole task.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub struct Part<'a> {
     task: &'a Task<'a>,
     numbers: &'a [usize],
     /// States that the same engine stored before this part began.
@@ -189,6 +182,31 @@ pub enum Order {
     BreadthFirst,
     /// The newest state first: less memory for the frontier.
     DepthFirst,
+}
+
+/// The domains that one can ask for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainName {
+    /// Difference bounds, clipped at a constant.
+    Zones,
+    /// Conjunctions of predicates from interpolants.
+    Predicates,
+    /// How values compare.
+    Order,
+    /// One value for each cell.
+    Concrete,
+}
+
+impl DomainName {
+    /// As the command line and all output write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DomainName::Zones => "zones",
+            DomainName::Predicates => "predicates",
+            DomainName::Order => "order",
+            DomainName::Concrete => "concrete",
+        }
+    }
 }
 
 /// How far a run has come: written by the engine, read by whoever shows it.
@@ -303,7 +321,7 @@ fn seconds(t: Duration) -> String {
 
 /// What an engine says about one property, before it is checked.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// It holds; for `finally exists` with the execution that shows it.
     Holds(Option<Trace>),
     /// It holds, and this invariant shows it.
@@ -331,11 +349,21 @@ impl Answer {
             Answer::Unknown(_) | Answer::Open => None,
         }
     }
+
+    /// Whether it decides the property.
+    pub fn is_definite(&self) -> bool {
+        self.holds().is_some()
+    }
+
+    /// Whether it comes with what shows it.
+    pub fn has_evidence(&self) -> bool {
+        self.is_definite() && !matches!(self, Answer::Holds(None) | Answer::Violated(None))
+    }
 }
 
 /// An inductive invariant: for each reachable control state of a machine what holds there, a disjunction of conjunctions of constraints.
 #[derive(Clone, Debug)]
-pub(crate) struct Invariant {
+pub struct Invariant {
     /// The machine.
     pub buffers: Buffers,
     /// The names of the properties it shows.
@@ -344,6 +372,21 @@ pub(crate) struct Invariant {
     pub symmetry: Vec<Vec<u32>>,
     /// The reachable control states and their invariants.
     pub states: Vec<(Control, Vec<Cube>)>,
+}
+
+/// How many executions were explored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executions {
+    /// In which every thread has ended or faulted.
+    pub complete: u64,
+    /// In which some thread waits forever.
+    pub blocked: u64,
+    /// That were not explored to their end, because they do not have one or are too long.
+    pub cut: u64,
+    /// All of whose continuations were known: there should be none.
+    pub redundant: u64,
+    /// Events, all executions together, common beginnings counted once.
+    pub events: u64,
 }
 
 /// What exploring all executions with so many contexts took.
@@ -378,14 +421,14 @@ pub struct Tried {
 
 impl Tried {
     /// Who tried it on what: of two with the same, the later one counts.
-    pub(crate) fn who(&self) -> (EngineName, Option<DomainName>, MemoryModel, &[String]) {
+    pub fn who(&self) -> (EngineName, Option<DomainName>, MemoryModel, &[String]) {
         (self.engine, self.domain, self.model, &self.threads)
     }
 }
 
 /// Which of the reachable states a search has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub enum Seen {
     /// All of them.
     All,
     /// Those that were found before everything that was asked was decided.
@@ -418,7 +461,7 @@ pub struct Statistics {
 
 impl Report {
     /// What the run took, as figures that go with its answers.
-    pub(crate) fn work(&self) -> Work {
+    pub fn work(&self) -> Work {
         Work {
             states: self.states,
             bytes: self.bytes,
@@ -430,44 +473,44 @@ impl Report {
     }
 
     /// What the run took.
-    pub(crate) fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> Statistics {
         let Report { states, bytes, state_bytes, predicates, executions, transitions, .. } = *self;
         let rounds = self.rounds.clone();
         Statistics { states, bytes, state_bytes, predicates, rounds, executions, transitions }
     }
 }
 
-/// What an engine returns. It is opaque outside this crate: answers leave through the door, as verdicts.
+/// What an engine returns. It proves nothing: its answers become verdicts at the door ([`crate::check`]).
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One answer for each property of the task.
-    pub(crate) answers: Vec<Answer>,
+    pub answers: Vec<Answer>,
     /// For each answer who gave it, if several engines work together.
-    pub(crate) authors: Vec<Author>,
+    pub authors: Vec<Author>,
     /// How many states were stored, by all engines together.
-    pub(crate) states: u64,
+    pub states: u64,
     /// How many bytes that took at most.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// How many bytes the stored states themselves take.
-    pub(crate) state_bytes: u64,
+    pub state_bytes: u64,
     /// How many predicates (templates) were found on the way, if the engine looks for any.
-    pub(crate) predicates: usize,
+    pub predicates: usize,
     /// For engines that allow more and more contexts, what each number of them took.
-    pub(crate) rounds: Vec<Round>,
+    pub rounds: Vec<Round>,
     /// The names of threads that the explicit engine exchanged: of states that differ in nothing else, it stored one.
-    pub(crate) symmetry: Vec<Vec<String>>,
+    pub symmetry: Vec<Vec<String>>,
     /// Which of the reachable states were seen.
-    pub(crate) seen: Seen,
+    pub seen: Seen,
     /// The values of [`Task::observed`] in the final states that were seen, sorted.
-    pub(crate) finals: Vec<Vec<i64>>,
+    pub finals: Vec<Vec<i64>>,
     /// What grew without end when there was no verdict: one sentence each, with the place it speaks of.
-    pub(crate) growth: Vec<(String, Option<Span>)>,
+    pub growth: Vec<(String, Option<Span>)>,
     /// For each property without an answer what was tried, if several engines work together.
-    pub(crate) tried: Vec<Vec<Tried>>,
+    pub tried: Vec<Vec<Tried>>,
     /// How many executions were explored, if they were explored one by one.
-    pub(crate) executions: Option<Executions>,
+    pub executions: Option<Executions>,
     /// How many steps were taken from state to state, if the engine counts them.
-    pub(crate) transitions: Option<u64>,
+    pub transitions: Option<u64>,
 }
 
 /// Who gives answers.

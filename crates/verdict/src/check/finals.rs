@@ -12,9 +12,8 @@ use fencewright_program::{Observable, Quantifier, Reference};
 
 use super::confirm::Confirmation;
 use super::verdict::{Confirm, Verdict};
-use crate::explicit::Explicit;
 use crate::finals::Condition;
-use crate::task::{Limits, Reason, Report, Seen, Statistics, Task};
+use crate::task::{Engine, Limits, Reason, Report, Seen, Statistics, Task};
 
 /// A final state, as far as it is observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +113,7 @@ impl FinalStates {
     /// may have ended as soon as it was decided.
     pub(crate) fn admit(
         condition: &Condition<'_>,
-        engine: &Explicit,
+        engine: &dyn Engine,
         task: &Task<'_>,
         mut report: Report,
         limits: &Limits,
@@ -159,7 +158,7 @@ impl FinalStates {
     /// There may be more final states: what decides the condition is the execution that the engine has found.
     fn replayed(
         self,
-        engine: &Explicit,
+        engine: &dyn Engine,
         task: &Task<'_>,
         report: Report,
         limits: &Limits,

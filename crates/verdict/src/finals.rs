@@ -1,27 +1,16 @@
 //! The final states of a program, and whether they satisfy a condition: what litmus tests ask.
 //!
-//! The explicit engine finds the final states; they leave through the door like every answer ([`crate::check`]), which also decides
-//! the condition.
+//! An engine that looks at single states finds the final states; they leave through the door like every answer ([`crate::check`]), which also
+//! decides the condition.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use fencewright_program::{
     Expr, Formula, MemoryModel, Observable, Program, Property, PropertyKind, Quantifier,
 };
 
 use crate::check::{Confirm, Exploration, FinalStates};
-use crate::explicit::{Explicit, Options, Order};
-use crate::loops::loop_depths;
 use crate::task::{Engine, Limits, Progress, Task};
-
-/// A program with a loop may have infinitely many states. For this long it is searched for all its final states; after that, for a final
-/// state that decides the condition.
-const LOOPS_FOR: Duration = Duration::from_millis(500);
-
-/// Litmus tests with more states are not confirmed. A state costs about twice as much on the reference semantics as in the engine, and a
-/// run of many tests should not become much slower: with this limit, 78 of 216 x86 tests are confirmed, in 6% of the time of all.
-const CONFIRMED: Exploration = Exploration { states: 70, time: Duration::from_secs(2) };
 
 /// A condition about the final states of a program.
 #[derive(Clone, Debug)]
@@ -61,6 +50,11 @@ impl<'p> Condition<'p> {
         Some(Condition { program, model, property, quantifier, proposition, filter, observed, positions })
     }
 
+    /// The program.
+    pub fn program(&self) -> &'p Program {
+        self.program
+    }
+
     /// Which final states must satisfy it.
     pub fn quantifier(&self) -> Quantifier {
         self.quantifier
@@ -96,26 +90,23 @@ impl<'p> Condition<'p> {
     /// The final states that an engine finds, checked as far as `exploration` allows.
     pub fn search(
         &self,
-        engine: &Explicit,
+        engine: &dyn Engine,
         limits: &Limits,
         exploration: Option<Exploration>,
     ) -> FinalStates {
         self.run(engine, self.task(Vec::new()), limits, exploration)
     }
 
-    /// The final states of a litmus test. If the search for all of them does not end, those up to the first that decides the condition.
-    pub fn decide(&self, limits: &Limits) -> FinalStates {
-        let loops = self.program.threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
-        let first_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };
-        let engine = |order| Explicit { options: Options { order, workers: 1, ..Options::default() } };
-        let all = self.search(&engine(Order::DepthFirst), &first_limits, Some(CONFIRMED));
-        if all.missing().is_none() || !loops || limits.exceeded(0).is_some() {
-            return all;
-        }
-        // What the first search has found depends on how fast the computer is, so only the second search counts.
+    /// The final states up to the first that decides the condition, if the engine comes to one.
+    pub fn search_until_decided(
+        &self,
+        engine: &dyn Engine,
+        limits: &Limits,
+        exploration: Option<Exploration>,
+    ) -> FinalStates {
         let mut task = self.task(vec![self.property.clone()]);
         task.first_violation = true;
-        self.run(&engine(Order::BreadthFirst), task, limits, Some(CONFIRMED))
+        self.run(engine, task, limits, exploration)
     }
 
     fn task(&self, properties: Vec<Property>) -> Task<'p> {
@@ -126,7 +117,7 @@ impl<'p> Condition<'p> {
 
     fn run(
         &self,
-        engine: &Explicit,
+        engine: &dyn Engine,
         task: Task<'_>,
         limits: &Limits,
         exploration: Option<Exploration>,

@@ -114,7 +114,7 @@ impl Limits {
 
     /// The same limits; if the run was cancelled, without any time left, but not cancelled any more. What was found before can still be
     /// examined with what is left for [finishing](Self::finishing).
-    pub(crate) fn despite_cancellation(&self) -> Self {
+    pub fn despite_cancellation(&self) -> Self {
         match self.token.is_cancelled() {
             true => Limits { token: Token::default(), ..self.within(Duration::ZERO) },
             false => self.clone(),
@@ -122,17 +122,17 @@ impl Limits {
     }
 
     /// The same limits for one of several runs side by side, which this token stops.
-    pub(crate) fn seated(&self, seat: Seat, token: Token) -> Self {
+    pub fn seated(&self, seat: Seat, token: Token) -> Self {
         Limits { seat: Some(Arc::new(seat)), token, ..self.clone() }
     }
 
     /// The seat of this run, if it is one of several.
-    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
+    pub fn seat(&self) -> Option<&Arc<Seat>> {
         self.seat.as_ref()
     }
 
     /// From how many stored bytes on a run that cannot end should leave the rest to others: half of the memory, if there are others.
-    pub(crate) fn for_endless(&self) -> Option<u64> {
+    pub fn for_endless(&self) -> Option<u64> {
         self.memory.filter(|_| self.seat.is_some()).map(|limit| limit / 2)
     }
 
@@ -213,7 +213,7 @@ impl Limits {
 }
 
 /// The system starts no thread for an engine.
-pub(crate) fn no_thread() -> Reason {
+pub fn no_thread() -> Reason {
     Reason::Unsupported("the system starts no other thread: too many run, or memory is short".into(), None)
 }
 

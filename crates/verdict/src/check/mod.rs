@@ -14,11 +14,7 @@
 
 mod confirm;
 mod finals;
-#[cfg(test)]
-mod lying;
 mod proof;
-#[cfg(test)]
-mod tests;
 mod verdict;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,10 +27,10 @@ use crate::limits::no_thread;
 use crate::task::{
     Answer, Author, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task, Tried,
 };
-pub(crate) use confirm::accepted;
+pub use confirm::accepted;
 use confirm::{Confirmation, contradiction};
 pub use finals::{Doubt, FinalState, FinalStates, Observation};
-pub(crate) use proof::proof;
+pub use proof::proof;
 pub use verdict::{Checked, Checks, Confirm, Evidence, Exploration, Verdict};
 
 /// Runs an engine and lets its answers through the door.
@@ -49,7 +45,7 @@ pub fn check(
 }
 
 /// Engines recurse over expressions: their threads have as much stack as the main thread.
-pub(crate) const STACK: usize = 8 << 20;
+pub const STACK: usize = 8 << 20;
 
 /// Runs an engine and lets its answers through the door, each as soon as the engine has it. `on_verdict` is called with the number of the
 /// property and the verdict, in the order in which they are found, while the engine goes on with the rest.
@@ -66,8 +62,8 @@ pub fn check_each(
     check_run(engine, task, limits, progress, confirm, &|_| confirm, on_verdict)
 }
 
-/// The same, where how much to do to confirm what is left at the end depends on how many states were stored.
-pub(crate) fn check_run(
+/// The same as [`check_each`], where how much to do to confirm what is left at the end depends on how many states were stored.
+pub fn check_run(
     engine: &dyn Engine,
     task: &Task<'_>,
     limits: &Limits,

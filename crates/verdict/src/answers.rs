@@ -2,12 +2,11 @@
 
 use fencewright_program::MemoryModel;
 
-use crate::domain::DomainName;
-use crate::task::{Answer, Author, Engine, EngineName, Reason, Report, Task, Tried, Work};
+use crate::task::{Answer, Author, DomainName, Engine, EngineName, Reason, Report, Task, Tried, Work};
 
 impl Report {
     /// No answer to any of so many properties.
-    pub(super) fn unanswered(properties: usize) -> Report {
+    pub fn unanswered(properties: usize) -> Report {
         Report {
             answers: vec![Answer::Open; properties],
             authors: vec![Author { engine: EngineName::Auto, work: Work::default() }; properties],
@@ -17,34 +16,34 @@ impl Report {
     }
 
     /// Whether every property has a definite answer, or one is violated and that is enough.
-    pub(super) fn is_decided(&self, task: &Task<'_>) -> bool {
+    pub fn is_decided(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.open(task).is_empty()
     }
 
     /// The same, counting only answers with evidence.
-    pub(super) fn is_decided_with_evidence(&self, task: &Task<'_>) -> bool {
+    pub fn is_decided_with_evidence(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.without_evidence(task).is_empty()
     }
 
     /// Whether one property is violated and the task asks for no more.
-    pub(super) fn is_violated_and_enough(&self, task: &Task<'_>) -> bool {
+    pub fn is_violated_and_enough(&self, task: &Task<'_>) -> bool {
         task.first_violation && self.answers.iter().any(|a| a.holds() == Some(false))
     }
 
     /// The numbers of the properties without a definite answer, here or elsewhere.
-    pub(super) fn open(&self, task: &Task<'_>) -> Vec<usize> {
+    pub fn open(&self, task: &Task<'_>) -> Vec<usize> {
         let is_open = |&n: &usize| !self.answers[n].is_definite() && !task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
     /// The numbers of the properties that have no verdict elsewhere, and no answer with evidence here.
-    pub(super) fn without_evidence(&self, task: &Task<'_>) -> Vec<usize> {
+    pub fn without_evidence(&self, task: &Task<'_>) -> Vec<usize> {
         let is_open = |&n: &usize| !self.answers[n].has_evidence() && !task.is_settled(n);
         (0..self.answers.len()).filter(is_open).collect()
     }
 
     /// Forgets why there are no answers: what an engine said after a moment of its own is not why the whole run has none.
-    pub(super) fn reopen(&mut self) {
+    pub fn reopen(&mut self) {
         self.answers
             .iter_mut()
             .filter(|answer| !answer.is_definite())
@@ -52,12 +51,7 @@ impl Report {
     }
 
     /// The report of an engine that took this long, with its name at each answer, and at each property without one what was tried.
-    pub(super) fn by(
-        mut self,
-        engine: &dyn Engine,
-        domain: Option<DomainName>,
-        model: MemoryModel,
-    ) -> Report {
+    pub fn by(mut self, engine: &dyn Engine, domain: Option<DomainName>, model: MemoryModel) -> Report {
         if self.authors.is_empty() {
             self.authors = vec![Author { engine: engine.name(), work: self.work() }; self.answers.len()];
         }
@@ -80,7 +74,7 @@ impl Report {
     }
 
     /// Takes the answers to the properties with these numbers from a later report, where they say more.
-    pub(super) fn adopt(&mut self, numbers: &[usize], later: Report) {
+    pub fn adopt(&mut self, numbers: &[usize], later: Report) {
         let answers = later.answers.into_iter().zip(later.authors);
         for (&n, (answer, author)) in numbers.iter().zip(answers) {
             if rank(&answer) > rank(&self.answers[n]) {
@@ -109,7 +103,7 @@ impl Report {
 }
 
 /// How much an answer says: least if the engine was stopped or is not made for the question.
-pub(super) fn rank(answer: &Answer) -> u8 {
+pub fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Open => 0,
         Answer::Unknown(Reason::Cancelled) => 1,

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Trace};
 
-use super::{Checked, Confirm, Doubt, FinalStates, Verdict, check, check_each};
+use super::{Checked, Condition, Confirm, Doubt, Verdict, check, check_each};
 use crate::auto::Auto;
 use crate::cegar::Cegar;
 use crate::contexts::ContextBound;
-use crate::explicit::{Explicit, Options, Order};
-use crate::finals::Condition;
+use crate::explicit::{Explicit, Options, Order, finals};
 use crate::lazy::Lazy;
 use crate::task::{
     About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Listener, Progress, Reason, Report,
@@ -318,18 +317,32 @@ fn a_proof_counts_only_if_it_was_checked_and_is_about_the_property() {
     assert!(matches!(verdict(&nothing, &Limits::default()), Verdict::Unknown(Reason::Contradiction(_))));
 }
 
+/// The explicit engine, whose report is changed.
+struct Altered<F>(F);
+
+impl<F: Fn(&mut Report) + Sync> Engine for Altered<F> {
+    fn name(&self) -> EngineName {
+        EngineName::Explicit
+    }
+
+    fn about(&self) -> About {
+        Explicit::default().about()
+    }
+
+    fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
+        let mut report = Explicit::default().run(task, limits, progress);
+        (self.0)(&mut report);
+        report
+    }
+}
+
 /// What the door says about the final states of a program, after an engine has reported these: whether the condition holds, whether that
 /// was checked, and why something is not known.
-fn admitted(text: &str, change: impl FnOnce(&mut Report)) -> (Option<bool>, Option<bool>, Option<Doubt>) {
+fn admitted(text: &str, change: impl Fn(&mut Report) + Sync) -> (Option<bool>, Option<bool>, Option<Doubt>) {
     let program = program(text);
     let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
     let condition = condition.expect("a `finally`");
-    let mut task = Task::new(&program, MemoryModel::Tso, Vec::new());
-    task.observed = condition.observed().to_vec();
-    let mut report = Explicit::default().run(&task, &patient(), &Progress::default());
-    change(&mut report);
-    let engine = Explicit::default();
-    let found = FinalStates::admit(&condition, &engine, &task, report, &patient(), Confirm::default());
+    let found = condition.search(&Altered(change), &patient(), Confirm::default().exploration);
     (found.holds(), found.checked(), found.doubt())
 }
 
@@ -338,7 +351,7 @@ fn final_states_that_the_reference_semantics_does_not_reach_are_no_answer() {
     let text = "shared x; thread p { x = 1; } finally one: never x == 2;";
     assert_eq!(admitted(text, |_| {}), (Some(true), Some(true), None));
     for wrong in [vec![], vec![vec![2]], vec![vec![1], vec![2]]] {
-        let (holds, checked, doubt) = admitted(text, |report| report.finals = wrong);
+        let (holds, checked, doubt) = admitted(text, |report| report.finals = wrong.clone());
         assert_eq!((holds, checked), (None, None));
         assert!(matches!(doubt, Some(Doubt::Unseen(Reason::Contradiction(_)))), "{doubt:?}");
     }
@@ -352,7 +365,7 @@ fn final_states_of_a_search_that_did_not_end_stand_on_the_engine() {
     let seen = admitted(text, |report| report.seen = stopped.clone());
     assert_eq!(seen, (Some(false), Some(false), Some(Doubt::Unseen(Reason::Cancelled))));
     // Without it nothing is decided.
-    let unseen = admitted(text, |report| (report.seen, report.finals) = (stopped, vec![vec![0]]));
+    let unseen = admitted(text, |report| (report.seen, report.finals) = (stopped.clone(), vec![vec![0]]));
     assert_eq!(unseen, (None, None, Some(Doubt::Unseen(Reason::Cancelled))));
 }
 
@@ -381,12 +394,12 @@ fn a_condition_of_a_program_without_end_is_decided_by_an_execution() {
     let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
     let limits = Limits::starting_now(Some(Duration::from_secs(1)), None, Default::default());
     // Nothing ever ends, so nothing is known.
-    let found = condition.expect("a `finally`").decide(&limits);
+    let found = finals::decide(&condition.expect("a `finally`"), &limits);
     assert_eq!((found.holds(), found.checked()), (None, None));
     let ending = endless.replace("loop {", "while x != -1 {");
     let program = self::program(&format!("{ending} thread s {{ x = -1; }} finally c: never q.r == 3;"));
     let condition = Condition::new(&program, MemoryModel::Tso, &program.properties[0], None, []);
-    let found = condition.expect("a `finally`").decide(&patient());
+    let found = finals::decide(&condition.expect("a `finally`"), &patient());
     assert_eq!((found.holds(), found.checked()), (Some(false), Some(true)), "{:?}", found.doubt());
     assert_eq!(found.doubt(), Some(Doubt::EndedWhenDecided));
 }
