@@ -32,8 +32,6 @@
 pub mod auto;
 pub mod buffers;
 pub mod cegar;
-pub mod chance;
-mod constants;
 pub mod contexts;
 pub mod domain;
 #[cfg(test)]
@@ -44,19 +42,15 @@ mod examine;
 mod execution;
 pub mod explicit;
 pub mod extrapolate;
-mod facts;
 mod families;
 pub mod lazy;
-mod liveness;
-mod looks;
-pub mod loops;
-mod nonlinear;
 pub mod overflow;
-pub mod races;
 pub mod robust;
 pub mod search;
 mod transformed;
 
+pub use fencewright_analysis::{chance, loops, races};
+use fencewright_analysis::{constants, facts, liveness, looks, nonlinear};
 pub use fencewright_verdict::{
     About, Checked, Checks, Condition, Confirm, Doubt, Engine, EngineName, Evidence, Exploration, FinalState,
     FinalStates, Limits, Observation, Progress, Reason, Report, Round, Statistics, Task, Token, Tried,

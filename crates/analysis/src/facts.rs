@@ -9,8 +9,7 @@
 //! many runs as there are points at which some fact begins or ends.
 
 use fencewright_program::{EdgeId, Thread};
-
-use crate::task::{Limits, Reason};
+use fencewright_verdict::{Limits, Reason};
 
 /// The points of a thread: its locations, and those between the operations of indivisible steps.
 pub struct Flow {
@@ -58,6 +57,7 @@ impl Flow {
     }
 
     /// The point after an operation of an edge.
+    #[inline]
     pub fn after(&self, edge: EdgeId, operation: usize) -> u32 {
         self.arcs[self.arc(edge, operation) as usize].1
     }
@@ -156,11 +156,13 @@ impl Facts {
     }
 
     /// Whether a fact holds at a point.
+    #[inline]
     pub fn holds(&self, fact: usize, point: u32) -> bool {
         word(&self.blocks[fact / 64], point) >> (fact % 64) & 1 == 1
     }
 
     /// The facts that hold at a point, in order.
+    #[inline]
     pub fn at(&self, point: u32) -> impl Iterator<Item = usize> + '_ {
         let blocks = self.blocks.iter().enumerate();
         blocks.flat_map(move |(n, runs)| bits(word(runs, point)).map(move |bit| 64 * n + bit))
@@ -216,11 +218,13 @@ fn runs(words: &[u64]) -> Box<[(u32, u64)]> {
     changes.map(|(point, word)| (point as u32, *word)).collect()
 }
 
+#[inline]
 fn word(runs: &[(u32, u64)], point: u32) -> u64 {
     runs.partition_point(|run| run.0 <= point).checked_sub(1).map_or(0, |n| runs[n].1)
 }
 
 /// The positions of the bits of a word.
+#[inline]
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then(|| word.trailing_zeros() as usize);

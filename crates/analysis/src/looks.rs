@@ -34,6 +34,7 @@ impl Looks {
     }
 
     /// Whether two locations are in the same class.
+    #[inline]
     pub fn is_alike(&self, a: LocationId, b: LocationId) -> bool {
         self.classes[a.index()] == self.classes[b.index()]
     }

@@ -15,8 +15,9 @@ use fencewright_program::{
     Action, Address, Event, EventKind, LocationId, MemoryModel, Op, Program, Reference, Span, State,
     ThreadId, VariableId,
 };
+use fencewright_verdict::Limits;
 
-use crate::{Limits, chance};
+use crate::chance;
 
 /// So many races are looked for.
 const MOST_RACES: usize = 64;

@@ -2,9 +2,9 @@
 
 use fencewright_kit::accesses::{for_each_read, written_register};
 use fencewright_program::{EdgeId, LocationId, Observable, PropertyKind, RegisterId, Thread, ThreadId};
+use fencewright_verdict::{Limits, Reason, Task};
 
 use crate::facts::{Effect, Facts, Flow};
-use crate::task::{Limits, Reason, Task};
 
 /// For each location of a thread, and between the operations of its indivisible steps, the registers that are live there.
 pub struct LiveRegisters {
@@ -39,16 +39,19 @@ impl LiveRegisters {
     }
 
     /// Whether a register is live at a location.
+    #[inline]
     pub fn is_live(&self, register: RegisterId, location: LocationId) -> bool {
         self.facts.holds(register.index(), location.0)
     }
 
     /// The registers that are live at a location, in order.
+    #[inline]
     pub fn at(&self, location: LocationId) -> impl Iterator<Item = RegisterId> + '_ {
         self.facts.at(location.0).map(|r| RegisterId(r as u32))
     }
 
     /// Whether a register is live right after an operation of an edge.
+    #[inline]
     pub fn is_live_after(&self, register: RegisterId, edge: EdgeId, operation: usize) -> bool {
         self.facts.holds(register.index(), self.flow.after(edge, operation))
     }
