@@ -30,19 +30,15 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
-pub mod buffers;
 pub mod cegar;
 pub mod contexts;
 pub mod domain;
 #[cfg(test)]
 mod door;
-pub mod dynamic;
 mod encode;
 mod examine;
 mod execution;
-pub mod explicit;
 pub mod extrapolate;
-mod families;
 pub mod lazy;
 pub mod overflow;
 pub mod robust;
@@ -51,6 +47,7 @@ mod transformed;
 
 pub use fencewright_analysis::{chance, loops, races};
 use fencewright_analysis::{constants, facts, liveness, looks, nonlinear};
+pub use fencewright_explicit::{self as explicit, buffers, dynamic};
 pub use fencewright_verdict::{
     About, Checked, Checks, Condition, Confirm, Doubt, Engine, EngineName, Evidence, Exploration, FinalState,
     FinalStates, Limits, Observation, Progress, Reason, Report, Round, Statistics, Task, Token, Tried,
