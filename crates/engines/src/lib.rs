@@ -30,24 +30,18 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
-pub mod cegar;
-pub mod contexts;
-pub mod domain;
 #[cfg(test)]
 mod door;
-mod encode;
-mod examine;
-mod execution;
 pub mod extrapolate;
 pub mod lazy;
 pub mod overflow;
 pub mod robust;
-pub mod search;
 mod transformed;
 
 pub use fencewright_analysis::{chance, loops, races};
-use fencewright_analysis::{constants, facts, liveness, looks, nonlinear};
 pub use fencewright_explicit::{self as explicit, buffers, dynamic};
+use fencewright_symbolic::examine;
+pub use fencewright_symbolic::{cegar, contexts, domain, search};
 pub use fencewright_verdict::{
     About, Checked, Checks, Condition, Confirm, Doubt, Engine, EngineName, Evidence, Exploration, FinalState,
     FinalStates, Limits, Observation, Progress, Reason, Report, Round, Statistics, Task, Token, Tried,

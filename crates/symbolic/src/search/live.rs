@@ -1,10 +1,9 @@
 //! The live cells of a control state: those whose values may still be read.
 
+use fencewright_analysis::liveness::LiveRegisters;
 use fencewright_memory::{BufferMachine, Cell, CellId, Command, Control};
 use fencewright_program::ThreadId;
-
-use crate::liveness::LiveRegisters;
-use crate::task::{Limits, Reason, Task};
+use fencewright_verdict::{Limits, Reason, Task};
 
 /// For each thread and location, the live registers.
 pub struct LiveCells {

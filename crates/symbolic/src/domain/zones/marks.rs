@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use fencewright_analysis::constants::constants;
 use fencewright_program::Program;
 
 use super::MOST_CLIP;
-use crate::constants::constants;
 use crate::domain::bounds::{MOST, NONE};
 
 /// More marks than this make too many zones.

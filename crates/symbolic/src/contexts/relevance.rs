@@ -13,18 +13,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencewright_analysis::facts::{Effect, Facts, Flow};
+use fencewright_analysis::liveness::LiveRegisters;
+use fencewright_analysis::looks::Looks;
 use fencewright_kit::accesses::{cells_of, written_register};
 use fencewright_memory::{Cell, CellId};
 use fencewright_program::{
     Action, BinaryOp, Edge, EdgeId, Expr, LocationId, MemoryModel, Observable, Op, Program, Property,
     PropertyKind, RegisterId, Thread, ThreadId,
 };
+use fencewright_verdict::{Limits, Reason, Task};
 
 use super::machine::{ContextControl, Contexts};
-use crate::facts::{Effect, Facts, Flow};
-use crate::liveness::LiveRegisters;
-use crate::looks::Looks;
-use crate::task::{Limits, Reason, Task};
 
 /// A set of memory cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

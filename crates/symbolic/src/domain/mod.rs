@@ -8,7 +8,7 @@
 //! satisfy its cube. `post` must respect that: for every such valuation and every way to take the step, there is *one* resulting state that
 //! all choices after the step satisfy.
 
-pub(crate) mod bounds;
+pub mod bounds;
 mod choice;
 pub mod concrete;
 pub mod order;
@@ -18,11 +18,11 @@ pub mod zones;
 
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{CellId, Command, Contents, Linear};
+use fencewright_verdict::Reason;
 
 pub use choice::{Choice, WithDomain, with_domain};
 
-pub use crate::task::DomainName;
-use crate::task::Reason;
+pub use fencewright_verdict::DomainName;
 
 /// The cells that are live in a control state, sorted.
 pub type Live = [CellId];

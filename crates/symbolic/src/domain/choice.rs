@@ -1,5 +1,7 @@
 //! Choosing a domain by name: the only place that lists all domains.
 
+use fencewright_verdict::{DomainName, Limits, Reason, Task};
+
 use super::Domain;
 use super::concrete::Concrete;
 use super::order::{Relations, fragment};
@@ -7,7 +9,6 @@ use super::predicates::Predicates;
 use super::residues::Moduli;
 use super::zones::{Marks, Zones};
 use crate::examine;
-use crate::task::{DomainName, Limits, Reason, Task};
 
 /// Which domain is wanted, and how precise it starts.
 #[derive(Clone, Copy, Debug)]

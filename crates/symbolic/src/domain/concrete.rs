@@ -7,15 +7,15 @@
 //!
 //! A certificate can say which value a cell has, but its checker knows linear arithmetic only. See [`Domain::is_checkable`].
 
+use fencewright_analysis::nonlinear::is_nonlinear;
 use fencewright_memory::linear::{Constraint, Cube, Linear};
 use fencewright_memory::{CellId, Command};
 use fencewright_program::reference::Limit;
 use fencewright_program::{BinaryOp, EvalError, Expr};
+use fencewright_verdict::Reason;
 use smallvec::SmallVec;
 
 use super::{Domain, Live, SpuriousPath};
-use crate::nonlinear::is_nonlinear;
-use crate::task::Reason;
 
 /// The values of the live cells.
 pub type Values = SmallVec<[i64; 12]>;

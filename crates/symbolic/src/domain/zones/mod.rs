@@ -30,13 +30,13 @@ use std::sync::Arc;
 use fencewright_memory::arithmetic::AUXILIARY;
 use fencewright_memory::linear::{Constraint, Cube, Linear, Simple, Value, ways};
 use fencewright_memory::{CellId, Command, Contents};
+use fencewright_verdict::Reason;
 
 use self::forms::{FOLDED, RowOp, Rows, Shared};
 pub use self::marks::Marks;
 use super::bounds::{MOST, NONE, add, bound, close, forget, sum};
 use super::residues::{Moduli, Residue, ResidueStep};
 use super::{Domain, Live, SpuriousPath};
-use crate::task::Reason;
 
 /// A larger clip constant has never helped.
 const MOST_CLIP: i32 = 64;

@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 
 use fencewright_memory::{Command, Linear, Machine};
 use fencewright_program::{MemoryModel, Property, PropertyKind};
+use fencewright_verdict::{
+    About, Answer, Author, Early, Engine, EngineName, Limits, Progress, Reason, Report, Round, Task,
+};
 
 use crate::cegar::Cegar;
 use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
 use crate::examine::{self, Examined};
 use crate::search::explore::{Counterexample, Unmodelled};
-use crate::task::{
-    About, Answer, Author, Early, Engine, EngineName, Limits, Progress, Reason, Report, Round, Task,
-};
 use layers::{Layers, Next, most_groups};
 use machine::Contexts;
 use relevance::Relevance;

@@ -3,12 +3,12 @@
 //! A group stands for several stores. The replay counts them, so that when a group leaves, the same number of stores leaves a real buffer.
 
 use fencewright_program::{Property, ThreadId, Trace};
+use fencewright_verdict::{Limits, Task};
 
 use super::machine::Move;
 use super::relevant::{Relevant, RelevantStepName};
 use crate::execution::Execution;
 use crate::search::explore::Counterexample;
-use crate::task::{Limits, Task};
 
 /// A path that is followed on the exact machine.
 struct Replay<'a, 'p> {

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use fencewright_memory::linear::{Constraint, Cube, Simple, ways};
 use fencewright_memory::{CellId, Command, Linear};
 use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
+use fencewright_verdict::Reason;
 use rustc_hash::FxHashMap;
 
 use super::bounds::{MOST, NONE, bound, close};
 use super::{Domain, Live, SpuriousPath};
-use crate::task::Reason;
 
 /// The shape of a predicate: coefficients for the cells that are put into it, and a constant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -338,7 +338,7 @@ impl Domain for Predicates {
 
 /// Symbolic execution of simple commands: what is assumed, and the changed cells, all in terms of the values before. Unknown
 /// values are variables of their own.
-pub(crate) struct Executed {
+pub struct Executed {
     /// What is assumed.
     pub assumed: Vec<Linear>,
     /// The changed cells.
@@ -349,7 +349,7 @@ pub(crate) struct Executed {
 
 /// The changed cells: an ordinary one has one value, a summary cell stands for one or more.
 #[derive(Default)]
-pub(crate) struct Values(FxHashMap<CellId, Vec<Linear>>);
+pub struct Values(FxHashMap<CellId, Vec<Linear>>);
 
 impl Values {
     /// Whether a cell was changed.
@@ -384,7 +384,7 @@ impl Values {
 }
 
 /// Executes simple commands.
-pub(crate) fn execute(way: &[Simple]) -> Executed {
+pub fn execute(way: &[Simple]) -> Executed {
     let mut values = Values::default();
     let (mut assumed, mut copies) = (Vec::new(), Vec::new());
     let mut unknown = CellId::MAX;

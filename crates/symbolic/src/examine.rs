@@ -7,10 +7,10 @@ use fencewright_memory::{BufferMachine, Buffers, Command, Linear};
 use fencewright_program::Formula;
 use fencewright_smt::interpolate::interpolants;
 use fencewright_smt::{Answer, Atom, Budget, Native, Relation, Solver, Tiered};
+use fencewright_verdict::Task;
 
 use crate::domain::predicates::Template;
 use crate::encode::Encoding;
-use crate::task::Task;
 
 /// What exact integers say about a path.
 pub enum Examined {

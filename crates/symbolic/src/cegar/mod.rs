@@ -8,26 +8,26 @@
 //! summary cells, for as few memory cells as rule the counterexample out. A search that ends without a counterexample is a proof, and its
 //! states are an inductive invariant.
 
-pub(crate) mod path;
+pub mod path;
 
 use std::sync::Arc;
 
+use fencewright_analysis::nonlinear::is_nonlinear;
 use fencewright_memory::{Bound, BufferMachine, Buffers, Command, Kept, Limitation, Linear, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, Span};
+use fencewright_verdict::{
+    About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason,
+    Report, Task,
+};
 
 use crate::domain::zones::Zones;
 use crate::domain::{Choice, Domain, DomainName, SpuriousPath, WithDomain, with_domain};
 use crate::examine::Examined;
-use crate::nonlinear::is_nonlinear;
 use crate::search::explore::{ReachedControl, Unmodelled};
 use crate::search::live::LiveCells;
 use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
-use crate::task::{
-    About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason,
-    Report, Task,
-};
 
 /// How precise the abstraction is at the start.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,7 @@ use fencewright_certify::symmetry;
 pub use fencewright_certify::symmetry::Permutation;
 use fencewright_memory::{BufferMachine, CellId, Command, Control};
 use fencewright_program::Expr;
-
-use crate::task::Task;
+use fencewright_verdict::Task;
 
 /// The classes of identical threads of a program.
 pub struct Symmetry(symmetry::Symmetry);

@@ -14,14 +14,13 @@ use std::ops::Range;
 
 use fencewright_memory::{CellId, Contents, Evidence, Limitation, Machine, Outcome, Step};
 use fencewright_program::{Property, Span};
+use fencewright_verdict::{Limits, Reason, discard};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use super::live::known_at_first;
 use crate::domain::{Domain, kept};
-use crate::limits::discard;
-use crate::task::{Limits, Reason};
 
 /// A search in progress.
 pub struct Search<'a, M: Machine, D: Domain> {

@@ -7,10 +7,10 @@ use fencewright_program::{
     Action, BinaryOp, EdgeId, Expr, Formula, Numbers, Observable, Program, Property, PropertyKind,
     Quantifier, Span, UnaryOp,
 };
+use fencewright_verdict::{Limits, Reason};
 
 use super::condition::{Condition, Operand, Relation, Value, truth, value};
 use super::{Components, MOST_OPERATIONS, Order, Relations};
-use crate::task::{Limits, Reason};
 
 /// Why a program is outside the fragment, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

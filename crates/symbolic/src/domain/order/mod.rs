@@ -23,6 +23,7 @@ mod ranks;
 use fencewright_memory::linear::{Constraint, Cube, Linear};
 use fencewright_memory::{CellId, Command, Contents};
 use fencewright_program::Numbers;
+use fencewright_verdict::Reason;
 use smallvec::SmallVec;
 
 pub use components::Components;
@@ -31,8 +32,6 @@ pub use fragment::{Unfit, fragment};
 use super::{Domain, Live, SpuriousPath};
 use condition::{Condition, Operand, Relation, Value};
 use ranks::{Scale, Work};
-
-use crate::task::Reason;
 
 /// The ranks of the live cells.
 pub type Ranks = SmallVec<[u8; 40]>;

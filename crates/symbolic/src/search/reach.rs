@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use fencewright_memory::Machine;
 use fencewright_program::Property;
+use fencewright_verdict::{Limits, Order, Progress, Reason};
 
 use super::explore::{Counterexample, Finding, ReachedControl, Search, Unmodelled};
 use crate::domain::Domain;
-use crate::task::{Limits, Order, Progress, Reason};
 
 /// How a search ended.
 pub enum Reached<M: Machine, S> {

@@ -6,13 +6,13 @@ use fencewright_memory::arithmetic::AUXILIARY;
 use fencewright_memory::linear::{Constraint, Cube, Simple, truths, ways};
 use fencewright_memory::{BufferMachine, Command, Control, Linear, Machine, Outcome, Step, Summarised};
 use fencewright_program::{Property, Trace};
+use fencewright_verdict::{Limits, Reason, Task};
 
 use crate::domain::{Domain, kept};
 use crate::examine::{self, Examined};
 use crate::execution::Execution;
 use crate::search::live::{LiveCells, known_at_first};
 use crate::search::reduced::Path;
-use crate::task::{Limits, Reason, Task};
 
 /// The events of the path as an execution of the exact memory model that violates the property, if they are one.
 pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {

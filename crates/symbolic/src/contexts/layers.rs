@@ -11,12 +11,12 @@ use std::mem::{replace, take};
 use std::sync::atomic::Ordering;
 
 use fencewright_program::Property;
+use fencewright_verdict::{Limits, Progress, Reason};
 
 use super::machine::Move;
 use super::relevant::{Phase, Relevant};
 use crate::domain::Domain;
 use crate::search::explore::{Counterexample, Finding, Search, Unmodelled};
-use crate::task::{Limits, Progress, Reason};
 
 /// What a search has come to.
 pub enum Next<'a, 'p> {
