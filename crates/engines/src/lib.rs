@@ -32,7 +32,6 @@
 pub mod auto;
 #[cfg(test)]
 mod door;
-pub mod extrapolate;
 pub mod lazy;
 pub mod overflow;
 pub mod robust;
@@ -40,7 +39,7 @@ mod transformed;
 
 pub use fencewright_analysis::{chance, loops, races};
 pub use fencewright_explicit::{self as explicit, buffers, dynamic};
-use fencewright_symbolic::examine;
+pub use fencewright_extrapolate as extrapolate;
 pub use fencewright_symbolic::{cegar, contexts, domain, search};
 pub use fencewright_verdict::{
     About, Checked, Checks, Condition, Confirm, Doubt, Engine, EngineName, Evidence, Exploration, FinalState,

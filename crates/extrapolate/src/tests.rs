@@ -6,12 +6,12 @@ use fencewright_program::{
     BinaryOp, EventKind, Expr, MemoryModel, Program, Reference, State, reference::Refusal,
 };
 use fencewright_testing::{Random, Shape, program, programs_or};
+use fencewright_verdict::Limits;
 
 use super::entailment::Judge;
 use super::program::BooleanProgram;
 use super::vector::{Literal, Vector};
 use super::vocabulary::{Predicate, Vocabulary};
-use crate::task::Limits;
 
 /// Predicates drawn at random.
 fn predicates(random: &mut Random, machine: &BufferMachine<'_>) -> Vec<Predicate> {

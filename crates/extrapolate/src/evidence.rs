@@ -20,9 +20,9 @@ use fencewright_memory::{
 use fencewright_program::reference::Buffered;
 use fencewright_program::{LocationId, Program, RegisterId, ThreadId};
 use fencewright_reduce::{Bounds, Queues, Reduced};
+use fencewright_verdict::{Invariant, Limits, Reason};
 
 use super::lift::stored;
-use crate::task::{Invariant, Limits, Reason};
 
 /// An invariant with more cubes than this is no certificate that anybody would check.
 const MOST_CUBES: usize = 1 << 17;

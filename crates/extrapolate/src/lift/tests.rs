@@ -1,12 +1,12 @@
 use fencewright_lang::load;
 use fencewright_program::MemoryModel;
 use fencewright_reduce::{Bounds, reduce};
+use fencewright_verdict::Limits;
 
 use super::*;
-use crate::extrapolate::entailment::Judge;
-use crate::extrapolate::print::expression;
-use crate::extrapolate::vocabulary::{Predicate, Vocabulary};
-use crate::task::Limits;
+use crate::entailment::Judge;
+use crate::print::expression;
+use crate::vocabulary::{Predicate, Vocabulary};
 
 fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).expect("it loads").program

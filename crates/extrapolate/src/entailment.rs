@@ -8,8 +8,7 @@ use std::collections::HashMap;
 
 use fencewright_memory::{CellId, Linear};
 use fencewright_smt::{Answer, Budget, Formula, Native, Solver, Var};
-
-use crate::domain::bounds::{MOST, NONE, bound};
+use fencewright_symbolic::domain::bounds::{MOST, NONE, bound};
 
 /// A constraint `linear <= 0`, prepared for matrices.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@ use fencewright_memory::arithmetic::AUXILIARY;
 use fencewright_memory::linear::{Constraint, Cube, truths};
 use fencewright_memory::{CellId, Linear};
 use fencewright_program::{BinaryOp, Expr};
+use fencewright_verdict::{Limits, Reason};
 
 use super::entailment::{Disjunction, Frame, Judge};
 use super::vector::{Literal, Vector};
-use crate::task::{Limits, Reason};
 
 /// A statement about the values of cells: linear constraints under conjunction, disjunction and negation.
 #[derive(Clone, Debug)]

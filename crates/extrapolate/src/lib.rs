@@ -4,6 +4,8 @@
 //! (s. 6.1). Where a counterexample cannot be taken, interpolants give new predicates. Under TSO and PSO the same is done with the reduced
 //! program, whose registers are the store buffers; its predicates are extrapolated from those of the proof under SC (s. 5).
 
+#![forbid(unsafe_code)]
+
 mod abstraction;
 mod checker;
 mod entailment;
@@ -25,11 +27,11 @@ use std::time::Duration;
 use fencewright_memory::linear::Cube;
 use fencewright_memory::{BufferMachine, Buffers, Control};
 use fencewright_program::{MemoryModel, Property, Span, Trace};
-
-use crate::cegar::path;
-use crate::task::{
+use fencewright_symbolic::cegar::path;
+use fencewright_verdict::{
     About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task,
 };
+
 use abstraction::{Abstraction, Ended, Precision};
 use entailment::Judge;
 use program::BooleanProgram;

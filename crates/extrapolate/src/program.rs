@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fencewright_memory::linear::{Simple, ways};
 use fencewright_memory::{BufferMachine, Command, Control, Limitation, Outcome, Step, StepName};
 use fencewright_program::{EdgeId, LocationId, Span, ThreadId};
+use fencewright_verdict::{Limits, Reason};
 
 use super::entailment::Judge;
 use super::transformer::{Psi, Transformer, transformer};
 use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
-use crate::task::{Limits, Reason};
 
 /// Who holds the lock, from the point of view of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use fencewright_program::{MemoryModel, State};
 use fencewright_reduce::reduce;
 use fencewright_smt::Prover;
 use fencewright_testing::{Random, Shape, program, programs_or};
+use fencewright_verdict::check::proof;
 
 use super::*;
-use crate::check::proof;
 
 fn accepted(program: &Program, invariant: &Invariant) -> Result<(), Rejection> {
     let claim = Claim::Safe { properties: invariant.properties.clone() };

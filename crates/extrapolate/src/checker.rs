@@ -15,15 +15,14 @@ use std::sync::atomic::Ordering;
 use fencewright_memory::linear::ways;
 use fencewright_memory::{BufferMachine, CellId, Command, Control};
 use fencewright_program::{EdgeId, Property, ThreadId};
+use fencewright_symbolic::search::live::LiveCells;
+use fencewright_symbolic::search::reduced::Path;
+use fencewright_verdict::{Limits, Progress, Reason, discard};
 
 use super::entailment::Judge;
 use super::program::{BooleanProgram, Case};
 use super::transformer::{Transformer, transformer};
 use super::vector::{Literal, Vector};
-use crate::limits::discard;
-use crate::search::live::LiveCells;
-use crate::search::reduced::Path;
-use crate::task::{Limits, Progress, Reason};
 
 /// What a search found.
 pub enum Found {

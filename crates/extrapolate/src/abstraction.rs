@@ -9,6 +9,11 @@ use std::time::Instant;
 use fencewright_memory::linear::{Constraint, Cube, Simple, truths, ways};
 use fencewright_memory::{BufferMachine, Buffers, CellId, Command, Control, Linear, Outcome};
 use fencewright_program::{EdgeId, Expr, Program, Property};
+use fencewright_symbolic::cegar::path;
+use fencewright_symbolic::examine::{self, Examined};
+use fencewright_symbolic::search::live::LiveCells;
+use fencewright_symbolic::search::reduced::Path;
+use fencewright_verdict::{Limits, Progress, Reason, Task};
 
 use super::LARGEST_CUBE;
 use super::checker::{Checker, Found};
@@ -16,11 +21,6 @@ use super::entailment::Judge;
 use super::program::{BooleanProgram, Size};
 use super::vector::Vector;
 use super::vocabulary::{Predicate, Vocabulary};
-use crate::cegar::path;
-use crate::examine::{self, Examined};
-use crate::search::live::LiveCells;
-use crate::search::reduced::Path;
-use crate::task::{Limits, Progress, Reason, Task};
 
 /// How precise the abstraction may become.
 #[derive(Clone, Copy, Debug)]

@@ -20,12 +20,12 @@ use std::collections::HashMap;
 use fencewright_memory::arithmetic::AUXILIARY;
 use fencewright_memory::linear::Simple;
 use fencewright_memory::{CellId, Linear};
+use fencewright_symbolic::domain::predicates::execute;
+use fencewright_verdict::{Limits, Reason};
 
 use super::entailment::{Disjunction, Frame, Judge, MOST_WORLDS, World};
 use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
-use crate::domain::predicates::execute;
-use crate::task::{Limits, Reason};
 
 /// A disjunction of cubes.
 #[derive(Clone, Debug)]

@@ -13,6 +13,8 @@
 use fencewright_memory::{BufferMachine, Buffers, Cell, CellId};
 use fencewright_program::{BinaryOp, Expr, MemoryModel, Program, Property, RegisterId};
 use fencewright_reduce::{Bounds, Reduced, reduce};
+use fencewright_symbolic::cegar::path;
+use fencewright_verdict::Reason;
 
 use super::abstraction::{self, Abstraction, Ended, Precision, add};
 use super::evidence;
@@ -21,8 +23,6 @@ use super::program::BooleanProgram;
 use super::vector::Literal;
 use super::vocabulary::Predicate;
 use super::{LARGEST_CUBE, Method, Run};
-use crate::cegar::path;
-use crate::task::Reason;
 
 /// More stores than this in a buffer are not tried.
 const MOST_STORES: u32 = 8;
