@@ -1,4 +1,4 @@
-//! The final states of a litmus test, by the explicit engine.
+//! Litmus tests decided by their final states.
 
 use std::time::Duration;
 

@@ -47,6 +47,7 @@ impl Token {
     }
 
     /// Whether this token, or one above it, was cancelled.
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         let mut node = &self.0;
         loop {
@@ -127,11 +128,13 @@ impl Limits {
     }
 
     /// The seat of this run, if it is one of several.
+    #[inline]
     pub fn seat(&self) -> Option<&Arc<Seat>> {
         self.seat.as_ref()
     }
 
     /// From how many stored bytes on a run that cannot end should leave the rest to others: half of the memory, if there are others.
+    #[inline]
     pub fn for_endless(&self) -> Option<u64> {
         self.memory.filter(|_| self.seat.is_some()).map(|limit| limit / 2)
     }

@@ -52,6 +52,7 @@ impl<'p> Task<'p> {
     }
 
     /// Whether there is a listener.
+    #[inline]
     pub fn is_heard(&self) -> bool {
         self.listener.is_some()
     }
@@ -65,11 +66,13 @@ impl<'p> Task<'p> {
     }
 
     /// Whether somebody examines what is told and then settles the property: then an answer alone is not yet the end of it.
+    #[inline]
     pub fn is_judged(&self) -> bool {
         self.listener.is_some_and(|listener| listener.judges())
     }
 
     /// Whether the property with this number has a verdict already, so that it need not be examined any more.
+    #[inline]
     pub fn is_settled(&self, property: usize) -> bool {
         self.listener.is_some_and(|listener| listener.is_settled(property))
     }
@@ -351,6 +354,7 @@ impl Answer {
     }
 
     /// Whether it decides the property.
+    #[inline]
     pub fn is_definite(&self) -> bool {
         self.holds().is_some()
     }

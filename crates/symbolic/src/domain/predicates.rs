@@ -353,6 +353,7 @@ pub struct Values(FxHashMap<CellId, Vec<Linear>>);
 
 impl Values {
     /// Whether a cell was changed.
+    #[inline]
     pub fn is_changed(&self, cell: CellId) -> bool {
         self.0.contains_key(&cell)
     }

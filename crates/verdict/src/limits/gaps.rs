@@ -35,6 +35,7 @@ pub fn watch(most: Duration, tell: fn(&Gap)) {
 /// Looks at the clock of this thread. Every look at a [`Limits`](super::Limits) is one; work that is not under limits, such as freeing
 /// memory when a process is about to end, can be told apart by more of them.
 #[track_caller]
+#[inline]
 pub fn look() {
     if let Some(watch) = WATCH.get() {
         let here = Location::caller();
