@@ -42,8 +42,8 @@ pub use fencewright_explicit::{self as explicit, buffers, dynamic};
 pub use fencewright_extrapolate as extrapolate;
 pub use fencewright_symbolic::{cegar, contexts, domain, search};
 pub use fencewright_verdict::{
-    About, Checked, Checks, Condition, Confirm, Doubt, Engine, EngineName, Evidence, Exploration, FinalState,
-    FinalStates, Limits, Observation, Progress, Reason, Report, Round, Statistics, Task, Token, Tried,
+    About, Checked, Checks, Condition, Confirm, Counts, Doubt, Engine, EngineName, Evidence, Exploration,
+    FinalState, FinalStates, Limits, Observation, Progress, Reason, Report, Round, Task, Token, Tried,
     Verdict, Work, check, check_each, discard, gaps, limits, task, turns, wait_until_freed,
 };
 

@@ -48,7 +48,8 @@ use fencewright_fingerprint::fingerprint;
 use fencewright_memory::Bound;
 use fencewright_program::{MemoryModel, Program, Property, Thread};
 use fencewright_verdict::{
-    About, Answer, Author, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task, Work,
+    About, Answer, Author, Counts, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task,
+    Work,
 };
 
 pub(crate) use abstract_buffer::Abstraction;
@@ -158,7 +159,11 @@ impl Engine for Explicit {
             );
         }
         let symmetry = exchanged(task.program, code.orbits.families());
-        report.symmetry.clone_from(&symmetry);
+        let counts = |state_bytes, transitions| {
+            let symmetry = symmetry.clone();
+            Counts::States { state_bytes, transitions, symmetry }
+        };
+        report.work.counts = counts(0, None);
         // An unbounded `*` is tried with more and more values, one round for each radius; a program without such a `*` needs one round
         // only.
         let mut radius = FEW_SAMPLES;
@@ -175,9 +180,9 @@ impl Engine for Explicit {
                 let answer = shown(task, &code, decided, &samples, options, limits);
                 answers[decided.property] = Some(answer.clone());
                 let states = decided.stores.iter().map(|s| s.len() as u64).sum();
-                let (bytes, symmetry) = (decided.bytes, symmetry.clone());
-                let transitions = Some(decided.transitions);
-                let work = Work { states, bytes, symmetry, transitions, ..Work::default() };
+                let stored = decided.stores.iter().map(|s| s.bytes() as u64).sum();
+                let counts = counts(stored, Some(decided.transitions));
+                let work = Work { states, bytes: decided.bytes, counts };
                 let author = Author { engine: self.name(), work };
                 task.tell(decided.property, Early { answer, author });
             };
@@ -191,10 +196,12 @@ impl Engine for Explicit {
             // Once every property is decided, the search goes on only if the task asks for all final states.
             let wanted = undecided || (!task.observed.is_empty() && !task.first_violation);
             let more = found.sampled && wanted && found.stopped.is_none() && radius < MOST_SAMPLES;
-            report.bytes = report.bytes.max(found.bytes);
-            report.transitions = Some(found.transitions);
-            report.states = found.stores.iter().map(|s| s.len() as u64).sum();
-            report.state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
+            let stored = found.stores.iter().map(|s| s.bytes() as u64).sum();
+            report.work = Work {
+                states: found.stores.iter().map(|s| s.len() as u64).sum(),
+                bytes: report.work.bytes.max(found.bytes),
+                counts: counts(stored, Some(found.transitions)),
+            };
             if more {
                 radius *= 4;
                 continue;
@@ -250,7 +257,7 @@ impl Explicit {
         }
         let options = Options { reduction: Reduction::Persistent, ..self.options.clone() };
         let again = Explicit { options }.run(task, limits, progress);
-        report.bytes = report.bytes.max(again.bytes);
+        report.work.bytes = report.work.bytes.max(again.work.bytes);
         for (answer, again) in report.answers.iter_mut().zip(again.answers) {
             match again {
                 again @ Answer::Certified(_) if shown(answer) => *answer = again,

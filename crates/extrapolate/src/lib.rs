@@ -29,7 +29,8 @@ use fencewright_memory::{BufferMachine, Buffers, Control};
 use fencewright_program::{MemoryModel, Property, Span, Trace};
 use fencewright_symbolic::cegar::path;
 use fencewright_verdict::{
-    About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Progress, Reason, Report, Task,
+    About, Answer, Author, Counts, Early, Engine, EngineName, Invariant, Limits, Progress, Reason, Report,
+    Task,
 };
 
 use abstraction::{Abstraction, Ended, Precision};
@@ -180,7 +181,7 @@ impl Run<'_> {
 
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
-        let author = Author { engine: EngineName::Extrapolate, work: self.report.work() };
+        let author = Author { engine: EngineName::Extrapolate, work: self.report.work.clone() };
         self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }
@@ -268,9 +269,10 @@ impl Run<'_> {
 
     /// Counts what an abstraction took; with buffers, of how many stores, and how its predicates were found.
     fn account(&mut self, buffers: Option<(u32, Attempt)>, effort: &Effort) {
-        self.report.states += effort.states;
-        self.report.bytes = self.report.bytes.max(effort.bytes);
-        self.report.predicates = effort.size.predicates;
+        let work = &mut self.report.work;
+        work.states += effort.states;
+        work.bytes = work.bytes.max(effort.bytes);
+        work.counts = Counts::Predicates(effort.size.predicates);
         if let Some(record) = &self.options.record {
             let (k, attempt) = buffers.unzip();
             let account = Account { k, attempt, effort: *effort };

@@ -53,7 +53,8 @@ impl Report {
     /// The report of an engine that took this long, with its name at each answer, and at each property without one what was tried.
     pub fn by(mut self, engine: &dyn Engine, domain: Option<DomainName>, model: MemoryModel) -> Report {
         if self.authors.is_empty() {
-            self.authors = vec![Author { engine: engine.name(), work: self.work() }; self.answers.len()];
+            self.authors =
+                vec![Author { engine: engine.name(), work: self.work.clone() }; self.answers.len()];
         }
         if self.tried.is_empty() {
             let tried = |answer: &Answer| match answer {
@@ -61,7 +62,7 @@ impl Report {
                     engine: engine.name(),
                     domain,
                     model,
-                    states: self.states,
+                    states: self.work.states,
                     seconds: 0.0,
                     threads: Vec::new(),
                     reason: reason.to_string(),
@@ -89,15 +90,11 @@ impl Report {
                 self.tried[n].push(new);
             }
         }
-        self.states += later.states;
-        self.bytes = self.bytes.max(later.bytes);
+        self.work.states += later.work.states;
+        self.work.bytes = self.work.bytes.max(later.work.bytes);
         // Of two reports about what grows, that of the longer search is better.
         if !later.growth.is_empty() {
             self.growth = later.growth;
-        }
-        self.predicates = self.predicates.max(later.predicates);
-        if !later.symmetry.is_empty() {
-            self.symmetry = later.symmetry;
         }
     }
 }

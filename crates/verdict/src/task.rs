@@ -106,31 +106,116 @@ pub struct Author {
     pub work: Work,
 }
 
-/// Figures of one engine. Those of several that work on the same question are never put together: a state of one is not a state of another.
+/// What the run of one engine took. Of several engines that work on the same question, figures are not put together as if they were those of
+/// one: a state of one is not a state of another.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// States stored.
     pub states: u64,
     /// Bytes used at most.
     pub bytes: u64,
-    /// For engines that allow more and more contexts, what each number of them took.
-    pub rounds: Vec<Round>,
-    /// The names of threads that the explicit engine exchanged: of states that differ in nothing else, it stored one.
-    pub symmetry: Vec<Vec<String>>,
+    /// What not every engine counts.
+    pub counts: Counts,
+}
+
+/// What an engine counts beside states and bytes.
+#[derive(Clone, Debug, Default)]
+pub enum Counts {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Of engines that store single states.
+    States {
+        /// Bytes of the stored states themselves.
+        state_bytes: u64,
+        /// Steps taken from state to state, if all of them were counted.
+        transitions: Option<u64>,
+        /// The names of threads that were exchanged: of states that differ in nothing else, one was stored.
+        symmetry: Vec<Vec<String>>,
+    },
+    /// Of engines that explore executions one by one.
+    Executions(Executions),
+    /// Of engines that allow more and more contexts: what each number of them took.
+    Rounds(Vec<Round>),
+    /// Of engines that look for predicates: how many they have found.
+    Predicates(usize),
+}
+
+impl Work {
+    /// Bytes of the stored states themselves; 0 if the engine does not count them.
+    pub fn state_bytes(&self) -> u64 {
+        match self.counts {
+            Counts::States { state_bytes, .. } => state_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Steps taken from state to state, if the engine counts them.
+    pub fn transitions(&self) -> Option<u64> {
+        match self.counts {
+            Counts::States { transitions, .. } => transitions,
+            _ => None,
+        }
+    }
+
+    /// The names of threads that were exchanged.
+    pub fn symmetry(&self) -> &[Vec<String>] {
+        match &self.counts {
+            Counts::States { symmetry, .. } => symmetry,
+            _ => &[],
+        }
+    }
+
     /// How many executions were explored, if they were explored one by one.
-    pub executions: Option<Executions>,
-    /// How many steps were taken from state to state, if the engine counts them.
-    pub transitions: Option<u64>,
+    pub fn executions(&self) -> Option<Executions> {
+        match self.counts {
+            Counts::Executions(executions) => Some(executions),
+            _ => None,
+        }
+    }
+
+    /// What each number of contexts took; none if the engine does not count contexts.
+    pub fn rounds(&self) -> &[Round] {
+        match &self.counts {
+            Counts::Rounds(rounds) => rounds,
+            _ => &[],
+        }
+    }
+
+    /// How many predicates were found; 0 if the engine looks for none.
+    pub fn predicates(&self) -> usize {
+        match self.counts {
+            Counts::Predicates(predicates) => predicates,
+            _ => 0,
+        }
+    }
+
+    /// Notes what one more number of contexts took.
+    pub fn add_round(&mut self, round: Round) {
+        match &mut self.counts {
+            Counts::Rounds(rounds) => rounds.push(round),
+            counts => *counts = Counts::Rounds(vec![round]),
+        }
+    }
+
+    /// Forgets how many steps were taken, because some were not counted.
+    fn forget_transitions(&mut self) {
+        if let Counts::States { transitions, .. } = &mut self.counts {
+            *transitions = None;
+        }
+    }
 }
 
 impl Author {
     /// With what the same engine took for another part of the same answer, if it counts the same things there.
     pub fn together(mut self, other: &Author) -> Author {
         let (own, more) = (&mut self.work, &other.work);
-        if self.engine == other.engine && own.executions.is_none() && more.executions.is_none() {
+        if self.engine == other.engine && own.executions().is_none() && more.executions().is_none() {
             own.states += more.states;
             own.bytes = own.bytes.max(more.bytes);
-            own.transitions = own.transitions.zip(more.transitions).map(|(own, more)| own + more);
+            if let Counts::States { transitions, .. } = &mut own.counts {
+                *transitions = transitions.zip(more.transitions()).map(|(own, more)| own + more);
+            }
         }
         self
     }
@@ -164,7 +249,9 @@ impl Listener for Part<'_> {
         // What was taken before this part began is not known step by step.
         let Early { answer, author: Author { engine, mut work } } = early;
         work.states += self.states;
-        work.transitions = work.transitions.filter(|_| self.states == 0);
+        if self.states > 0 {
+            work.forget_transitions();
+        }
         self.task.tell(self.numbers[property], Early { answer, author: Author { engine, work } });
     }
 
@@ -444,46 +531,6 @@ pub enum Seen {
     Nothing,
 }
 
-/// What a run took.
-#[derive(Clone, Debug, Default)]
-pub struct Statistics {
-    /// How many states were stored.
-    pub states: u64,
-    /// How many bytes that took at most.
-    pub bytes: u64,
-    /// How many bytes the stored states themselves take.
-    pub state_bytes: u64,
-    /// How many predicates (templates) were found on the way, if the engine looks for any.
-    pub predicates: usize,
-    /// For engines that allow more and more contexts, what each number of them took.
-    pub rounds: Vec<Round>,
-    /// How many executions were explored, if they were explored one by one.
-    pub executions: Option<Executions>,
-    /// How many steps were taken from state to state, if the engine counts them.
-    pub transitions: Option<u64>,
-}
-
-impl Report {
-    /// What the run took, as figures that go with its answers.
-    pub fn work(&self) -> Work {
-        Work {
-            states: self.states,
-            bytes: self.bytes,
-            rounds: self.rounds.clone(),
-            symmetry: self.symmetry.clone(),
-            executions: self.executions,
-            transitions: self.transitions,
-        }
-    }
-
-    /// What the run took.
-    pub fn statistics(&self) -> Statistics {
-        let Report { states, bytes, state_bytes, predicates, executions, transitions, .. } = *self;
-        let rounds = self.rounds.clone();
-        Statistics { states, bytes, state_bytes, predicates, rounds, executions, transitions }
-    }
-}
-
 /// What an engine returns. It proves nothing: its answers become verdicts at the door ([`crate::check`]).
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -491,18 +538,8 @@ pub struct Report {
     pub answers: Vec<Answer>,
     /// For each answer who gave it, if several engines work together.
     pub authors: Vec<Author>,
-    /// How many states were stored, by all engines together.
-    pub states: u64,
-    /// How many bytes that took at most.
-    pub bytes: u64,
-    /// How many bytes the stored states themselves take.
-    pub state_bytes: u64,
-    /// How many predicates (templates) were found on the way, if the engine looks for any.
-    pub predicates: usize,
-    /// For engines that allow more and more contexts, what each number of them took.
-    pub rounds: Vec<Round>,
-    /// The names of threads that the explicit engine exchanged: of states that differ in nothing else, it stored one.
-    pub symmetry: Vec<Vec<String>>,
+    /// What the run took; where several engines work together, the states of all and the bytes of the one that used most.
+    pub work: Work,
     /// Which of the reachable states were seen.
     pub seen: Seen,
     /// The values of [`Task::observed`] in the final states that were seen, sorted.
@@ -511,10 +548,6 @@ pub struct Report {
     pub growth: Vec<(String, Option<Span>)>,
     /// For each property without an answer what was tried, if several engines work together.
     pub tried: Vec<Vec<Tried>>,
-    /// How many executions were explored, if they were explored one by one.
-    pub executions: Option<Executions>,
-    /// How many steps were taken from state to state, if the engine counts them.
-    pub transitions: Option<u64>,
 }
 
 /// Who gives answers.

@@ -19,7 +19,7 @@ mod tests;
 use fencewright_memory::Kept;
 use fencewright_program::{MemoryModel, PropertyKind};
 use fencewright_verdict::{
-    About, Answer, Author, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task,
+    About, Answer, Author, Counts, Early, Engine, EngineName, Limits, Part, Progress, Reason, Report, Task,
 };
 
 use crate::abstracted::{self, Outcome};
@@ -196,7 +196,7 @@ impl Run<'_, '_> {
             return;
         }
         self.progress.say(describe(abstraction));
-        let part = Part::new(self.task, open, self.report.states);
+        let part = Part::new(self.task, open, self.report.work.states);
         let mut sub = part.task();
         sub.observed.clear();
         // What violates a property here need not violate it.
@@ -206,9 +206,11 @@ impl Run<'_, '_> {
             Ok(found) => found,
             Err(reason) => return self.leave(open, &Answer::Unknown(reason)),
         };
-        self.report.states += found.states;
-        self.report.state_bytes = self.report.state_bytes.max(found.state_bytes);
-        self.report.bytes = self.report.bytes.max(found.bytes);
+        let work = &mut self.report.work;
+        work.states += found.states;
+        work.bytes = work.bytes.max(found.bytes);
+        let state_bytes = work.state_bytes().max(found.state_bytes);
+        work.counts = Counts::States { state_bytes, transitions: None, symmetry: Vec::new() };
         if !found.growth.is_empty() {
             self.report.growth = found.growth;
             let hint =
@@ -256,7 +258,7 @@ impl Run<'_, '_> {
 
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
-        let author = Author { engine: EngineName::Buffers, work: self.report.work() };
+        let author = Author { engine: EngineName::Buffers, work: self.report.work.clone() };
         self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }

@@ -76,7 +76,7 @@ use fencewright_analysis::loops::loop_depths;
 use fencewright_program::reference::{Limit, decided_by};
 use fencewright_program::{EvalError, Event, Formula, Init, Observable, Program, PropertyKind, Span, Trace};
 use fencewright_verdict::{
-    Answer, Author, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task, Work,
+    Answer, Author, Counts, Early, EngineName, Limits, Progress, Reason, Report, Seen, Task, Work,
 };
 
 use crate::initial;
@@ -256,8 +256,8 @@ impl<'a> Judge<'a> {
         let exists = self.task.properties[property].kind.is_existence();
         let answer = if exists { Answer::Holds(Some(trace)) } else { Answer::Violated(Some(trace)) };
         self.answers[property] = Some(answer.clone());
-        let (states, bytes, executions) = (self.count.events, self.bytes, Some(self.count));
-        let work = Work { states, bytes, executions, ..Work::default() };
+        let counts = Counts::Executions(self.count);
+        let work = Work { states: self.count.events, bytes: self.bytes, counts };
         let early = Early { answer, author: Author { engine: EngineName::Explicit, work } };
         self.task.tell(property, early);
     }
@@ -271,17 +271,16 @@ impl<'a> Judge<'a> {
             (None, None) if self.task.properties[n].kind.is_existence() => Answer::Violated(None),
             (None, None) => Answer::Holds(None),
         };
+        let counts = Counts::Executions(executions);
         Report {
             answers: (0..self.answers.len()).map(answer).collect(),
-            states: executions.events,
-            bytes: self.bytes,
+            work: Work { states: executions.events, bytes: self.bytes, counts },
             seen: match incomplete {
                 Some(reason) => Seen::Until(reason),
                 None if ended => Seen::All,
                 None => Seen::UntilDecided,
             },
             finals: self.finals.into_iter().collect(),
-            executions: Some(executions),
             ..Report::default()
         }
     }

@@ -16,8 +16,8 @@ use fencewright_analysis::nonlinear::is_nonlinear;
 use fencewright_memory::{Bound, BufferMachine, Buffers, Command, Kept, Limitation, Linear, Summarised};
 use fencewright_program::{MemoryModel, Program, Property, Span};
 use fencewright_verdict::{
-    About, Answer, Author, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress, Reason,
-    Report, Task,
+    About, Answer, Author, Counts, Early, Engine, EngineName, Invariant, Limits, Order, Part, Progress,
+    Reason, Report, Task,
 };
 
 use crate::domain::zones::Zones;
@@ -190,7 +190,7 @@ impl Run<'_, '_> {
                 break;
             }
         }
-        self.report.predicates = domain.predicates();
+        self.report.work.counts = Counts::Predicates(domain.predicates());
     }
 
     /// One search for the properties that are open, and what follows from it. An error ends the run.
@@ -244,7 +244,7 @@ impl Run<'_, '_> {
 
     /// Answers a property, and tells the answer at once.
     fn tell(&mut self, n: usize, answer: Answer) {
-        let author = Author { engine: EngineName::Cegar, work: self.report.work() };
+        let author = Author { engine: EngineName::Cegar, work: self.report.work.clone() };
         self.task.tell(n, Early { answer: answer.clone(), author });
         self.answers[n] = Some(answer);
     }
@@ -267,8 +267,8 @@ impl Run<'_, '_> {
         let mut reach =
             Reach::new(&reduced, &task.properties, domain, self.limits).in_order(self.options.order);
         let reached = reach.run(self.limits, self.progress);
-        self.report.states += reach.states() as u64;
-        self.report.bytes = self.report.bytes.max(reach.bytes());
+        self.report.work.states += reach.states() as u64;
+        self.report.work.bytes = self.report.work.bytes.max(reach.bytes());
         match reached {
             Reached::Closed(states) => {
                 let domain = reach.domain();

@@ -224,7 +224,7 @@ impl Run<'_, '_> {
 
     /// Tells an answer at once.
     fn tell(&self, n: usize, answer: Answer) {
-        let author = Author { engine: EngineName::Contexts, work: self.report.work() };
+        let author = Author { engine: EngineName::Contexts, work: self.report.work.clone() };
         self.task.tell(n, Early { answer, author });
     }
 
@@ -296,7 +296,7 @@ impl Run<'_, '_> {
                     let states = layers.states() as u64;
                     let seconds = self.since.elapsed().as_secs_f64();
                     let round = Round { contexts: self.bound, states: states - counted, seconds };
-                    self.report.rounds.push(round);
+                    self.report.work.add_round(round);
                     (self.since, counted) = (Instant::now(), states);
                     if saturated || !doubtful.is_empty() || self.bound == self.most {
                         break Ended::Nothing { saturated, doubtful };
@@ -310,8 +310,8 @@ impl Run<'_, '_> {
                 Next::Stopped(reason) => break Ended::Stopped(reason),
             }
         };
-        self.report.states += layers.states() as u64;
-        self.report.bytes = self.report.bytes.max(layers.bytes());
+        self.report.work.states += layers.states() as u64;
+        self.report.work.bytes = self.report.work.bytes.max(layers.bytes());
         drop(layers);
         if let Some(finer) = finer {
             *domain = finer;
@@ -333,8 +333,8 @@ impl Run<'_, '_> {
             }
             false => Report { answers: vec![Answer::Open; open.len()], ..Report::default() },
         };
-        self.report.states += proofs.states;
-        self.report.bytes = self.report.bytes.max(proofs.bytes);
+        self.report.work.states += proofs.work.states;
+        self.report.work.bytes = self.report.work.bytes.max(proofs.work.bytes);
         for (n, proof) in open.into_iter().zip(proofs.answers) {
             self.answers[n] = Some(match (proof, self.task.properties[n].kind.is_existence()) {
                 (proof @ Answer::Proved(_), _) => proof,

@@ -13,7 +13,7 @@ use fencewright_smt::Prover;
 use super::Beside;
 use super::proof::proof_unless;
 use super::verdict::{Checked, Confirm, Evidence, Exploration, Verdict};
-use crate::task::{Answer, Author, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
+use crate::task::{Answer, Author, Counts, Early, EngineName, Invariant, Limits, Reason, Task, Tried};
 
 /// Confirms answers. The exploration and the check of each invariant are done at most once.
 pub(super) struct Confirmation<'a, 'p> {
@@ -52,8 +52,10 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         let property = &self.task.properties[n];
         let (verdict, evidence) = self.admit(property, early.answer);
         let Author { engine, mut work } = early.author;
-        if engine != EngineName::Explicit {
-            work.symmetry.clear();
+        if engine != EngineName::Explicit
+            && let Counts::States { symmetry, .. } = &mut work.counts
+        {
+            symmetry.clear();
         }
         let tried = match &verdict {
             Verdict::Unknown(_) if !tried.is_empty() => tried.to_vec(),

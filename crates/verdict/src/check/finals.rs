@@ -13,7 +13,7 @@ use fencewright_program::{Observable, Quantifier, Reference};
 use super::confirm::Confirmation;
 use super::verdict::{Confirm, Verdict};
 use crate::finals::Condition;
-use crate::task::{Engine, Limits, Reason, Report, Seen, Statistics, Task};
+use crate::task::{Engine, Limits, Reason, Report, Seen, Task, Work};
 
 /// A final state, as far as it is observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct FinalStates {
     contradicted: bool,
     checked: bool,
     /// What the search took.
-    pub statistics: Statistics,
+    pub statistics: Work,
     quantifier: Quantifier,
 }
 
@@ -128,8 +128,8 @@ impl FinalStates {
             }
         };
         let values = std::mem::take(&mut report.finals);
-        let statistics = report.statistics();
-        let confirm = confirm.unless_hopeless(report.states);
+        let statistics = report.work.clone();
+        let confirm = confirm.unless_hopeless(report.work.states);
         let found = FinalStates {
             states: values.iter().filter_map(|values| state(condition, values)).collect(),
             contradicted: false,

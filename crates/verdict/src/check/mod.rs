@@ -92,8 +92,8 @@ pub fn check_run(
         }
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    let statistics = report.statistics();
-    door.confirmation.confirm = at_the_end(report.states);
+    let statistics = report.work.clone();
+    door.confirmation.confirm = at_the_end(report.work.states);
     Checks { verdicts: door.admit_report(engine.name(), report), statistics }
 }
 
@@ -165,7 +165,7 @@ impl<'a, 'p> Door<'a, 'p> {
         let seconds = self.start.elapsed().as_secs_f64();
         for (n, answer) in std::mem::take(&mut report.answers).into_iter().enumerate() {
             let own = report.authors.get(n).filter(|author| author.engine != EngineName::Auto).cloned();
-            let author = own.unwrap_or_else(|| Author { engine, work: report.work() });
+            let author = own.unwrap_or_else(|| Author { engine, work: report.work.clone() });
             let early = Early { answer, author };
             let beside =
                 Beside { growth: &report.growth, tried: report.tried.get(n).map_or(&[], Vec::as_slice) };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencewright_certify::Certificate;
 use fencewright_program::{Property, Replayed, Span};
 
-use crate::task::{EngineName, Reason, Statistics, Tried, Work};
+use crate::task::{EngineName, Reason, Tried, Work};
 
 /// What the tool says about a property.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ pub struct Checks {
     /// The verdicts, in the order of the properties.
     pub verdicts: Vec<Checked>,
     /// What the whole run took.
-    pub statistics: Statistics,
+    pub statistics: Work,
 }
 
 /// How much to do to confirm an answer that comes without a trace.
