@@ -1,4 +1,8 @@
-//! The verification engines, and the one door through which checked verdicts leave them.
+//! Engines that use other engines, and all engines under one roof: [`registry`] lists them.
+//!
+//! Engines of other crates are here under their names: those that look at single states ([`explicit`], [`buffers`], [`dynamic`]), symbolic
+//! ones ([`cegar`], [`contexts`]) and [`extrapolate`]. Here are [`auto`], which runs them side by side, and [`lazy`] and [`robust`], which ask
+//! them about other programs.
 //!
 //! An [`Engine`] answers a [`Task`]. Its answer proves nothing: [`check`](fn@check) replays every trace on the reference semantics, confirms
 //! what it can, and only then makes a [`Verdict`]. Final states ([`FinalStates`]) and robustness ([`robust::Robustness`]) leave in the same
@@ -44,8 +48,9 @@ pub use fencewright_symbolic::{cegar, contexts, domain, search};
 pub use fencewright_verdict::{
     About, Checked, Checks, Condition, Confirm, Counts, Doubt, Engine, EngineName, Evidence, Exploration,
     FinalState, FinalStates, Limits, Observation, Progress, Reason, Report, Round, Task, Token, Tried,
-    Verdict, Work, check, check_each, discard, gaps, limits, task, turns, wait_until_freed,
+    Verdict, Work, check, check_each, discard, gaps, task, wait_until_freed,
 };
+use fencewright_verdict::{limits, turns};
 
 /// The options of all engines; each engine uses those that apply to it.
 #[derive(Clone, Debug, Default)]

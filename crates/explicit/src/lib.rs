@@ -9,6 +9,9 @@
 //! registers, so four corrections are needed; without them states are missed. An event that changes a label or register that some property
 //! looks at is not local. Operations on locks and atomic steps are not local either, and release the favourite thread. A favourite that has
 //! ended or is blocked is released too. And the favourite is part of the stored state.
+//!
+//! This crate has whatever looks at single states: also engine [`buffers`], whose search is this one with buffers that forget; [`dynamic`], which
+//! explores executions and stores no states; and [`finals`], which decides litmus tests.
 
 #![forbid(unsafe_code)]
 
