@@ -42,7 +42,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
         check_seconds: micros(checked.check_seconds),
         states: checked.work.states,
         transitions: checked.work.transitions(),
-        symmetry: &checked.work.symmetry(),
+        symmetry: checked.work.symmetry(),
         versions: up_to_versions(checked),
         executions: checked.work.executions().map(|e| Executions {
             complete: e.complete,
