@@ -1,5 +1,5 @@
 //! Analyses of programs that several engines build on. None of them is trusted: whatever an engine concludes from them is checked at the
-//! [door](fencewright_verdict::check).
+//! [door](mod@fencewright_verdict::check).
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! The final states of a program, and whether they satisfy a condition: what litmus tests ask.
 //!
-//! An engine that looks at single states finds the final states; they leave through the door like every answer ([`crate::check`]), which also
+//! An engine that looks at single states finds the final states; they leave through the door like every answer ([`check`](mod@crate::check)), which also
 //! decides the condition.
 
 use std::collections::HashMap;

@@ -531,7 +531,7 @@ pub enum Seen {
     Nothing,
 }
 
-/// What an engine returns. It proves nothing: its answers become verdicts at the door ([`crate::check`]).
+/// What an engine returns. It proves nothing: its answers become verdicts at the door ([`check`](mod@crate::check)).
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One answer for each property of the task.
